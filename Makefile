@@ -1,0 +1,49 @@
+# Everything a contributor runs. Needs Python >= 3.11 and Rust; the rest is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
+CORE   := $(VENV)/.built
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python lint format clean
+
+help:            ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: $(CORE)    ## Watch a recorded session stream through the core
+	$(BIN)/cogency-rs demo
+
+test: test-rust test-python  ## Run every test
+
+test-rust:       ## The core's own tests, with no Python
+	cargo test --quiet --no-default-features
+
+test-python: $(CORE)  ## The package's tests
+	$(BIN)/python -m pytest -q
+
+lint: $(CORE)    ## Formatting and lints, warnings are errors
+	cargo fmt --check
+	cargo clippy --quiet --all-targets -- -D warnings
+	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: $(CORE)  ## Format the sources
+	cargo fmt
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+clean:           ## Remove what was built
+	rm -rf $(VENV) target dist
+
+$(VENV)/.created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet 'maturin>=1.16,<2'
+	@touch $@
+
+# The release extension, installed in place with the command line's and the tests' requirements.
+$(CORE): $(VENV)/.created $(RUST)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras cli,dev
+	@touch $@

@@ -1,0 +1,174 @@
+"""The values that cross the border: calls, results, events, and what tools and storages must offer.
+
+Shapes, key names and field order are cogency 3.3.0's, so that stored rows and user code fit both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict, runtime_checkable
+
+__all__ = [
+    "Access",
+    "CallEvent",
+    "EndEvent",
+    "Event",
+    "ExecuteEvent",
+    "Execution",
+    "Message",
+    "MessageMatch",
+    "RespondEvent",
+    "ResultEvent",
+    "Storage",
+    "StreamMode",
+    "ThinkEvent",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+]
+
+StreamMode = Literal["event", "token"]
+"""`"event"`: complete units; `"token"`: `think` and `respond` text as it arrives."""
+
+Access = Literal["sandbox", "project", "system"]
+"""How far file and shell tools may reach; passed on to every tool as `access`."""
+
+
+class ThinkEvent(TypedDict):
+    """Reasoning, not meant for the user."""
+
+    type: Literal["think"]
+    content: str
+    timestamp: float
+
+
+class RespondEvent(TypedDict):
+    """Text for the user; also where malformed output is reported."""
+
+    type: Literal["respond"]
+    content: str
+    timestamp: float
+
+
+class CallEvent(TypedDict):
+    """One tool call; `content` is `json.dumps({"name": ..., "args": ...})`."""
+
+    type: Literal["call"]
+    content: str
+    timestamp: float
+
+
+class ExecuteEvent(TypedDict):
+    """The batch is complete: its calls run now."""
+
+    type: Literal["execute"]
+    timestamp: float
+
+
+class ResultEvent(TypedDict):
+    """Outcomes of a batch: `content` is a JSON array in call order."""
+
+    type: Literal["result"]
+    content: str
+    timestamp: float
+    payload: NotRequired[dict[str, Any] | None]
+
+
+class EndEvent(TypedDict):
+    """The model said it is done."""
+
+    type: Literal["end"]
+    timestamp: float
+
+
+Event = ThinkEvent | RespondEvent | CallEvent | ExecuteEvent | ResultEvent | EndEvent
+
+
+class Message(TypedDict):
+    """One entry of a prompt; `role` is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+@dataclass
+class ToolCall:
+    """What the model asked for: a tool's name and its arguments."""
+
+    name: str
+    args: dict[str, Any]
+
+
+@dataclass
+class ToolResult:
+    """What a tool returns.
+
+    Attributes:
+        outcome: one line that says what happened; on failure, the error message.
+        content: the output itself, any value JSON can hold; `None` or `""` when there is none.
+        error: whether the call failed.
+    """
+
+    outcome: str
+    content: Any = None
+    error: bool = False
+
+
+class MessageMatch(NamedTuple):
+    """A past user message found by `Storage.search_messages`."""
+
+    content: str
+    timestamp: float
+    conversation_id: str
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """What a tool offers.
+
+    `schema` is flat, `{"arg": {"type": "string", "required": True, ...}}`, or JSON Schema,
+    `{"type": "object", "properties": ...}`.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+    def execute(self, **kwargs: Any) -> Awaitable[Any]:
+        """Run with the call's arguments and the injected ones (`storage`, `access`, ...)."""
+        ...
+
+
+class Storage(Protocol):
+    """The one method a turn needs from the log; `SQLite` has the rest of cogency's protocol."""
+
+    async def save_message(
+        self,
+        conversation_id: str,
+        user_id: str,
+        type: str,
+        content: str,
+        timestamp: float | None = None,
+    ) -> Any:
+        """Save one row; returning means it is safe."""
+        ...
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What the calls of a turn run with.
+
+    Attributes:
+        storage: the log; handed to every tool as `storage`.
+        tools: the tools the model may call, by their `name`.
+        shell_timeout: seconds, handed to the tool named `shell` as `timeout`.
+        sandbox_dir: handed to every tool as `sandbox_dir`.
+        access: handed to every tool as `access`.
+    """
+
+    storage: Any
+    tools: Sequence[Any] = ()
+    shell_timeout: int = 30
+    sandbox_dir: str = ".cogency/sandbox"
+    access: Access = "sandbox"
