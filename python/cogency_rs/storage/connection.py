@@ -1,0 +1,213 @@
+"""One SQLite file: how it is opened, its tables, and what its failures mean.
+
+The tables, columns and indexes are cogency 3.3.0's, so that both programs can work on one file, also
+at the same time. SQLite is Python's own: a second copy of the library in one process would break the
+file locks of the first.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from ..errors import StorageError
+
+__all__ = ["BUSY_TIMEOUT", "MEMORY", "ROW_ERRORS", "Connection", "connect", "explain", "is_lock"]
+
+MEMORY = ":memory:"
+
+BUSY_TIMEOUT = 5.0
+"""Seconds to wait for a lock that another program holds."""
+
+_RETRY_DELAY = 0.01
+
+_SCHEMA = """
+BEGIN;
+CREATE TABLE IF NOT EXISTS messages (
+    message_id TEXT PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    user_id TEXT,
+    type TEXT NOT NULL,
+    content TEXT NOT NULL,
+    timestamp REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS idx_messages_conversation ON messages (conversation_id, timestamp);
+CREATE INDEX IF NOT EXISTS idx_messages_type ON messages (type);
+CREATE INDEX IF NOT EXISTS idx_messages_user ON messages (user_id);
+CREATE INDEX IF NOT EXISTS idx_messages_user_type ON messages (user_id, type, timestamp);
+CREATE TABLE IF NOT EXISTS events (
+    event_id TEXT PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    content TEXT NOT NULL,
+    timestamp REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS idx_events_conversation ON events (conversation_id, timestamp);
+CREATE TABLE IF NOT EXISTS profiles (
+    user_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    char_count INTEGER NOT NULL,
+    PRIMARY KEY (user_id, version)
+);
+CREATE INDEX IF NOT EXISTS idx_profiles_user_latest ON profiles (user_id, version DESC);
+CREATE INDEX IF NOT EXISTS idx_profiles_cleanup ON profiles (created_at);
+COMMIT;
+"""
+
+
+class Connection(sqlite3.Connection):
+    """An open connection that knows which file it was opened on.
+
+    Attributes:
+        file: device and inode number of that file, or `None` where there is none.
+        synchronous: the level last set by `flush_at`, or `None`.
+    """
+
+    file: tuple[int, int] | None = None
+    synchronous: int | None = None
+
+    def is_on(self, path: str) -> bool:
+        """Tell whether `path` still names this connection's file.
+
+        A file that was deleted or replaced takes writes without complaint, and nobody ever reads them.
+        """
+        return path == MEMORY or (self.file is not None and self.file == _identity(path))
+
+    def flush_at(self, synchronous: int) -> None:
+        """Set `PRAGMA synchronous` to the level 0 (OFF) to 3 (EXTRA)."""
+        if self.synchronous != synchronous:
+            self.execute(f"PRAGMA synchronous = {synchronous:d}")
+            self.synchronous = synchronous
+
+
+def connect(path: str) -> Connection:
+    """Open `path`; make its directory, the file and the tables where they are missing.
+
+    The connection is in autocommit mode, and any thread may use it, one at a time.
+
+    Raises:
+        OSError: the directory cannot be made.
+        sqlite3.Error: the file cannot be opened or is no database, or stays locked for `BUSY_TIMEOUT`.
+    """
+    if path != MEMORY:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=Connection,
+    )
+    try:
+        _prepare(connection)
+        connection.file = _identity(path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: Connection) -> None:
+    """Switch to WAL and create what is missing; on a complete file this writes nothing."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            _use_wal(connection)
+            connection.executescript(_SCHEMA)
+            return
+        except sqlite3.OperationalError as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            # When two programs create one file, SQLite refuses one of them without waiting.
+            if not is_lock(error) or time.monotonic() >= deadline:
+                raise
+            time.sleep(_RETRY_DELAY)
+
+
+def _use_wal(connection: Connection) -> None:
+    try:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    except sqlite3.OperationalError as error:
+        # A file that cannot be written can still be read, in whatever mode it is.
+        if _code(error) != sqlite3.SQLITE_READONLY:
+            raise
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode number of the file at `path`, or `None` where there is none."""
+    try:
+        stat = os.stat(path)  # noqa: PTH116  (before every transaction: a Path costs as much again)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+_CAUSES = {
+    sqlite3.SQLITE_BUSY: (
+        "is locked by another program",
+        "try again, or end the program that holds a transaction open on it",
+    ),
+    sqlite3.SQLITE_FULL: ("has no room to grow", "free some disk space, then try again"),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written",
+        "make the file and its directory writable, or choose another path",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "check that the path is a file in a directory this program may write to",
+    ),
+    sqlite3.SQLITE_CORRUPT: (
+        "is damaged",
+        "restore it from a backup, or move it away to begin with an empty one",
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "is not a SQLite database",
+        "choose another path, or move the file away to begin with an empty one",
+    ),
+    sqlite3.SQLITE_IOERR: ("cannot be read or written", "check the disk and its file system"),
+}
+_CAUSES[sqlite3.SQLITE_LOCKED] = _CAUSES[sqlite3.SQLITE_PROTOCOL] = _CAUSES[sqlite3.SQLITE_BUSY]
+
+ROW_ERRORS = (
+    sqlite3.IntegrityError,
+    sqlite3.ProgrammingError,
+    sqlite3.InterfaceError,
+    sqlite3.DataError,
+    OverflowError,
+    UnicodeError,
+)
+"""What `sqlite3` raises about the values of one row, whatever the state of the file."""
+
+
+def explain(error: Exception, path: str) -> Exception:
+    """Turn a failure on `path` into the `StorageError` a caller can act on.
+
+    What neither SQLite nor the file system raised is given back as it is.
+    """
+    if isinstance(error, ROW_ERRORS):
+        message = f"{path} refused a value ({error}); nothing of this call was written"
+    elif isinstance(error, sqlite3.Error):
+        what, remedy = _CAUSES.get(_code(error), ("failed", "see SQLite's own words"))
+        message = f"{path} {what} ({error}); {remedy}"
+    elif isinstance(error, OSError):
+        directory = Path(path).parent
+        message = f"{directory}: the directory cannot be made ({error.strerror}); choose another path"
+    else:
+        return error
+    explained = StorageError(message, cause=error, retryable=is_lock(error))
+    explained.__cause__ = error
+    return explained
+
+
+def is_lock(error: Exception) -> bool:
+    """Tell whether somebody else's lock is the cause, so that the same call may succeed later."""
+    return _CAUSES.get(_code(error)) is _CAUSES[sqlite3.SQLITE_BUSY]
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary result code, or 0 where the error is none of SQLite's."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,0 +1,141 @@
+"""One database as this process uses it: one writer, a few readers, and who needs them.
+
+All `SQLite` objects on one file share one `Database`, so that a process writes a file from one thread
+only, however many agents, event loops and threads it has. The last one to leave closes it, and so does
+the end of the program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+from .connection import MEMORY
+from .readers import Readers
+from .writer import Writer
+
+__all__ = ["Database", "database_for"]
+
+T = TypeVar("T")
+
+
+class Database:
+    """The writer and the readers of the database at `path`; made by `database_for`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._writer = Writer(path, self._retire)
+        self._readers = Readers(path)
+        self._users: set[object] = set()
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in a transaction and return its value once committed; see `Writer.write`."""
+        return await self._writer.write(work)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on what is committed and return its value; see `Readers.read`."""
+        if self.path == MEMORY:  # it lives in one connection, and that is the writer's
+            return await self._writer.write(work)
+        self._writer.start()  # it is the writer's thread that closes the readers
+        return await self._readers.read(work)
+
+    def join(self, user: object, synchronous: int) -> None:
+        """Let `user` in; of all the levels that users ask for, the safest is in force."""
+        self._users.add(user)
+        self._writer.synchronous = max(self._writer.synchronous, synchronous)
+
+    async def leave(self, user: object) -> None:
+        """Return when the user's writes are done and, if it was the last one, the file is closed."""
+        self._users.discard(user)
+        await self._writer.stop()
+
+    def forget(self, user: object) -> None:
+        """Do the same without waiting; safe in a finalizer."""
+        self._users.discard(user)
+        self._writer.stop_soon()
+
+    def _retire(self) -> bool:
+        """Close the readers, unless somebody uses this database; asked by the writer."""
+        with _lock:
+            if self._users:
+                return False
+            if _shared.get(self.path) is self:
+                del _shared[self.path]
+        self._readers.close()
+        return True
+
+    def _parts(self) -> tuple[Writer, Readers]:
+        return self._writer, self._readers
+
+    def _close_at_exit(self) -> None:
+        self._users.clear()
+        self._writer.stop_soon()
+        self._writer.join()
+
+
+_lock = threading.Lock()  # guards both collections, and who is in
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_shared: weakref.WeakValueDictionary[str, Database] = weakref.WeakValueDictionary()
+
+
+def database_for(path: str, user: object, synchronous: int) -> Database:
+    """Return the database at `path`, with `user` in it.
+
+    Args:
+        path: absolute, the same for all users of one file; each ":memory:" is a database of its own.
+        user: stands for the caller until `leave` or `forget`.
+        synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
+    """
+    with _lock:
+        database = _shared.get(path)
+        if database is None:
+            database = Database(path)
+            _databases.add(database)
+            if path != MEMORY:
+                _shared[path] = database
+        database.join(user, synchronous)
+    return database
+
+
+@atexit.register
+def _close_all() -> None:
+    for database in list(_databases):
+        database._close_at_exit()
+
+
+_paused: list[Writer | Readers] = []
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    _paused.extend(part for database in _databases for part in database._parts())
+    for part in _paused:
+        part.pause()
+
+
+def _after_fork_in_parent() -> None:
+    for part in _paused:
+        part.resume()
+    _paused.clear()
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    for part in _paused:
+        part.restart()
+    _paused.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

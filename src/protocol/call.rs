@@ -1,0 +1,601 @@
+//! Reads the body of an execute block: a JSON array of `{"name": …, "args": {…}}`.
+//!
+//! The body ends at the first closing tag outside a JSON string. Two kinds of problem are told apart, because
+//! they end the block at different places: JSON of the wrong shape is still read to its end; text that cannot
+//! be JSON, is too long or was cut off has no end of its own ([`Progress::Broken`]).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use thiserror::Error;
+
+use super::canonical::{Layout, Writer, canonical_string};
+use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
+use super::parser::Limits;
+use super::text::{leading_space, line_and_column};
+
+/// One tool call, as canonical JSON: `{"name": …, "args": {…}}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    json: String,
+    name_end: usize,
+}
+
+const NAME: &str = "{\"name\": ";
+const ARGS: &str = ", \"args\": ";
+
+impl Call {
+    /// A call from a name (a JSON string) and arguments (a JSON object), both canonical.
+    #[must_use]
+    pub fn new(name: &str, args: &str) -> Self {
+        Self {
+            json: [NAME, name, ARGS, args, "}"].concat(),
+            name_end: NAME.len() + name.len(),
+        }
+    }
+
+    /// The call, as `json.dumps({"name": …, "args": …})` writes it.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// The same, owned.
+    #[must_use]
+    pub fn into_json(self) -> String {
+        self.json
+    }
+
+    /// The name, a JSON string with its quotes.
+    #[must_use]
+    pub fn name_json(&self) -> &str {
+        &self.json[NAME.len()..self.name_end]
+    }
+
+    /// The arguments, a JSON object.
+    #[must_use]
+    pub fn args_json(&self) -> &str {
+        &self.json[self.name_end + ARGS.len()..self.json.len() - 1]
+    }
+}
+
+/// What is wrong with a block.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProblemKind {
+    /// It is no JSON.
+    #[error("{0}")]
+    Json(#[from] FaultKind),
+    /// The JSON is something else than an array.
+    #[error("expected a JSON array of calls, found {0}")]
+    NotAnArray(&'static str),
+    /// An item of the array is no object.
+    #[error("call {index} must be an object, found {found}")]
+    NotAnObject {
+        /// Which call, from 0.
+        index: usize,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A call's `name` is missing or no string.
+    #[error("call {index} needs a \"name\" that is a string, found {found}")]
+    Name {
+        /// Which call, from 0.
+        index: usize,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A call's `args` are missing or no object.
+    #[error("call {index} needs \"args\" that are an object, found {found}")]
+    Args {
+        /// Which call, from 0.
+        index: usize,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// Brackets are nested deeper than [`Limits::max_depth`].
+    #[error("brackets are nested deeper than {0}")]
+    TooDeep(usize),
+    /// More calls than [`Limits::max_calls`].
+    #[error("more than {0} calls in one block")]
+    TooManyCalls(usize),
+    /// The body is longer than [`Limits::max_block_bytes`].
+    #[error("the block is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+impl ProblemKind {
+    /// Whether the text ended inside a JSON string, which then may have swallowed the block's end.
+    #[must_use]
+    pub fn ends_in_string(&self) -> bool {
+        *self == Self::Json(FaultKind::EndedInString)
+    }
+}
+
+/// What is wrong with a block, and at which byte of its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What.
+    pub kind: ProblemKind,
+    /// Where.
+    pub at: usize,
+}
+
+impl From<Fault> for Problem {
+    fn from(Fault { kind, at }: Fault) -> Self {
+        Self {
+            kind: kind.into(),
+            at,
+        }
+    }
+}
+
+impl Problem {
+    /// The problem in words, with line and column in `body`.
+    #[must_use]
+    pub fn located<'a>(&'a self, body: &'a [u8]) -> Located<'a> {
+        Located {
+            problem: self,
+            body,
+        }
+    }
+}
+
+/// A [`Problem`] that knows its text.
+#[derive(Debug)]
+pub struct Located<'a> {
+    problem: &'a Problem,
+    body: &'a [u8],
+}
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = line_and_column(self.body, self.problem.at);
+        write!(f, "{} at line {line}, column {column}.", self.problem.kind)
+    }
+}
+
+/// How far a body has been read.
+#[derive(Debug)]
+pub enum Progress {
+    /// The text ends before the block does.
+    More,
+    /// The closing tag was found.
+    Complete {
+        /// One past the closing tag's last byte.
+        end: usize,
+        /// All calls, or what was wrong with the first bad one.
+        calls: Result<Vec<Call>, Problem>,
+    },
+    /// This can be no valid block, and it has no end of its own.
+    Broken(Problem),
+}
+
+/// Reads one body while it arrives.
+#[derive(Clone, Debug)]
+pub struct CallReader {
+    close: &'static str,
+    limits: Limits,
+    scanner: Scanner,
+    place: Place,
+    calls: Vec<Call>,
+    /// The first thing wrong with the shape; the rest is read for its end only.
+    problem: Option<Problem>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// In front of the array.
+    Start,
+    /// Between two calls, or behind the last one.
+    Array,
+    /// Inside a call's object, which began at this byte.
+    Call(usize, Fields),
+}
+
+/// The array's bracket and the call's.
+const CALL_DEPTH: usize = 2;
+
+impl CallReader {
+    /// A reader of a block that ends with the tag `close`.
+    #[must_use]
+    pub fn new(close: &'static str, limits: Limits) -> Self {
+        Self {
+            close,
+            limits,
+            scanner: Scanner::default(),
+            place: Place::Start,
+            calls: Vec::new(),
+            problem: None,
+        }
+    }
+
+    /// Reads on in `body`, which is what it was at the last call, or longer.
+    ///
+    /// After anything but [`Progress::More`] the reader must not be asked again.
+    pub fn read(&mut self, body: &[u8]) -> Progress {
+        let most = self.limits.max_block_bytes.saturating_add(self.close.len());
+        let body = &body[..body.len().min(most)];
+        match self.read_within(body) {
+            Progress::More if body.len() == most => Progress::Broken(Problem {
+                kind: ProblemKind::TooLong(self.limits.max_block_bytes),
+                at: self.limits.max_block_bytes,
+            }),
+            progress => progress,
+        }
+    }
+
+    /// What is wrong with a body that ends here, before its closing tag.
+    #[must_use]
+    pub fn cut_off(&mut self, body: &[u8]) -> Problem {
+        match self.scanner.end(body) {
+            Err(fault) => fault.into(),
+            Ok(_) => Problem {
+                kind: FaultKind::Ended.into(),
+                at: body.len(),
+            },
+        }
+    }
+
+    fn read_within(&mut self, body: &[u8]) -> Progress {
+        if matches!(self.place, Place::Start) {
+            self.scanner
+                .skip(leading_space(&body[self.scanner.position()..]));
+        }
+        while !self.scanner.is_complete() {
+            match self.scanner.next(body) {
+                Ok(Some(token)) => self.token(body, &token),
+                Ok(None) => return Progress::More,
+                Err(fault) => return Progress::Broken(fault.into()),
+            }
+        }
+        self.scanner
+            .skip(leading_space(&body[self.scanner.position()..]));
+        let at = self.scanner.position();
+        let (rest, close) = (&body[at..], self.close.as_bytes());
+        if rest.starts_with(close) {
+            let calls = std::mem::take(&mut self.calls);
+            Progress::Complete {
+                end: at + close.len(),
+                calls: self.problem.take().map_or(Ok(calls), Err),
+            }
+        } else if close.starts_with(rest) {
+            Progress::More
+        } else {
+            Progress::Broken(Problem {
+                kind: FaultKind::Trailing.into(),
+                at,
+            })
+        }
+    }
+
+    fn token(&mut self, body: &[u8], token: &Token) {
+        if self.problem.is_some() {
+            return;
+        }
+        let depth = self.scanner.depth();
+        let at = self.scanner.position() - 1;
+        if depth > self.limits.max_depth {
+            return self.refuse(ProblemKind::TooDeep(self.limits.max_depth), at);
+        }
+        let index = self.calls.len();
+        self.place = match (std::mem::replace(&mut self.place, Place::Array), token) {
+            (Place::Start, Token::Open(Container::Array)) => Place::Array,
+            (Place::Start, token) => {
+                return self.refuse(ProblemKind::NotAnArray(name_of(token)), start_of(token, at));
+            }
+            (Place::Array, Token::Open(Container::Object)) => {
+                if index == self.limits.max_calls {
+                    return self.refuse(ProblemKind::TooManyCalls(self.limits.max_calls), at);
+                }
+                Place::Call(at, Fields::new(CALL_DEPTH, Err("nothing")))
+            }
+            (Place::Array, Token::Close(_)) => Place::Array,
+            (Place::Array, token) => {
+                let found = name_of(token);
+                return self.refuse(
+                    ProblemKind::NotAnObject { index, found },
+                    start_of(token, at),
+                );
+            }
+            (Place::Call(start, fields), _) if depth < CALL_DEPTH => {
+                match fields.into_call() {
+                    Ok(call) => self.calls.push(call),
+                    Err(Missing::Name(found)) => {
+                        return self.refuse(ProblemKind::Name { index, found }, start);
+                    }
+                    Err(Missing::Args(found)) => {
+                        return self.refuse(ProblemKind::Args { index, found }, start);
+                    }
+                }
+                Place::Array
+            }
+            (Place::Call(start, mut fields), token) => {
+                fields.token(body, token, depth);
+                Place::Call(start, fields)
+            }
+        };
+    }
+
+    fn refuse(&mut self, kind: ProblemKind, at: usize) {
+        self.calls = Vec::new();
+        self.place = Place::Array;
+        self.problem = Some(Problem { kind, at });
+    }
+}
+
+/// The fields of one call's object, while it is read.
+#[derive(Clone, Debug)]
+struct Fields {
+    /// How many brackets are open directly inside the object.
+    depth: usize,
+    name: Slot,
+    args: Slot,
+    /// The field whose value is being read.
+    open: Option<Field>,
+}
+
+/// What a field holds: its JSON, or what was found instead of the right type.
+type Slot = Result<String, &'static str>;
+
+/// Which field is missing, and what was found in its place.
+enum Missing {
+    Name(&'static str),
+    Args(&'static str),
+}
+
+#[derive(Clone, Debug)]
+enum Field {
+    Name,
+    Args(Writer),
+    Other,
+}
+
+impl Fields {
+    fn new(depth: usize, args: Slot) -> Self {
+        Self {
+            depth,
+            name: Err("nothing"),
+            args,
+            open: None,
+        }
+    }
+
+    /// Takes one token from inside the object. `depth` is the number of open brackets behind it.
+    fn token(&mut self, text: &[u8], token: &Token, depth: usize) {
+        let is_last = depth == self.depth;
+        match (self.open.take(), token) {
+            (None, Token::Key(range)) => self.open = Some(Field::of(&text[range.clone()])),
+            (Some(Field::Name), Token::String(range)) if is_last => {
+                self.name = Ok(canonical_string(&text[range.clone()]));
+            }
+            (Some(Field::Name), token) if is_last => self.name = Err(name_of(token)),
+            (Some(Field::Args(mut writer)), token) => {
+                writer.token(text, token);
+                match token {
+                    Token::Close(Container::Object) if is_last => self.args = Ok(writer.finish()),
+                    token if is_last => self.args = Err(name_of(token)),
+                    _ => self.open = Some(Field::Args(writer)),
+                }
+            }
+            (open, _) if !is_last => self.open = open,
+            _ => {}
+        }
+    }
+
+    fn into_call(self) -> Result<Call, Missing> {
+        let name = self.name.map_err(Missing::Name)?;
+        let args = self.args.map_err(Missing::Args)?;
+        Ok(Call::new(&name, &args))
+    }
+}
+
+impl Field {
+    /// The field that a quoted key names. It may be written with escapes; what counts is what it says.
+    fn of(key: &[u8]) -> Self {
+        let key = if key.contains(&b'\\') {
+            Cow::Owned(canonical_string(key).into_bytes())
+        } else {
+            Cow::Borrowed(key)
+        };
+        match &*key {
+            b"\"name\"" => Self::Name,
+            b"\"args\"" => Self::Args(Writer::new(Layout::Compact)),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Reads one call as the log stores it. Without `args` it has none.
+///
+/// # Errors
+/// The text is no JSON by the rules of `json.loads(text)`. JSON that is no call gives `None`.
+pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
+    let mut scanner = Scanner::new(Controls::Escaped);
+    let mut fields = Fields::new(1, Ok("{}".into()));
+    let mut is_object = false;
+    while let Some(token) = scanner.next(text)? {
+        match (scanner.depth(), &token) {
+            (1, Token::Open(Container::Object)) if fields.open.is_none() => is_object = true,
+            (0, _) => {}
+            (depth, token) => fields.token(text, token, depth),
+        }
+    }
+    scanner.end(text)?;
+    let rest = &text[scanner.position()..];
+    match rest
+        .iter()
+        .position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+    {
+        Some(at) => Err(Fault {
+            kind: FaultKind::Trailing,
+            at: scanner.position() + at,
+        }),
+        None => Ok(is_object.then(|| fields.into_call().ok()).flatten()),
+    }
+}
+
+/// What a value is called, told by its first or last token.
+fn name_of(token: &Token) -> &'static str {
+    match token {
+        Token::Open(Container::Array) | Token::Close(Container::Array) => "an array",
+        Token::Open(Container::Object) | Token::Close(Container::Object) => "an object",
+        Token::Key(_) | Token::String(_) => "a string",
+        Token::Number(_) => "a number",
+        Token::Word("null") => "null",
+        Token::Word("true" | "false") => "a boolean",
+        Token::Word(_) => "a number",
+    }
+}
+
+/// The first byte of a token whose last byte is `last`.
+fn start_of(token: &Token, last: usize) -> usize {
+    match token {
+        Token::Open(_) | Token::Close(_) => last,
+        Token::Key(range) | Token::String(range) | Token::Number(range) => range.start,
+        Token::Word(word) => last + 1 - word.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &str) -> Progress {
+        CallReader::new("</execute>", Limits::default()).read(body.as_bytes())
+    }
+
+    fn calls(body: &str) -> Vec<String> {
+        match read(body) {
+            Progress::Complete {
+                calls: Ok(calls), ..
+            } => calls.into_iter().map(Call::into_json).collect(),
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    fn problem(body: &str) -> String {
+        let problem = match read(body) {
+            Progress::Complete {
+                calls: Err(problem),
+                ..
+            }
+            | Progress::Broken(problem) => problem,
+            other => panic!("{body}: {other:?}"),
+        };
+        problem.located(body.as_bytes()).to_string()
+    }
+
+    #[test]
+    fn a_call_is_its_name_and_its_arguments() {
+        assert_eq!(calls("[]</execute>"), [""; 0]);
+        assert_eq!(
+            calls(
+                "\u{a0}[{\"args\":{\"x\":\"</execute>\"},\"id\":[{}],\"n\\u0061me\":\"a\"}]\u{2028}</execute>"
+            ),
+            ["{\"name\": \"a\", \"args\": {\"x\": \"</execute>\"}}"]
+        );
+        assert_eq!(
+            calls("[{\"name\":\"a\",\"args\":1,\"name\":\"b\",\"args\":{}}]</execute>"),
+            ["{\"name\": \"b\", \"args\": {}}"]
+        );
+        let call = Call::new("\"a\"", "{\"b\": 1}");
+        assert_eq!(
+            (call.name_json(), call.args_json()),
+            ("\"a\"", "{\"b\": 1}")
+        );
+    }
+
+    #[test]
+    fn a_problem_says_what_and_where() {
+        for (body, expected) in [
+            (
+                "{}</execute>",
+                "expected a JSON array of calls, found an object at line 1, column 1.",
+            ),
+            (
+                "[\n 7]</execute>",
+                "call 0 must be an object, found a number at line 2, column 2.",
+            ),
+            (
+                "[{\"args\":{}}]</execute>",
+                "call 0 needs a \"name\" that is a string, found nothing at line 1, column 2.",
+            ),
+            (
+                "[{\"name\":null,\"args\":{}}]</execute>",
+                "call 0 needs a \"name\" that is a string, found null at line 1, column 2.",
+            ),
+            (
+                "[{\"name\":\"a\",\"args\":[1]}]</execute>",
+                "call 0 needs \"args\" that are an object, found an array at line 1, column 2.",
+            ),
+            (
+                "[1,]</execute>",
+                "expected a JSON value at line 1, column 4.",
+            ),
+            ("</execute>", "expected a JSON value at line 1, column 1."),
+            (
+                "[]]</execute>",
+                "expected nothing more after the JSON value at line 1, column 3.",
+            ),
+        ] {
+            assert_eq!(problem(body), expected);
+        }
+    }
+
+    #[test]
+    fn a_stored_call_is_read_leniently_but_must_be_json() {
+        let stored = |text: &str| {
+            stored_call(text.as_bytes())
+                .map(|call| call.map(Call::into_json))
+                .map_err(|fault| fault.at)
+        };
+        let bare = Some("{\"name\": \"a\", \"args\": {}}".to_owned());
+        assert_eq!(stored(" {\"name\":\"a\"} \n"), Ok(bare));
+        for text in [
+            "1",
+            "null",
+            "[{\"name\":\"a\"}]",
+            "{}",
+            "{\"name\":\"a\",\"args\":null}",
+        ] {
+            assert_eq!(stored(text), Ok(None), "{text}");
+        }
+        for (text, at) in [("", 0), ("{}x", 2), ("{\"name\":\"a\nb\"}", 10)] {
+            assert_eq!(stored(text), Err(at), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_hold_at_their_bound() {
+        let limits = Limits {
+            max_block_bytes: 20,
+            max_depth: 3,
+            max_calls: 1,
+        };
+        let outcome = |body: &str| match CallReader::new("</execute>", limits).read(body.as_bytes())
+        {
+            Progress::More => "more".to_owned(),
+            Progress::Complete {
+                calls: Ok(calls), ..
+            } => format!("{} calls", calls.len()),
+            Progress::Complete {
+                calls: Err(problem),
+                ..
+            } => problem.kind.to_string(),
+            Progress::Broken(problem) => problem.kind.to_string(),
+        };
+        assert_eq!(outcome("[]                  </execute>"), "0 calls");
+        assert_eq!(
+            outcome("[]                   </execute>"),
+            "the block is longer than 20 bytes"
+        );
+        assert_eq!(
+            outcome("[[[]]]</execute>"),
+            "call 0 must be an object, found an array"
+        );
+        assert_eq!(
+            outcome("[{\"a\":[[]]}]</execute>"),
+            "brackets are nested deeper than 3"
+        );
+    }
+}

@@ -1,0 +1,511 @@
+//! Writes JSON the one way the log holds it: byte for byte what Python's `json.dumps(json.loads(text))` gives.
+//!
+//! ASCII only, one space behind `,` and `:`, floats as `repr` writes them, and of equal keys in an object the
+//! last value at the first one's place, as a `dict` has it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::json::{Container, Token};
+
+/// How the brackets are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `json.dumps(value)`
+    Compact,
+    /// `json.dumps(value, indent=2)`
+    Indented,
+}
+
+/// Writes tokens as canonical JSON.
+///
+/// # Complexity
+/// O(text) in all, for equal keys too: an object is never rewritten, its repeated entries are noted and left
+/// out once, at the end.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    out: Vec<u8>,
+    layout: Layout,
+    levels: Vec<Level>,
+    edits: Vec<Edit>,
+    behind_key: bool,
+}
+
+/// An open bracket.
+#[derive(Clone, Debug)]
+struct Level {
+    container: Container,
+    items: usize,
+    /// Of an object; ranges are bytes of `out`.
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// Where the separator in front of the entry begins.
+    start: usize,
+    key: Range<usize>,
+    /// Where the value begins; it ends where the next entry starts.
+    value: usize,
+}
+
+/// A range of `out` that is to be left out, or to be filled from another one.
+#[derive(Clone, Debug)]
+struct Edit {
+    range: Range<usize>,
+    instead: Option<Range<usize>>,
+}
+
+impl Writer {
+    /// A writer with nothing written.
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            out: Vec::new(),
+            layout,
+            levels: Vec::new(),
+            edits: Vec::new(),
+            behind_key: false,
+        }
+    }
+
+    /// Writes one token of `text`.
+    pub fn token(&mut self, text: &[u8], token: &Token) {
+        match token {
+            Token::Open(container) => self.open(*container),
+            Token::Close(_) => self.close(),
+            Token::Key(range) => self.key(|out| push_json_string(out, &text[range.clone()])),
+            Token::String(range) => {
+                self.separate();
+                push_json_string(&mut self.out, &text[range.clone()]);
+            }
+            Token::Number(range) => {
+                self.separate();
+                push_number(&mut self.out, &text[range.clone()]);
+            }
+            Token::Word(word) => {
+                self.separate();
+                self.out.extend_from_slice(word.as_bytes());
+            }
+        }
+    }
+
+    /// Writes an opening bracket.
+    pub fn open(&mut self, container: Container) {
+        self.separate();
+        self.out.push(match container {
+            Container::Array => b'[',
+            Container::Object => b'{',
+        });
+        self.levels.push(Level {
+            container,
+            items: 0,
+            entries: Vec::new(),
+        });
+    }
+
+    /// Writes the bracket that closes what was opened last.
+    pub fn close(&mut self) {
+        let Some(level) = self.levels.pop() else {
+            return;
+        };
+        self.note_repeated_keys(&level);
+        if level.items > 0 {
+            self.break_line();
+        }
+        self.out.push(match level.container {
+            Container::Array => b']',
+            Container::Object => b'}',
+        });
+    }
+
+    /// Writes a key that is canonical JSON already.
+    pub fn raw_key(&mut self, key: &str) {
+        self.key(|out| out.extend_from_slice(key.as_bytes()));
+    }
+
+    /// Writes a scalar that is canonical JSON already.
+    pub fn raw_scalar(&mut self, scalar: &str) {
+        self.separate();
+        self.out.extend_from_slice(scalar.as_bytes());
+    }
+
+    /// All that was written.
+    #[must_use]
+    pub fn finish(self) -> String {
+        let Self { out, mut edits, .. } = self;
+        let bytes = if edits.is_empty() {
+            out
+        } else {
+            edits.sort_unstable_by_key(|edit| edit.range.start);
+            let mut kept = Vec::with_capacity(out.len());
+            copy_edited(&out, 0..out.len(), &edits, &mut kept);
+            kept
+        };
+        String::from_utf8(bytes).expect("canonical JSON is ASCII")
+    }
+
+    fn key(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.out.len();
+        self.separate();
+        let key = self.out.len();
+        write(&mut self.out);
+        let key = key..self.out.len();
+        self.out.extend_from_slice(b": ");
+        let value = self.out.len();
+        if let Some(level) = self.levels.last_mut() {
+            level.entries.push(Entry { start, key, value });
+        }
+        self.behind_key = true;
+    }
+
+    /// Writes what stands in front of the next item.
+    fn separate(&mut self) {
+        if std::mem::take(&mut self.behind_key) {
+            return;
+        }
+        let Some(level) = self.levels.last_mut() else {
+            return;
+        };
+        level.items += 1;
+        let first = level.items == 1;
+        match (self.layout, first) {
+            (Layout::Compact, true) => {}
+            (Layout::Compact, false) => self.out.extend_from_slice(b", "),
+            (Layout::Indented, true) => self.break_line(),
+            (Layout::Indented, false) => {
+                self.out.push(b',');
+                self.break_line();
+            }
+        }
+    }
+
+    fn break_line(&mut self) {
+        if self.layout == Layout::Indented {
+            self.out.push(b'\n');
+            self.out
+                .resize(self.out.len() + 2 * self.levels.len(), b' ');
+        }
+    }
+
+    fn note_repeated_keys(&mut self, level: &Level) {
+        let entries = &level.entries;
+        if !has_repeated_keys(&self.out, entries) {
+            return;
+        }
+        let end = |index: usize| {
+            entries
+                .get(index + 1)
+                .map_or(self.out.len(), |next| next.start)
+        };
+        // The first and the last entry of each key.
+        let mut spans: HashMap<&[u8], (usize, usize)> = HashMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let (first, last) = spans
+                .entry(&self.out[entry.key.clone()])
+                .or_insert((index, index));
+            *last = index;
+            if *first != index {
+                self.edits.push(Edit {
+                    range: entry.start..end(index),
+                    instead: None,
+                });
+            }
+        }
+        for (first, last) in spans.into_values().filter(|(first, last)| first != last) {
+            self.edits.push(Edit {
+                range: entries[first].value..end(first),
+                instead: Some(entries[last].value..end(last)),
+            });
+        }
+    }
+}
+
+fn has_repeated_keys(out: &[u8], entries: &[Entry]) -> bool {
+    /// Up to here comparing all pairs is cheaper than hashing.
+    const FEW: usize = 8;
+    let key = |entry: &Entry| &out[entry.key.clone()];
+    if entries.len() <= FEW {
+        (1..entries.len()).any(|n| {
+            entries[..n]
+                .iter()
+                .any(|entry| key(entry) == key(&entries[n]))
+        })
+    } else {
+        let mut seen = std::collections::HashSet::with_capacity(entries.len());
+        !entries.iter().all(|entry| seen.insert(key(entry)))
+    }
+}
+
+/// Copies `range` of `from`, applying the edits in it, which are sorted by where they start.
+fn copy_edited(from: &[u8], range: Range<usize>, edits: &[Edit], to: &mut Vec<u8>) {
+    let mut at = range.start;
+    let mut next = edits.partition_point(|edit| edit.range.start < at);
+    while let Some(edit) = edits.get(next).filter(|edit| edit.range.start < range.end) {
+        to.extend_from_slice(&from[at..edit.range.start]);
+        if let Some(instead) = &edit.instead {
+            copy_edited(from, instead.clone(), edits, to);
+        }
+        at = edit.range.end;
+        next += edits[next..].partition_point(|edit| edit.range.start < at);
+    }
+    to.extend_from_slice(&from[at..range.end]);
+}
+
+/// `text` as a canonical JSON string.
+#[must_use]
+pub fn json_string(text: &[u8]) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    out.push(b'"');
+    push_characters(&mut out, text);
+    out.push(b'"');
+    String::from_utf8(out).expect("canonical JSON is ASCII")
+}
+
+/// A valid JSON string, given with its quotes, in its canonical form.
+#[must_use]
+pub fn canonical_string(quoted: &[u8]) -> String {
+    let mut out = Vec::with_capacity(quoted.len());
+    push_json_string(&mut out, quoted);
+    String::from_utf8(out).expect("canonical JSON is ASCII")
+}
+
+/// Writes a JSON string, given with its quotes, whose escapes are known to be valid.
+fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
+    let mut rest = &quoted[1..quoted.len() - 1];
+    out.push(b'"');
+    while let Some(backslash) = memchr::memchr(b'\\', rest) {
+        push_characters(out, &rest[..backslash]);
+        let width = match rest[backslash + 1] {
+            b'u' => {
+                let digits = rest[backslash + 2..backslash + 6].iter();
+                let unit = digits.fold(0, |unit, &digit| unit << 4 | hex_value(digit));
+                push_unit(out, unit);
+                6
+            }
+            b'/' => {
+                out.push(b'/');
+                2
+            }
+            other => {
+                out.extend([b'\\', other]);
+                2
+            }
+        };
+        rest = &rest[backslash + width..];
+    }
+    push_characters(out, rest);
+    out.push(b'"');
+}
+
+fn hex_value(digit: u8) -> u16 {
+    u16::from(match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    })
+}
+
+/// Writes characters of a string, escaping what `ensure_ascii` escapes.
+fn push_characters(out: &mut Vec<u8>, text: &[u8]) {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest
+            .iter()
+            .position(|byte| !is_plain(byte))
+            .unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..plain]);
+        rest = &rest[plain..];
+        if rest.is_empty() {
+            break;
+        }
+        let (code, width) = code_point(rest);
+        if let Ok(unit) = u16::try_from(code) {
+            push_unit(out, unit);
+        } else {
+            let offset = code - 0x1_0000;
+            push_unit(out, 0xd800 + (offset >> 10) as u16);
+            push_unit(out, 0xdc00 + (offset & 0x3ff) as u16);
+        }
+        rest = &rest[width..];
+    }
+}
+
+/// The first code point of generalised UTF-8 and its width; U+FFFD for a byte that begins none.
+fn code_point(bytes: &[u8]) -> (u32, usize) {
+    let width = match bytes[0] {
+        0..=0x7f => return (bytes[0].into(), 1),
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return (0xfffd, 1),
+    };
+    let lead = u32::from(bytes[0]) & (0x7f >> width);
+    match bytes.get(1..width) {
+        Some(tail) if tail.iter().all(|byte| byte & 0xc0 == 0x80) => {
+            let code = tail
+                .iter()
+                .fold(lead, |code, byte| code << 6 | u32::from(byte & 0x3f));
+            if code > 0x10_ffff {
+                (0xfffd, 1)
+            } else {
+                (code, width)
+            }
+        }
+        _ => (0xfffd, 1),
+    }
+}
+
+/// Writes one UTF-16 unit.
+fn push_unit(out: &mut Vec<u8>, unit: u16) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let short = match unit {
+        0x08 => b'b',
+        0x09 => b't',
+        0x0a => b'n',
+        0x0c => b'f',
+        0x0d => b'r',
+        0x22 => b'"',
+        0x5c => b'\\',
+        0x20..=0x7e => return out.push(unit as u8),
+        _ => {
+            let digit = |shift: u16| HEX[usize::from(unit >> shift & 0xf)];
+            return out.extend([b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
+        }
+    };
+    out.extend([b'\\', short]);
+}
+
+/// Writes a number as Python prints it after reading it.
+fn push_number(out: &mut Vec<u8>, number: &[u8]) {
+    if number == b"-0" {
+        return out.push(b'0');
+    }
+    if number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9')) {
+        return out.extend_from_slice(number);
+    }
+    let value = std::str::from_utf8(number)
+        .ok()
+        .and_then(|number| number.parse().ok());
+    out.extend_from_slice(float_repr(value.unwrap_or(f64::NAN)).as_bytes());
+}
+
+/// Python's `repr` of a float, in JSON's words for what is no number.
+fn float_repr(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
+        return format!("{sign}Infinity");
+    }
+    // Rust's `e` form has the same shortest digits that Python looks for.
+    let scientific = format!("{:e}", value.abs());
+    let (mantissa, exponent) = scientific
+        .split_once('e')
+        .expect("`{:e}` writes an exponent");
+    let digits = mantissa.replace('.', "");
+    let exponent: i32 = exponent.parse().expect("`{:e}` writes a whole exponent");
+    match exponent {
+        -4..0 => format!(
+            "{sign}0.{}{digits}",
+            "0".repeat(exponent.unsigned_abs() as usize - 1)
+        ),
+        0..16 => {
+            let whole = exponent as usize + 1;
+            let padded = format!("{digits:0<whole$}");
+            let (integer, fraction) = padded.split_at(whole);
+            format!(
+                "{sign}{integer}.{}",
+                if fraction.is_empty() { "0" } else { fraction }
+            )
+        }
+        _ => {
+            let exponent_sign = if exponent < 0 { '-' } else { '+' };
+            format!("{sign}{mantissa}e{exponent_sign}{:02}", exponent.abs())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json::Scanner;
+    use super::*;
+
+    fn rewrite(text: &str, layout: Layout) -> String {
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(layout));
+        let text = text.as_bytes();
+        while let Some(token) = scanner.next(text).expect("valid JSON") {
+            writer.token(text, &token);
+        }
+        if let Some(token) = scanner.end(text).expect("complete JSON") {
+            writer.token(text, &token);
+        }
+        writer.finish()
+    }
+
+    #[test]
+    fn values_are_written_as_python_writes_them() {
+        for (text, expected) in [
+            ("[ ]", "[]"),
+            ("{\"a\":[1,{}]}", "{\"a\": [1, {}]}"),
+            ("-0", "0"),
+            ("-0.0", "-0.0"),
+            ("9007199254740993", "9007199254740993"),
+            ("1e400", "Infinity"),
+            ("-1e400", "-Infinity"),
+            ("1e-400", "0.0"),
+            ("1E5", "100000.0"),
+            ("1e15", "1000000000000000.0"),
+            ("1e16", "1e+16"),
+            ("0.0001", "0.0001"),
+            ("0.00001", "1e-05"),
+            ("123.456e1", "1234.56"),
+            ("1.5e300", "1.5e+300"),
+            ("5e-324", "5e-324"),
+            ("NaN", "NaN"),
+            (
+                "\"\\/\\u0041\\u00E9é😀\\ud800\u{7f}\n\\b\"",
+                "\"/A\\u00e9\\u00e9\\ud83d\\ude00\\ud800\\u007f\\n\\b\"",
+            ),
+        ] {
+            assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_equal_keys_the_last_value_stands_at_the_first_place() {
+        for (text, expected) in [
+            ("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\": 3, \"b\": 2}"),
+            ("{\"a\":1,\"\\u0061\":2,\"a\":3}", "{\"a\": 3}"),
+            (
+                "{\"a\":{\"x\":1,\"x\":2},\"b\":0,\"a\":{\"y\":1,\"y\":{\"z\":3,\"z\":4}}}",
+                "{\"a\": {\"y\": {\"z\": 4}}, \"b\": 0}",
+            ),
+            (
+                "{\"0\":0,\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"1\":[]}",
+                "{\"0\": 0, \"1\": [], \"2\": 2, \"3\": 3, \"4\": 4, \"5\": 5, \"6\": 6, \"7\": 7, \"8\": 8}",
+            ),
+        ] {
+            assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
+        }
+        assert_eq!(
+            rewrite("{\"a\":1,\"b\":[],\"a\":[2]}", Layout::Indented),
+            "{\n  \"a\": [\n    2\n  ],\n  \"b\": []\n}"
+        );
+    }
+
+    #[test]
+    fn indented_json_is_laid_out_as_python_does() {
+        assert_eq!(
+            rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented),
+            "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      2\n    ]\n  },\n  {}\n]"
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_become_replacement_characters() {
+        assert_eq!(json_string(b"a\xff\xc3"), "\"a\\ufffd\\ufffd\"");
+        assert_eq!(json_string(b"\xed\xa0\xbd"), "\"\\ud83d\"");
+    }
+}

@@ -1,0 +1,20 @@
+//! What the parser hands out.
+
+use super::{Call, Text};
+
+/// One event of a model's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Reasoning; never part of a response.
+    Think(Text),
+    /// Text for the user; also the report of a malformed block.
+    Respond(Text),
+    /// One tool call of a block that is valid as a whole.
+    Call(Call),
+    /// The block is complete: its calls are to be run now.
+    Execute,
+    /// What the model wrote between `<results>` tags. Not the system's word.
+    Result(Text),
+    /// `<end>`: the model is done.
+    End,
+}

@@ -1,0 +1,19 @@
+//! Text to events, and results to text.
+//!
+//! [`Parser`] finds the tags ([`tag`]), reads the body of an execute block as JSON while it arrives ([`json`],
+//! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
+//! [`results`] is the way back: outcomes to the array the model reads.
+
+pub mod call;
+pub mod canonical;
+pub mod event;
+pub mod json;
+pub mod parser;
+pub mod results;
+pub mod tag;
+pub mod text;
+
+pub use call::Call;
+pub use event::Event;
+pub use parser::{Limits, Parser, Stream};
+pub use text::Text;

@@ -1,0 +1,207 @@
+//! Text as Python holds it.
+//!
+//! A Python `str` may hold lone surrogates, which UTF-8 cannot. So that nothing is lost, the core works on
+//! *generalised UTF-8*: UTF-8 in which a surrogate may stand as the three bytes its number gives
+//! (Python's `surrogatepass`). ASCII bytes mean the same in both, and the protocol's syntax is ASCII.
+
+use std::fmt;
+
+/// A piece of generalised UTF-8.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Text(Vec<u8>);
+
+impl Text {
+    /// The bytes, generalised UTF-8.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text as UTF-8, or `None` when it holds a lone surrogate.
+    #[must_use]
+    pub fn to_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// Whether there is no text at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether there is nothing but whitespace.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        is_blank(&self.0)
+    }
+
+    /// Adds `more` at the end.
+    pub fn push(&mut self, more: &[u8]) {
+        self.0.extend_from_slice(more);
+    }
+
+    /// The text without the whitespace at both ends, as Python's `str.strip` does it.
+    #[must_use]
+    pub fn stripped(mut self) -> Self {
+        let start = leading_space(&self.0);
+        let end = start + trim(&self.0).len();
+        self.0.truncate(end);
+        self.0.drain(..start);
+        self
+    }
+}
+
+impl From<&[u8]> for Text {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        String::from_utf8_lossy(&self.0).fmt(f)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
+    }
+}
+
+/// How many bytes the whitespace character at the start of `bytes` takes; 0 when there is none.
+///
+/// Whitespace is what Python's `str.isspace` says, which is Unicode's White_Space and U+001C to U+001F.
+#[must_use]
+pub fn space_width(bytes: &[u8]) -> usize {
+    match bytes {
+        [0x09..=0x0d | 0x1c..=0x20, ..] => 1,
+        [0xc2, 0x85 | 0xa0, ..] => 2,
+        [0xe1, 0x9a, 0x80, ..]
+        | [0xe2, 0x80, 0x80..=0x8a | 0xa8 | 0xa9 | 0xaf, ..]
+        | [0xe2, 0x81, 0x9f, ..]
+        | [0xe3, 0x80, 0x80, ..] => 3,
+        _ => 0,
+    }
+}
+
+/// How many bytes of whitespace `bytes` begins with.
+#[must_use]
+pub fn leading_space(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match space_width(&bytes[at..]) {
+            0 => return at,
+            width => at += width,
+        }
+    }
+}
+
+/// Whether `bytes` is nothing but whitespace; true for no text at all.
+#[must_use]
+pub fn is_blank(bytes: &[u8]) -> bool {
+    leading_space(bytes) == bytes.len()
+}
+
+/// `bytes` without the whitespace at both ends.
+#[must_use]
+pub fn trim(bytes: &[u8]) -> &[u8] {
+    let mut rest = &bytes[leading_space(bytes)..];
+    while let Some(width) =
+        (1..=rest.len().min(3)).find(|&width| space_width(&rest[rest.len() - width..]) == width)
+    {
+        rest = &rest[..rest.len() - width];
+    }
+    rest
+}
+
+/// The longest prefix of `bytes` of at most `most` bytes that does not end inside a character.
+///
+/// Never empty where `bytes` is not: a first character wider than `most` is taken whole.
+#[must_use]
+pub fn prefix(bytes: &[u8], most: usize) -> &[u8] {
+    let starts = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let below = (1..=most.min(bytes.len())).rev().find(starts);
+    let end = below
+        .or_else(|| (1..=bytes.len()).find(starts))
+        .unwrap_or(0);
+    &bytes[..end]
+}
+
+/// Line and column of byte `at`, both from 1, columns in characters.
+///
+/// # Complexity
+/// O(`at`); meant for the one error that is shown.
+#[must_use]
+pub fn line_and_column(bytes: &[u8], at: usize) -> (usize, usize) {
+    let before = &bytes[..at.min(bytes.len())];
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    let column = 1 + before[line_start..]
+        .iter()
+        .filter(|&&byte| byte & 0xc0 != 0x80)
+        .count();
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whitespace_is_what_python_strips() {
+        let python = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u{85}\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\
+                      \u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}\u{2028}\u{2029}\u{202f}\
+                      \u{205f}\u{3000}";
+        for code in 0..=0x10_ffff {
+            let Some(character) = char::from_u32(code) else {
+                continue;
+            };
+            let text = character.to_string();
+            let width = space_width(text.as_bytes());
+            assert_eq!(width > 0, python.contains(character), "U+{code:04X}");
+            assert!(width == 0 || width == text.len());
+        }
+    }
+
+    #[test]
+    fn stripping_takes_both_ends_and_leaves_the_middle() {
+        for (text, stripped) in [
+            ("", ""),
+            (" \u{a0}\u{3000}\n", ""),
+            ("a b", "a b"),
+            ("\u{2028} a\u{85}b \u{1c}", "a\u{85}b"),
+            ("é", "é"),
+        ] {
+            assert_eq!(Text::from(text).stripped(), Text::from(stripped));
+        }
+    }
+
+    #[test]
+    fn a_prefix_never_ends_inside_a_character() {
+        assert_eq!(prefix("aé€".as_bytes(), 2), b"a");
+        assert_eq!(prefix("aé€".as_bytes(), 3), "aé".as_bytes());
+        assert_eq!(prefix("€a".as_bytes(), 1), "€".as_bytes());
+        assert_eq!(prefix(b"", 4), b"");
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        assert_eq!(line_and_column("é€\nab".as_bytes(), 0), (1, 1));
+        assert_eq!(line_and_column("é€\nab".as_bytes(), 5), (1, 3));
+        assert_eq!(line_and_column("é€\nab".as_bytes(), 7), (2, 2));
+        assert_eq!(line_and_column(b"ab", 99), (1, 3));
+    }
+}

@@ -1,0 +1,79 @@
+//! What a turn asks to be done.
+
+use crate::protocol::{Call, Text};
+
+/// One thing to do, in the order given.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Save these rows; they belong together.
+    Save(Vec<Row>),
+    /// Hand this to the consumer, with this time.
+    Emit(Emission, f64),
+    /// Run these calls and hand their outcomes to [`Turn::results`](super::Turn::results).
+    Run(Vec<Call>),
+}
+
+/// A row of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its `type`.
+    pub kind: RowKind,
+    /// Its `content`.
+    pub content: Text,
+    /// Seconds since the epoch.
+    pub timestamp: f64,
+}
+
+/// The `type` of a row that a turn saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// Reasoning.
+    Think,
+    /// Text for the user.
+    Respond,
+    /// One tool call.
+    Call,
+    /// The results of a batch.
+    Result,
+}
+
+impl RowKind {
+    /// The name in the log.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Think => "think",
+            Self::Respond => "respond",
+            Self::Call => "call",
+            Self::Result => "result",
+        }
+    }
+}
+
+/// What the consumer sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Emission {
+    /// Reasoning.
+    Think(Text),
+    /// Text for the user.
+    Respond(Text),
+    /// One tool call, as JSON.
+    Call(Text),
+    /// The batch runs now.
+    Execute,
+    /// The results of the batch, as JSON.
+    Results(Text, Tally),
+    /// Too many failures in a row.
+    BreakerOpened,
+    /// The turn is over.
+    End,
+}
+
+/// How a batch went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Calls that returned.
+    pub succeeded: usize,
+    /// Calls that did not.
+    pub failed: usize,
+}

@@ -1,0 +1,20 @@
+"""What every test may ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def recordings() -> Path:
+    """The folder of recorded model output: `COGENCY_RS_RECORDINGS`, or `../shared/data`."""
+    named = os.environ.get("COGENCY_RS_RECORDINGS")
+    folder = Path(named) if named else CHECKOUT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no recordings in {folder}; name their folder in COGENCY_RS_RECORDINGS")
+    return folder
