@@ -1,0 +1,66 @@
+"""The Rust core of a text-protocol LLM agent.
+
+A model's text becomes typed events while it streams (`parse_tokens`), its tool calls run in parallel with results in
+call order, every step is in the log (`Accumulator`, `SQLite`), and the next prompt is assembled from it (`assemble`).
+"""
+
+from ._core import CircuitBreaker, Limits, Parser, __version__
+from .accumulator import Accumulator
+from .codec import (
+    format_call_agent,
+    format_result_agent,
+    format_results_array,
+    parse_tool_call,
+    parse_tool_result,
+    tool_instructions,
+)
+from .context import assemble, system_prompt, to_messages
+from .errors import (
+    CogencyError,
+    ConfigError,
+    LLMError,
+    ProtocolError,
+    StorageError,
+    ToolError,
+    ToolParseError,
+)
+from .executor import execute_tool, execute_tools
+from .parser import parse_execute_block, parse_tokens
+from .storage import SQLite
+from .types import Event, Execution, Storage, StreamMode, Tool, ToolCall, ToolResult
+
+__all__ = [
+    "Accumulator",
+    "CircuitBreaker",
+    "CogencyError",
+    "ConfigError",
+    "Event",
+    "Execution",
+    "LLMError",
+    "Limits",
+    "Parser",
+    "ProtocolError",
+    "SQLite",
+    "Storage",
+    "StorageError",
+    "StreamMode",
+    "Tool",
+    "ToolCall",
+    "ToolError",
+    "ToolParseError",
+    "ToolResult",
+    "__version__",
+    "assemble",
+    "execute_tool",
+    "execute_tools",
+    "format_call_agent",
+    "format_result_agent",
+    "format_results_array",
+    "parse_execute_block",
+    "parse_tokens",
+    "parse_tool_call",
+    "parse_tool_result",
+    "system_prompt",
+    "to_messages",
+    "tool_instructions",
+]

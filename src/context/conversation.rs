@@ -31,10 +31,7 @@ impl Message {
         let mut text = Text::from("<results>\n");
         text.push(content);
         text.push(b"\n</results>");
-        Self {
-            role: Role::User,
-            content: text,
-        }
+        Self { role: Role::User, content: text }
     }
 }
 
@@ -79,10 +76,7 @@ impl Conversation {
             self.say(&[block.as_bytes()]);
             self.take_turn()
         };
-        [
-            assistant,
-            (!content.is_empty()).then(|| Message::results(content)),
-        ]
+        [assistant, (!content.is_empty()).then(|| Message::results(content))]
     }
 
     /// The log ends: the assistant's turn, as far as it came.
@@ -104,10 +98,7 @@ impl Conversation {
     }
 
     fn take_turn(&mut self) -> Option<Message> {
-        self.turn.take().map(|content| Message {
-            role: Role::Assistant,
-            content,
-        })
+        self.turn.take().map(|content| Message { role: Role::Assistant, content })
     }
 }
 

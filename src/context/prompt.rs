@@ -77,10 +77,7 @@ pub fn system_prompt(
     if let Some(instructions) = instructions {
         sections.push(format!("# Instructions\n\n{instructions}"));
     }
-    let listing: Vec<_> = tools
-        .iter()
-        .map(|tool| format!("- {}", tool.text))
-        .collect();
+    let listing: Vec<_> = tools.iter().map(|tool| format!("- {}", tool.text)).collect();
     sections.push(if listing.is_empty() {
         "# Tools\n\nThere are none: answer without an execute block.".to_owned()
     } else {
@@ -96,17 +93,9 @@ mod tests {
 
     #[test]
     fn the_prompt_has_what_it_was_given() {
-        let tools = [ToolLine {
-            name: "recall",
-            text: "recall(query) - search",
-        }];
+        let tools = [ToolLine { name: "recall", text: "recall(query) - search" }];
         let prompt = system_prompt(&tools, Some("You are Ada."), Some("Be brief."));
-        for part in [
-            "You are Ada.",
-            "Be brief.",
-            "- recall(query) - search",
-            "# Memory",
-        ] {
+        for part in ["You are Ada.", "Be brief.", "- recall(query) - search", "# Memory"] {
             assert!(prompt.contains(part), "{part}");
         }
         assert!(!system_prompt(&[], None, None).contains("# Memory"));
@@ -116,13 +105,7 @@ mod tests {
     fn the_block_in_the_example_is_a_valid_one() {
         let mut events = Vec::new();
         Parser::new(Stream::Event, Limits::default()).feed(EXAMPLE.as_bytes(), &mut events);
-        assert_eq!(
-            events
-                .iter()
-                .filter(|event| matches!(event, Event::Call(_)))
-                .count(),
-            2
-        );
+        assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), 2);
         assert_eq!(events.last(), Some(&Event::Execute));
     }
 }

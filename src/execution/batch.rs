@@ -81,11 +81,7 @@ async fn call<R: Runner>(
     if *cancelled.borrow_and_update() {
         return Outcome::NotStarted;
     }
-    let mut guard = StopOnDrop {
-        runner,
-        index,
-        armed: true,
-    };
+    let mut guard = StopOnDrop { runner, index, armed: true };
     let mut running = std::pin::pin!(runner.start(index));
     let first = tokio::select! {
         biased;

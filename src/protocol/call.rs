@@ -28,10 +28,7 @@ impl Call {
     /// A call from a name (a JSON string) and arguments (a JSON object), both canonical.
     #[must_use]
     pub fn new(name: &str, args: &str) -> Self {
-        Self {
-            json: [NAME, name, ARGS, args, "}"].concat(),
-            name_end: NAME.len() + name.len(),
-        }
+        Self { json: [NAME, name, ARGS, args, "}"].concat(), name_end: NAME.len() + name.len() }
     }
 
     /// The call, as `json.dumps({"name": …, "args": …})` writes it.
@@ -122,10 +119,7 @@ pub struct Problem {
 
 impl From<Fault> for Problem {
     fn from(Fault { kind, at }: Fault) -> Self {
-        Self {
-            kind: kind.into(),
-            at,
-        }
+        Self { kind: kind.into(), at }
     }
 }
 
@@ -133,10 +127,7 @@ impl Problem {
     /// The problem in words, with line and column in `body`.
     #[must_use]
     pub fn located<'a>(&'a self, body: &'a [u8]) -> Located<'a> {
-        Located {
-            problem: self,
-            body,
-        }
+        Located { problem: self, body }
     }
 }
 
@@ -229,17 +220,13 @@ impl CallReader {
     pub fn cut_off(&mut self, body: &[u8]) -> Problem {
         match self.scanner.end(body) {
             Err(fault) => fault.into(),
-            Ok(_) => Problem {
-                kind: FaultKind::Ended.into(),
-                at: body.len(),
-            },
+            Ok(_) => Problem { kind: FaultKind::Ended.into(), at: body.len() },
         }
     }
 
     fn read_within(&mut self, body: &[u8]) -> Progress {
         if matches!(self.place, Place::Start) {
-            self.scanner
-                .skip(leading_space(&body[self.scanner.position()..]));
+            self.scanner.skip(leading_space(&body[self.scanner.position()..]));
         }
         while !self.scanner.is_complete() {
             match self.scanner.next(body) {
@@ -248,8 +235,7 @@ impl CallReader {
                 Err(fault) => return Progress::Broken(fault.into()),
             }
         }
-        self.scanner
-            .skip(leading_space(&body[self.scanner.position()..]));
+        self.scanner.skip(leading_space(&body[self.scanner.position()..]));
         let at = self.scanner.position();
         let (rest, close) = (&body[at..], self.close.as_bytes());
         if rest.starts_with(close) {
@@ -261,10 +247,7 @@ impl CallReader {
         } else if close.starts_with(rest) {
             Progress::More
         } else {
-            Progress::Broken(Problem {
-                kind: FaultKind::Trailing.into(),
-                at,
-            })
+            Progress::Broken(Problem { kind: FaultKind::Trailing.into(), at })
         }
     }
 
@@ -279,7 +262,9 @@ impl CallReader {
         }
         let index = self.calls.len();
         self.place = match (std::mem::replace(&mut self.place, Place::Array), token) {
-            (Place::Start, Token::Open(Container::Array)) => Place::Array,
+            (Place::Start, Token::Open(Container::Array)) | (Place::Array, Token::Close(_)) => {
+                Place::Array
+            }
             (Place::Start, token) => {
                 return self.refuse(ProblemKind::NotAnArray(name_of(token)), start_of(token, at));
             }
@@ -289,13 +274,9 @@ impl CallReader {
                 }
                 Place::Call(at, Fields::new(CALL_DEPTH, Err("nothing")))
             }
-            (Place::Array, Token::Close(_)) => Place::Array,
             (Place::Array, token) => {
                 let found = name_of(token);
-                return self.refuse(
-                    ProblemKind::NotAnObject { index, found },
-                    start_of(token, at),
-                );
+                return self.refuse(ProblemKind::NotAnObject { index, found }, start_of(token, at));
             }
             (Place::Call(start, fields), _) if depth < CALL_DEPTH => {
                 match fields.into_call() {
@@ -352,12 +333,7 @@ enum Field {
 
 impl Fields {
     fn new(depth: usize, args: Slot) -> Self {
-        Self {
-            depth,
-            name: Err("nothing"),
-            args,
-            open: None,
-        }
+        Self { depth, name: Err("nothing"), args, open: None }
     }
 
     /// Takes one token from inside the object. `depth` is the number of open brackets behind it.
@@ -422,14 +398,8 @@ pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
     }
     scanner.end(text)?;
     let rest = &text[scanner.position()..];
-    match rest
-        .iter()
-        .position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
-    {
-        Some(at) => Err(Fault {
-            kind: FaultKind::Trailing,
-            at: scanner.position() + at,
-        }),
+    match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+        Some(at) => Err(Fault { kind: FaultKind::Trailing, at: scanner.position() + at }),
         None => Ok(is_object.then(|| fields.into_call().ok()).flatten()),
     }
 }
@@ -440,10 +410,9 @@ fn name_of(token: &Token) -> &'static str {
         Token::Open(Container::Array) | Token::Close(Container::Array) => "an array",
         Token::Open(Container::Object) | Token::Close(Container::Object) => "an object",
         Token::Key(_) | Token::String(_) => "a string",
-        Token::Number(_) => "a number",
         Token::Word("null") => "null",
         Token::Word("true" | "false") => "a boolean",
-        Token::Word(_) => "a number",
+        Token::Number(_) | Token::Word(_) => "a number",
     }
 }
 
@@ -466,20 +435,16 @@ mod tests {
 
     fn calls(body: &str) -> Vec<String> {
         match read(body) {
-            Progress::Complete {
-                calls: Ok(calls), ..
-            } => calls.into_iter().map(Call::into_json).collect(),
+            Progress::Complete { calls: Ok(calls), .. } => {
+                calls.into_iter().map(Call::into_json).collect()
+            }
             other => panic!("{body}: {other:?}"),
         }
     }
 
     fn problem(body: &str) -> String {
         let problem = match read(body) {
-            Progress::Complete {
-                calls: Err(problem),
-                ..
-            }
-            | Progress::Broken(problem) => problem,
+            Progress::Complete { calls: Err(problem), .. } | Progress::Broken(problem) => problem,
             other => panic!("{body}: {other:?}"),
         };
         problem.located(body.as_bytes()).to_string()
@@ -499,10 +464,7 @@ mod tests {
             ["{\"name\": \"b\", \"args\": {}}"]
         );
         let call = Call::new("\"a\"", "{\"b\": 1}");
-        assert_eq!(
-            (call.name_json(), call.args_json()),
-            ("\"a\"", "{\"b\": 1}")
-        );
+        assert_eq!((call.name_json(), call.args_json()), ("\"a\"", "{\"b\": 1}"));
     }
 
     #[test]
@@ -512,10 +474,7 @@ mod tests {
                 "{}</execute>",
                 "expected a JSON array of calls, found an object at line 1, column 1.",
             ),
-            (
-                "[\n 7]</execute>",
-                "call 0 must be an object, found a number at line 2, column 2.",
-            ),
+            ("[\n 7]</execute>", "call 0 must be an object, found a number at line 2, column 2."),
             (
                 "[{\"args\":{}}]</execute>",
                 "call 0 needs a \"name\" that is a string, found nothing at line 1, column 2.",
@@ -528,15 +487,9 @@ mod tests {
                 "[{\"name\":\"a\",\"args\":[1]}]</execute>",
                 "call 0 needs \"args\" that are an object, found an array at line 1, column 2.",
             ),
-            (
-                "[1,]</execute>",
-                "expected a JSON value at line 1, column 4.",
-            ),
+            ("[1,]</execute>", "expected a JSON value at line 1, column 4."),
             ("</execute>", "expected a JSON value at line 1, column 1."),
-            (
-                "[]]</execute>",
-                "expected nothing more after the JSON value at line 1, column 3.",
-            ),
+            ("[]]</execute>", "expected nothing more after the JSON value at line 1, column 3."),
         ] {
             assert_eq!(problem(body), expected);
         }
@@ -551,13 +504,7 @@ mod tests {
         };
         let bare = Some("{\"name\": \"a\", \"args\": {}}".to_owned());
         assert_eq!(stored(" {\"name\":\"a\"} \n"), Ok(bare));
-        for text in [
-            "1",
-            "null",
-            "[{\"name\":\"a\"}]",
-            "{}",
-            "{\"name\":\"a\",\"args\":null}",
-        ] {
+        for text in ["1", "null", "[{\"name\":\"a\"}]", "{}", "{\"name\":\"a\",\"args\":null}"] {
             assert_eq!(stored(text), Ok(None), "{text}");
         }
         for (text, at) in [("", 0), ("{}x", 2), ("{\"name\":\"a\nb\"}", 10)] {
@@ -567,35 +514,18 @@ mod tests {
 
     #[test]
     fn limits_hold_at_their_bound() {
-        let limits = Limits {
-            max_block_bytes: 20,
-            max_depth: 3,
-            max_calls: 1,
-        };
+        let limits = Limits { max_block_bytes: 20, max_depth: 3, max_calls: 1 };
         let outcome = |body: &str| match CallReader::new("</execute>", limits).read(body.as_bytes())
         {
             Progress::More => "more".to_owned(),
-            Progress::Complete {
-                calls: Ok(calls), ..
-            } => format!("{} calls", calls.len()),
-            Progress::Complete {
-                calls: Err(problem),
-                ..
-            } => problem.kind.to_string(),
-            Progress::Broken(problem) => problem.kind.to_string(),
+            Progress::Complete { calls: Ok(calls), .. } => format!("{} calls", calls.len()),
+            Progress::Complete { calls: Err(problem), .. } | Progress::Broken(problem) => {
+                problem.kind.to_string()
+            }
         };
         assert_eq!(outcome("[]                  </execute>"), "0 calls");
-        assert_eq!(
-            outcome("[]                   </execute>"),
-            "the block is longer than 20 bytes"
-        );
-        assert_eq!(
-            outcome("[[[]]]</execute>"),
-            "call 0 must be an object, found an array"
-        );
-        assert_eq!(
-            outcome("[{\"a\":[[]]}]</execute>"),
-            "brackets are nested deeper than 3"
-        );
+        assert_eq!(outcome("[]                   </execute>"), "the block is longer than 20 bytes");
+        assert_eq!(outcome("[[[]]]</execute>"), "call 0 must be an object, found an array");
+        assert_eq!(outcome("[{\"a\":[[]]}]</execute>"), "brackets are nested deeper than 3");
     }
 }

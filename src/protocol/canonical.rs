@@ -60,13 +60,7 @@ impl Writer {
     /// A writer with nothing written.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
-        Self {
-            out: Vec::new(),
-            layout,
-            levels: Vec::new(),
-            edits: Vec::new(),
-            behind_key: false,
-        }
+        Self { out: Vec::new(), layout, levels: Vec::new(), edits: Vec::new(), behind_key: false }
     }
 
     /// Writes one token of `text`.
@@ -97,11 +91,7 @@ impl Writer {
             Container::Array => b'[',
             Container::Object => b'{',
         });
-        self.levels.push(Level {
-            container,
-            items: 0,
-            entries: Vec::new(),
-        });
+        self.levels.push(Level { container, items: 0, entries: Vec::new() });
     }
 
     /// Writes the bracket that closes what was opened last.
@@ -142,7 +132,7 @@ impl Writer {
             copy_edited(&out, 0..out.len(), &edits, &mut kept);
             kept
         };
-        String::from_utf8(bytes).expect("canonical JSON is ASCII")
+        ascii(bytes)
     }
 
     fn key(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
@@ -183,8 +173,7 @@ impl Writer {
     fn break_line(&mut self) {
         if self.layout == Layout::Indented {
             self.out.push(b'\n');
-            self.out
-                .resize(self.out.len() + 2 * self.levels.len(), b' ');
+            self.out.resize(self.out.len() + 2 * self.levels.len(), b' ');
         }
     }
 
@@ -193,23 +182,14 @@ impl Writer {
         if !has_repeated_keys(&self.out, entries) {
             return;
         }
-        let end = |index: usize| {
-            entries
-                .get(index + 1)
-                .map_or(self.out.len(), |next| next.start)
-        };
+        let end = |index: usize| entries.get(index + 1).map_or(self.out.len(), |next| next.start);
         // The first and the last entry of each key.
         let mut spans: HashMap<&[u8], (usize, usize)> = HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
-            let (first, last) = spans
-                .entry(&self.out[entry.key.clone()])
-                .or_insert((index, index));
+            let (first, last) = spans.entry(&self.out[entry.key.clone()]).or_insert((index, index));
             *last = index;
             if *first != index {
-                self.edits.push(Edit {
-                    range: entry.start..end(index),
-                    instead: None,
-                });
+                self.edits.push(Edit { range: entry.start..end(index), instead: None });
             }
         }
         for (first, last) in spans.into_values().filter(|(first, last)| first != last) {
@@ -226,11 +206,7 @@ fn has_repeated_keys(out: &[u8], entries: &[Entry]) -> bool {
     const FEW: usize = 8;
     let key = |entry: &Entry| &out[entry.key.clone()];
     if entries.len() <= FEW {
-        (1..entries.len()).any(|n| {
-            entries[..n]
-                .iter()
-                .any(|entry| key(entry) == key(&entries[n]))
-        })
+        (1..entries.len()).any(|n| entries[..n].iter().any(|entry| key(entry) == key(&entries[n])))
     } else {
         let mut seen = std::collections::HashSet::with_capacity(entries.len());
         !entries.iter().all(|entry| seen.insert(key(entry)))
@@ -252,6 +228,12 @@ fn copy_edited(from: &[u8], range: Range<usize>, edits: &[Edit], to: &mut Vec<u8
     to.extend_from_slice(&from[at..range.end]);
 }
 
+/// Canonical JSON is ASCII, so nothing is ever replaced here.
+fn ascii(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 /// `text` as a canonical JSON string.
 #[must_use]
 pub fn json_string(text: &[u8]) -> String {
@@ -259,7 +241,7 @@ pub fn json_string(text: &[u8]) -> String {
     out.push(b'"');
     push_characters(&mut out, text);
     out.push(b'"');
-    String::from_utf8(out).expect("canonical JSON is ASCII")
+    ascii(out)
 }
 
 /// A valid JSON string, given with its quotes, in its canonical form.
@@ -267,7 +249,7 @@ pub fn json_string(text: &[u8]) -> String {
 pub fn canonical_string(quoted: &[u8]) -> String {
     let mut out = Vec::with_capacity(quoted.len());
     push_json_string(&mut out, quoted);
-    String::from_utf8(out).expect("canonical JSON is ASCII")
+    ascii(out)
 }
 
 /// Writes a JSON string, given with its quotes, whose escapes are known to be valid.
@@ -310,22 +292,21 @@ fn push_characters(out: &mut Vec<u8>, text: &[u8]) {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     let mut rest = text;
     while !rest.is_empty() {
-        let plain = rest
-            .iter()
-            .position(|byte| !is_plain(byte))
-            .unwrap_or(rest.len());
+        let plain = rest.iter().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
         if rest.is_empty() {
             break;
         }
         let (code, width) = code_point(rest);
-        if let Ok(unit) = u16::try_from(code) {
-            push_unit(out, unit);
-        } else {
-            let offset = code - 0x1_0000;
-            push_unit(out, 0xd800 + (offset >> 10) as u16);
-            push_unit(out, 0xdc00 + (offset & 0x3ff) as u16);
+        match char::from_u32(code) {
+            Some(character) => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    push_unit(out, *unit);
+                }
+            }
+            // A lone surrogate.
+            None => push_unit(out, u16::try_from(code).unwrap_or(0xfffd)),
         }
         rest = &rest[width..];
     }
@@ -343,14 +324,8 @@ fn code_point(bytes: &[u8]) -> (u32, usize) {
     let lead = u32::from(bytes[0]) & (0x7f >> width);
     match bytes.get(1..width) {
         Some(tail) if tail.iter().all(|byte| byte & 0xc0 == 0x80) => {
-            let code = tail
-                .iter()
-                .fold(lead, |code, byte| code << 6 | u32::from(byte & 0x3f));
-            if code > 0x10_ffff {
-                (0xfffd, 1)
-            } else {
-                (code, width)
-            }
+            let code = tail.iter().fold(lead, |code, byte| code << 6 | u32::from(byte & 0x3f));
+            if code > 0x10_ffff { (0xfffd, 1) } else { (code, width) }
         }
         _ => (0xfffd, 1),
     }
@@ -367,7 +342,7 @@ fn push_unit(out: &mut Vec<u8>, unit: u16) {
         0x0d => b'r',
         0x22 => b'"',
         0x5c => b'\\',
-        0x20..=0x7e => return out.push(unit as u8),
+        0x20..=0x7e => return out.push(unit.to_le_bytes()[0]),
         _ => {
             let digit = |shift: u16| HEX[usize::from(unit >> shift & 0xf)];
             return out.extend([b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
@@ -384,9 +359,7 @@ fn push_number(out: &mut Vec<u8>, number: &[u8]) {
     if number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9')) {
         return out.extend_from_slice(number);
     }
-    let value = std::str::from_utf8(number)
-        .ok()
-        .and_then(|number| number.parse().ok());
+    let value = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
     out.extend_from_slice(float_repr(value.unwrap_or(f64::NAN)).as_bytes());
 }
 
@@ -401,24 +374,19 @@ fn float_repr(value: f64) -> String {
     }
     // Rust's `e` form has the same shortest digits that Python looks for.
     let scientific = format!("{:e}", value.abs());
-    let (mantissa, exponent) = scientific
-        .split_once('e')
-        .expect("`{:e}` writes an exponent");
+    let (mantissa, exponent) = scientific.split_once('e').expect("`{:e}` writes an exponent");
     let digits = mantissa.replace('.', "");
-    let exponent: i32 = exponent.parse().expect("`{:e}` writes a whole exponent");
-    match exponent {
-        -4..0 => format!(
-            "{sign}0.{}{digits}",
-            "0".repeat(exponent.unsigned_abs() as usize - 1)
-        ),
-        0..16 => {
-            let whole = exponent as usize + 1;
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    match (exponent, usize::try_from(exponent)) {
+        (-4..0, _) => {
+            let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+            format!("{sign}0.{zeros}{digits}")
+        }
+        (_, Ok(exponent @ 0..16)) => {
+            let whole = exponent + 1;
             let padded = format!("{digits:0<whole$}");
             let (integer, fraction) = padded.split_at(whole);
-            format!(
-                "{sign}{integer}.{}",
-                if fraction.is_empty() { "0" } else { fraction }
-            )
+            format!("{sign}{integer}.{}", if fraction.is_empty() { "0" } else { fraction })
         }
         _ => {
             let exponent_sign = if exponent < 0 { '-' } else { '+' };

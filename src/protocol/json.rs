@@ -166,10 +166,7 @@ impl Phase {
 
     /// Whether a number may end here.
     fn is_complete(self) -> bool {
-        matches!(
-            self,
-            Phase::Zero | Phase::Integer | Phase::Fraction | Phase::ExponentDigits
-        )
+        matches!(self, Phase::Zero | Phase::Integer | Phase::Fraction | Phase::ExponentDigits)
     }
 }
 
@@ -185,13 +182,7 @@ impl Scanner {
     /// A scanner at the start of a value.
     #[must_use]
     pub fn new(controls: Controls) -> Self {
-        Self {
-            at: 0,
-            place: Place::Value,
-            unit: Unit::None,
-            stack: Vec::new(),
-            controls,
-        }
+        Self { at: 0, place: Place::Value, unit: Unit::None, stack: Vec::new(), controls }
     }
 
     /// The first byte that has not been read.
@@ -239,15 +230,9 @@ impl Scanner {
             Unit::Number { start, phase } if phase.is_complete() && self.stack.is_empty() => {
                 Ok(Some(self.value(Token::Number(start..self.at))))
             }
-            Unit::String { start, .. } => Err(Fault {
-                kind: FaultKind::EndedInString,
-                at: start,
-            }),
+            Unit::String { start, .. } => Err(Fault { kind: FaultKind::EndedInString, at: start }),
             _ if self.is_complete() => Ok(None),
-            _ => Err(Fault {
-                kind: FaultKind::Ended,
-                at: text.len(),
-            }),
+            _ => Err(Fault { kind: FaultKind::Ended, at: text.len() }),
         }
     }
 
@@ -327,11 +312,7 @@ impl Scanner {
     /// A value is complete: what may stand behind it depends on what it stands in.
     fn value(&mut self, token: Token) -> Token {
         self.unit = Unit::None;
-        self.place = if self.stack.is_empty() {
-            Place::End
-        } else {
-            Place::CommaOrClose
-        };
+        self.place = if self.stack.is_empty() { Place::End } else { Place::CommaOrClose };
         token
     }
 
@@ -359,10 +340,7 @@ impl Scanner {
                 return Ok(None);
             }
         }
-        Err(Fault {
-            kind: FaultKind::Value,
-            at: self.at,
-        })
+        Err(Fault { kind: FaultKind::Value, at: self.at })
     }
 
     fn number(&mut self, text: &[u8], start: usize, phase: Phase) -> Result<Option<Token>, Fault> {
@@ -372,10 +350,7 @@ impl Scanner {
                 return if phase.is_complete() {
                     Ok(Some(self.value(Token::Number(start..self.at))))
                 } else {
-                    Err(Fault {
-                        kind: FaultKind::Digit,
-                        at: self.at,
-                    })
+                    Err(Fault { kind: FaultKind::Digit, at: self.at })
                 };
             };
             phase = next;
@@ -418,13 +393,10 @@ impl Scanner {
         range: Range<usize>,
         role: Role,
     ) -> Result<Token, Fault> {
-        if self.controls == Controls::Escaped {
-            if let Some(control) = text[range.clone()].iter().position(|&byte| byte < 0x20) {
-                return Err(Fault {
-                    kind: FaultKind::Control,
-                    at: range.start + control,
-                });
-            }
+        if self.controls == Controls::Escaped
+            && let Some(control) = text[range.clone()].iter().position(|&byte| byte < 0x20)
+        {
+            return Err(Fault { kind: FaultKind::Control, at: range.start + control });
         }
         Ok(match role {
             Role::Key => {
@@ -532,12 +504,6 @@ mod tests {
     #[test]
     fn strict_strings_refuse_raw_control_characters() {
         let mut scanner = Scanner::new(Controls::Escaped);
-        assert_eq!(
-            scanner.next(b"\"a\nb\""),
-            Err(Fault {
-                kind: FaultKind::Control,
-                at: 2
-            })
-        );
+        assert_eq!(scanner.next(b"\"a\nb\""), Err(Fault { kind: FaultKind::Control, at: 2 }));
     }
 }

@@ -35,11 +35,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_block_bytes: 10 << 20,
-            max_depth: 200,
-            max_calls: 1024,
-        }
+        Self { max_block_bytes: 10 << 20, max_depth: 200, max_calls: 1024 }
     }
 }
 
@@ -88,14 +84,7 @@ impl Parser {
     /// A parser at the start of a text.
     #[must_use]
     pub fn new(stream: Stream, limits: Limits) -> Self {
-        Self {
-            stream,
-            limits,
-            state: State::Text,
-            held: Vec::new(),
-            at: 0,
-            shown: false,
-        }
+        Self { stream, limits, state: State::Text, held: Vec::new(), at: 0, shown: false }
     }
 
     /// Whether nothing more will come: a batch is complete, or [`finish`](Self::finish) was called.
@@ -160,12 +149,8 @@ impl Parser {
         let mut start = 0;
         loop {
             match &mut self.state {
-                State::Text => match search(text, self.at, TAGS.iter().map(|tag| tag.open)) {
-                    Search::Found {
-                        needle,
-                        start: end,
-                        end: behind,
-                    } => {
+                State::Text => match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
+                    Search::Found { needle, start: end, end: behind } => {
                         self.end_run(Run::Respond, &text[start..end], Blank::Hidden, events);
                         self.enter(&TAGS[needle], events);
                         (start, self.at) = (behind, behind);
@@ -178,12 +163,8 @@ impl Parser {
                 },
                 State::Inside(tag) => {
                     let run = Run::inside(tag.kind);
-                    match search(text, self.at, std::iter::once(tag.close)) {
-                        Search::Found {
-                            start: end,
-                            end: behind,
-                            ..
-                        } => {
+                    match search(text, self.at, &std::iter::once(tag.close)) {
+                        Search::Found { start: end, end: behind, .. } => {
                             self.end_run(run, &text[start..end], Blank::Hidden, events);
                             self.state = State::Text;
                             (start, self.at) = (behind, behind);
@@ -197,17 +178,12 @@ impl Parser {
                 }
                 State::Calls(tag, reader) => match reader.read(&text[start..]) {
                     Progress::More => break,
-                    Progress::Complete {
-                        calls: Ok(calls), ..
-                    } => {
+                    Progress::Complete { calls: Ok(calls), .. } => {
                         events.extend(calls.into_iter().map(Event::Call));
                         events.push(Event::Execute);
                         self.state = State::Done;
                     }
-                    Progress::Complete {
-                        end,
-                        calls: Err(problem),
-                    } => {
+                    Progress::Complete { end, calls: Err(problem) } => {
                         events.push(malformed(&problem, &text[start..]));
                         self.state = State::Text;
                         start += end;
@@ -219,7 +195,7 @@ impl Parser {
                         self.at = start;
                     }
                 },
-                State::Broken(tag) => match search(text, self.at, std::iter::once(tag.close)) {
+                State::Broken(tag) => match search(text, self.at, &std::iter::once(tag.close)) {
                     Search::Found { end, .. } => {
                         self.state = State::Text;
                         (start, self.at) = (end, end);

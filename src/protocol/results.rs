@@ -51,11 +51,7 @@ pub fn results_array(items: &[ResultItem]) -> String {
             "\": ",
             first,
         ]);
-        if let Outcome::Success {
-            content: Some(content),
-            ..
-        } = outcome
-        {
+        if let Outcome::Success { content: Some(content), .. } = outcome {
             array.extend([", \"content\": ", content]);
         }
         array.push('}');
@@ -69,28 +65,20 @@ mod tests {
     use super::*;
 
     fn item(outcome: Outcome) -> ResultItem {
-        ResultItem {
-            tool: "\"t\"".into(),
-            outcome,
-        }
+        ResultItem { tool: "\"t\"".into(), outcome }
     }
 
     #[test]
     fn items_carry_what_their_status_says() {
         let success = |content: Option<&str>| {
-            item(Outcome::Success {
-                outcome: "\"ok\"".into(),
-                content: content.map(Into::into),
-            })
+            item(Outcome::Success { outcome: "\"ok\"".into(), content: content.map(Into::into) })
         };
         assert_eq!(results_array(&[]), "[]");
         assert_eq!(
             results_array(&[
                 success(Some("{\"n\": 0}")),
                 success(None),
-                item(Outcome::Failure {
-                    message: "\"no\"".into()
-                })
+                item(Outcome::Failure { message: "\"no\"".into() })
             ]),
             "[{\"tool\": \"t\", \"status\": \"success\", \"outcome\": \"ok\", \"content\": {\"n\": 0}}, \
              {\"tool\": \"t\", \"status\": \"success\", \"outcome\": \"ok\"}, \

@@ -29,26 +29,10 @@ pub struct Tag {
 
 /// The tags of cogency's protocol.
 pub const TAGS: [Tag; 4] = [
-    Tag {
-        kind: Kind::Think,
-        open: "<think>",
-        close: "</think>",
-    },
-    Tag {
-        kind: Kind::Calls,
-        open: "<execute>",
-        close: "</execute>",
-    },
-    Tag {
-        kind: Kind::Results,
-        open: "<results>",
-        close: "</results>",
-    },
-    Tag {
-        kind: Kind::End,
-        open: "<end>",
-        close: "",
-    },
+    Tag { kind: Kind::Think, open: "<think>", close: "</think>" },
+    Tag { kind: Kind::Calls, open: "<execute>", close: "</execute>" },
+    Tag { kind: Kind::Results, open: "<results>", close: "</results>" },
+    Tag { kind: Kind::End, open: "<end>", close: "" },
 ];
 
 /// Where a search ended.
@@ -76,7 +60,7 @@ pub enum Search {
 ///
 /// # Complexity
 /// O(bytes behind `from`).
-pub fn search<'n, N>(text: &[u8], from: usize, needles: N) -> Search
+pub fn search<'n, N>(text: &[u8], from: usize, needles: &N) -> Search
 where
     N: Iterator<Item = &'n str> + Clone,
 {
@@ -85,11 +69,7 @@ where
         let rest = &text[start..];
         for (needle, tag) in needles.clone().enumerate() {
             if rest.starts_with(tag.as_bytes()) {
-                return Search::Found {
-                    needle,
-                    start,
-                    end: start + tag.len(),
-                };
+                return Search::Found { needle, start, end: start + tag.len() };
             }
             if tag.as_bytes().starts_with(rest) {
                 return Search::Pending(start);
@@ -121,24 +101,10 @@ mod tests {
             ("<thinking>", Search::Absent),
             ("a<thin", Search::Pending(1)),
             ("<<", Search::Pending(1)),
-            (
-                "x<end><think>",
-                Search::Found {
-                    needle: 3,
-                    start: 1,
-                    end: 6,
-                },
-            ),
-            (
-                "<thi<think>",
-                Search::Found {
-                    needle: 0,
-                    start: 4,
-                    end: 11,
-                },
-            ),
+            ("x<end><think>", Search::Found { needle: 3, start: 1, end: 6 }),
+            ("<thi<think>", Search::Found { needle: 0, start: 4, end: 11 }),
         ] {
-            assert_eq!(search(text.as_bytes(), 0, opening()), expected, "{text}");
+            assert_eq!(search(text.as_bytes(), 0, &opening()), expected, "{text}");
         }
     }
 }

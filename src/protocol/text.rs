@@ -83,7 +83,7 @@ impl fmt::Debug for Text {
 
 /// How many bytes the whitespace character at the start of `bytes` takes; 0 when there is none.
 ///
-/// Whitespace is what Python's `str.isspace` says, which is Unicode's White_Space and U+001C to U+001F.
+/// Whitespace is what Python's `str.isspace` says, which is Unicode's `White_Space` and U+001C to U+001F.
 #[must_use]
 pub fn space_width(bytes: &[u8]) -> usize {
     match bytes {
@@ -134,9 +134,7 @@ pub fn trim(bytes: &[u8]) -> &[u8] {
 pub fn prefix(bytes: &[u8], most: usize) -> &[u8] {
     let starts = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
     let below = (1..=most.min(bytes.len())).rev().find(starts);
-    let end = below
-        .or_else(|| (1..=bytes.len()).find(starts))
-        .unwrap_or(0);
+    let end = below.or_else(|| (1..=bytes.len()).find(starts)).unwrap_or(0);
     &bytes[..end]
 }
 
@@ -149,10 +147,7 @@ pub fn line_and_column(bytes: &[u8], at: usize) -> (usize, usize) {
     let before = &bytes[..at.min(bytes.len())];
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
     let line = 1 + memchr::memchr_iter(b'\n', before).count();
-    let column = 1 + before[line_start..]
-        .iter()
-        .filter(|&&byte| byte & 0xc0 != 0x80)
-        .count();
+    let column = 1 + before[line_start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
     (line, column)
 }
 

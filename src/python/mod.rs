@@ -1,1 +1,32 @@
-//! x
+//! The only room that knows Python: one file for each room of the core, as thin as it can be.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
+
+mod context;
+mod convert;
+mod error;
+mod execution;
+mod protocol;
+mod turn;
+
+use pyo3::prelude::*;
+
+/// The extension module `cogency_rs._core`.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::context::{system_prompt, to_messages};
+    #[pymodule_export]
+    use super::execution::Batch;
+    #[pymodule_export]
+    use super::protocol::{Limits, Parser, format_results, read_block};
+    #[pymodule_export]
+    use super::turn::{CircuitBreaker, Turn};
+
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -13,10 +13,7 @@ impl Breaker {
     /// A breaker that has seen nothing.
     #[must_use]
     pub fn new(max_failures: i64) -> Self {
-        Self {
-            max_failures,
-            consecutive_failures: 0,
-        }
+        Self { max_failures, consecutive_failures: 0 }
     }
 
     /// A call returned: the count starts again.

@@ -142,10 +142,7 @@ impl Turn {
         let items: Vec<_> = std::mem::take(&mut self.batch)
             .into_iter()
             .zip(outcomes)
-            .map(|(call, outcome)| ResultItem {
-                tool: call.name_json().to_owned(),
-                outcome,
-            })
+            .map(|(call, outcome)| ResultItem { tool: call.name_json().to_owned(), outcome })
             .collect();
         let content = Text::from(results_array(&items));
         let timestamp = self.executed;
@@ -166,11 +163,8 @@ impl Turn {
         if self.run.as_ref().is_some_and(|run| run.kind != kind) {
             self.flush_run(now, steps);
         }
-        let run = self.run.get_or_insert_with(|| Run {
-            kind,
-            content: Text::default(),
-            started: now,
-        });
+        let run =
+            self.run.get_or_insert_with(|| Run { kind, content: Text::default(), started: now });
         run.content.push(text.as_bytes());
         if self.stream == Stream::Token {
             steps.push(Step::Emit(kind.emission(text), now));
@@ -188,24 +182,13 @@ impl Turn {
     }
 
     fn flush_run(&mut self, now: f64, steps: &mut Vec<Step>) {
-        let Some(Run {
-            kind,
-            content,
-            started,
-        }) = self.run.take()
-        else {
+        let Some(Run { kind, content, started }) = self.run.take() else {
             return;
         };
         if content.is_blank() {
             return;
         }
-        let row = |content| {
-            vec![Row {
-                kind: kind.row(),
-                content,
-                timestamp: started,
-            }]
-        };
+        let row = |content| vec![Row { kind: kind.row(), content, timestamp: started }];
         match self.stream {
             Stream::Token => steps.push(Step::Save(row(content))),
             Stream::Event => {
@@ -244,25 +227,18 @@ mod tests {
     }
 
     fn success() -> Outcome {
-        Outcome::Success {
-            outcome: "\"ok\"".into(),
-            content: None,
-        }
+        Outcome::Success { outcome: "\"ok\"".into(), content: None }
     }
 
     fn failure() -> Outcome {
-        Outcome::Failure {
-            message: "\"no\"".into(),
-        }
+        Outcome::Failure { message: "\"no\"".into() }
     }
 
     /// Steps in short: what is saved in brackets, what is emitted as it is.
     fn short(steps: &[Step]) -> Vec<String> {
         let short = |step: &Step| match step {
             Step::Save(rows) => {
-                let rows = rows
-                    .iter()
-                    .map(|row| format!("{}:{}", row.kind.name(), row.content));
+                let rows = rows.iter().map(|row| format!("{}:{}", row.kind.name(), row.content));
                 format!("[{}]", rows.collect::<Vec<_>>().join(" "))
             }
             Step::Emit(Emission::Think(text), _) => format!("think:{text}"),
@@ -290,21 +266,14 @@ mod tests {
 
     #[test]
     fn in_event_mode_text_is_joined_stripped_saved_and_then_emitted() {
-        let events = vec![
-            Event::Think(" a".into()),
-            Event::Think("b ".into()),
-            Event::Respond(" ".into()),
-        ];
+        let events =
+            vec![Event::Think(" a".into()), Event::Think("b ".into()), Event::Respond(" ".into())];
         assert_eq!(run(Stream::Event, events), ["[think:ab]", "think:ab"]);
     }
 
     #[test]
     fn in_token_mode_text_is_emitted_at_once_and_saved_as_it_was() {
-        let events = vec![
-            Event::Respond(" a".into()),
-            Event::Respond("b ".into()),
-            Event::End,
-        ];
+        let events = vec![Event::Respond(" a".into()), Event::Respond("b ".into()), Event::End];
         assert_eq!(
             run(Stream::Token, events),
             ["respond: a", "respond:b ", "[respond: ab ]", "end"]
@@ -352,11 +321,7 @@ mod tests {
         }
         turn.event(Event::Execute, 1.0, &mut steps);
         steps.clear();
-        turn.results(
-            vec![success(), failure(), failure()],
-            &mut breaker,
-            &mut steps,
-        );
+        turn.results(vec![success(), failure(), failure()], &mut breaker, &mut steps);
         let steps = short(&steps);
         assert_eq!(steps[1..], ["results 1+2", "breaker", "end"]);
         assert_eq!(steps[0].matches("\"status\"").count(), 3);

@@ -413,10 +413,19 @@ async def test_an_error_thrown_into_the_events_closes_the_source():
     source = Source("<end>", "a")
     events = parse_tokens(source)
     await anext(events)
-    error = ValueError("enough")
     with pytest.raises(ValueError, match="enough"):
-        await events.athrow(error)
+        await events.athrow(ValueError("enough"))
     assert source.closed == 1
+
+
+async def test_an_error_thrown_into_the_events_is_no_error_of_the_source():
+    """It comes back at once: what was received but not yet given is given up."""
+    events = parse_tokens(Source("<end>a", "b"))
+    await anext(events)
+    error = ValueError("enough")
+    with pytest.raises(ValueError, match="enough") as caught:
+        await events.athrow(error)
+    assert caught.value is error
 
 
 async def test_closed_events_give_nothing_more():

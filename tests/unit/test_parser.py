@@ -870,6 +870,12 @@ def test_a_block_with_too_many_bytes_ends_at_its_first_closing_tag():
     assert "".join(content for _, content in events[1:]) == block(body).partition("</execute>")[2]
 
 
+def test_a_cut_off_block_with_one_byte_too_many_ends_at_its_first_closing_tag():
+    body = '["</execute>"'
+    events = outline(read([f"<execute>{body}"], limits=Limits(max_block_bytes=len(body) - 1)))
+    assert events == [MALFORMED, respond('"')]
+
+
 def test_a_block_with_too_many_bytes_that_is_never_closed_is_one_error():
     text = f'hi<execute>["{"x" * 1000}<end>'
     assert outline(read([text], limits=Limits(max_block_bytes=50))) == [respond("hi"), MALFORMED]

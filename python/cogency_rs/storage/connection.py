@@ -1,8 +1,8 @@
 """One SQLite file: how it is opened, its tables, and what its failures mean.
 
-The tables, columns and indexes are cogency 3.3.0's, so that both programs can work on one file, also
-at the same time. SQLite is Python's own: a second copy of the library in one process would break the
-file locks of the first.
+The tables, columns and indexes are cogency 3.3.0's, so that both programs can work on one file,
+also at the same time. SQLite is Python's own: a second copy of the library in one process would
+break the file locks of the first.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Connection(sqlite3.Connection):
 
     Attributes:
         file: device and inode number of that file, or `None` where there is none.
-        synchronous: the level last set by `flush_at`, or `None`.
+        synchronous: the level last set by `set_synchronous`, or `None`.
     """
 
     file: tuple[int, int] | None = None
@@ -73,11 +73,11 @@ class Connection(sqlite3.Connection):
     def is_on(self, path: str) -> bool:
         """Tell whether `path` still names this connection's file.
 
-        A file that was deleted or replaced takes writes without complaint, and nobody ever reads them.
+        A file that was deleted or replaced takes writes without complaint; nobody ever reads them.
         """
         return path == MEMORY or (self.file is not None and self.file == _identity(path))
 
-    def flush_at(self, synchronous: int) -> None:
+    def set_synchronous(self, synchronous: int) -> None:
         """Set `PRAGMA synchronous` to the level 0 (OFF) to 3 (EXTRA)."""
         if self.synchronous != synchronous:
             self.execute(f"PRAGMA synchronous = {synchronous:d}")
@@ -91,7 +91,7 @@ def connect(path: str) -> Connection:
 
     Raises:
         OSError: the directory cannot be made.
-        sqlite3.Error: the file cannot be opened or is no database, or stays locked for `BUSY_TIMEOUT`.
+        sqlite3.Error: the file cannot be opened, is no database, or stays locked too long.
     """
     if path != MEMORY:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -183,21 +183,16 @@ ROW_ERRORS = (
 """What `sqlite3` raises about the values of one row, whatever the state of the file."""
 
 
-def explain(error: Exception, path: str) -> Exception:
-    """Turn a failure on `path` into the `StorageError` a caller can act on.
-
-    What neither SQLite nor the file system raised is given back as it is.
-    """
+def explain(error: Exception, path: str) -> StorageError:
+    """Turn a failure on `path` into what a caller can act on."""
     if isinstance(error, ROW_ERRORS):
         message = f"{path} refused a value ({error}); nothing of this call was written"
-    elif isinstance(error, sqlite3.Error):
-        what, remedy = _CAUSES.get(_code(error), ("failed", "see SQLite's own words"))
-        message = f"{path} {what} ({error}); {remedy}"
     elif isinstance(error, OSError):
         directory = Path(path).parent
-        message = f"{directory}: the directory cannot be made ({error.strerror}); choose another path"
+        message = f"{directory} cannot be made a directory ({error.strerror}); choose another path"
     else:
-        return error
+        what, remedy = _CAUSES.get(_code(error), ("failed", "see the error itself"))
+        message = f"{path} {what} ({error}); {remedy}"
     explained = StorageError(message, cause=error, retryable=is_lock(error))
     explained.__cause__ = error
     return explained

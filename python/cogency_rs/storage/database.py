@@ -1,23 +1,25 @@
 """One database as this process uses it: one writer, a few readers, and who needs them.
 
-All `SQLite` objects on one file share one `Database`, so that a process writes a file from one thread
-only, however many agents, event loops and threads it has. The last one to leave closes it, and so does
-the end of the program.
+All `SQLite` objects on one file share one `Database`, so that a process writes a file from one
+thread only, however many agents, event loops and threads it has. The last one to leave closes it,
+and so does the end of the program.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-import sqlite3
 import threading
 import weakref
-from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .connection import MEMORY
 from .readers import Readers
 from .writer import Writer
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
 
 __all__ = ["Database", "database_for"]
 
@@ -29,8 +31,8 @@ class Database:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._writer = Writer(path, self._retire)
         self._readers = Readers(path)
+        self._writer = Writer(path, retire=self._retire, before_open=self._readers.disconnect)
         self._users: set[object] = set()
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -50,7 +52,7 @@ class Database:
         self._writer.synchronous = max(self._writer.synchronous, synchronous)
 
     async def leave(self, user: object) -> None:
-        """Return when the user's writes are done and, if it was the last one, the file is closed."""
+        """Return when the user's writes are done and, if it was the last, the file is closed."""
         self._users.discard(user)
         await self._writer.stop()
 
@@ -69,13 +71,26 @@ class Database:
         self._readers.close()
         return True
 
-    def _parts(self) -> tuple[Writer, Readers]:
-        return self._writer, self._readers
-
-    def _close_at_exit(self) -> None:
+    def close_at_exit(self) -> None:
+        """End the thread and close the file, whoever still uses them."""
         self._users.clear()
         self._writer.stop_soon()
         self._writer.join()
+
+    def pause(self) -> None:
+        """Before a fork: let the calls into SQLite end, and close the file."""
+        self._writer.pause()
+        self._readers.pause()
+
+    def resume(self) -> None:
+        """After a fork, in the parent: go on where `pause` stopped."""
+        self._writer.resume()
+        self._readers.resume()
+
+    def restart(self) -> None:
+        """After a fork, in the child: begin anew, with the same users."""
+        self._writer.restart()
+        self._readers.restart()
 
 
 _lock = threading.Lock()  # guards both collections, and who is in
@@ -87,7 +102,7 @@ def database_for(path: str, user: object, synchronous: int) -> Database:
     """Return the database at `path`, with `user` in it.
 
     Args:
-        path: absolute, the same for all users of one file; each ":memory:" is a database of its own.
+        path: absolute, the same for all users of one file; every ":memory:" is one of its own.
         user: stands for the caller until `leave` or `forget`.
         synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
     """
@@ -105,30 +120,30 @@ def database_for(path: str, user: object, synchronous: int) -> Database:
 @atexit.register
 def _close_all() -> None:
     for database in list(_databases):
-        database._close_at_exit()
+        database.close_at_exit()
 
 
-_paused: list[Writer | Readers] = []
+_paused: list[Database] = []
 
 
 def _before_fork() -> None:
     _lock.acquire()
-    _paused.extend(part for database in _databases for part in database._parts())
-    for part in _paused:
-        part.pause()
+    _paused.extend(_databases)
+    for database in _paused:
+        database.pause()
 
 
 def _after_fork_in_parent() -> None:
-    for part in _paused:
-        part.resume()
+    for database in _paused:
+        database.resume()
     _paused.clear()
     _lock.release()
 
 
 def _after_fork_in_child() -> None:
     global _lock
-    for part in _paused:
-        part.restart()
+    for database in _paused:
+        database.restart()
     _paused.clear()
     _lock = threading.Lock()
 

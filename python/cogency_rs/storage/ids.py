@@ -1,7 +1,7 @@
 """Row ids: UUIDv7 text, so that sorting ids sorts rows by the time they were made.
 
 Invariant: within a process every id is greater than all before it, also when many are made within
-one millisecond or the clock is set back; and it never falls below the clock.
+one millisecond or the clock is set back.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import uuid
 
 __all__ = ["uuid7"]
 
-_TAIL_BITS = 74  # what RFC 9562 leaves beside 48 bits of milliseconds, the version and the variant
-_STEP_BITS = 48  # ids of one millisecond are this many random bits apart: unguessable, room for 2**25
+_TAIL_BITS = 74  # beside 48 bits of milliseconds, the version and the variant (RFC 9562)
+_STEP_BITS = 48  # random distance between ids of one millisecond: room for 2**25 of them
 
 _lock = threading.Lock()
 _last = 0  # milliseconds << _TAIL_BITS | tail, of the newest id
 
 
 def uuid7() -> str:
-    """Make the next id, for instance `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`; safe in any thread."""
+    """Make the next id, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`, in any thread."""
     global _last
     now = time.time_ns() // 1_000_000
     # A fresh tail leaves its top bit clear: half the range stays free for the ids that follow.

@@ -1,20 +1,22 @@
 """Reading beside the writer: a few connections, each used by one thread at a time.
 
-In WAL mode readers and the writer do not block each other, and every read begins with what is committed
-at that moment, so it sees all that was acknowledged before.
+In WAL mode readers and the writer do not block each other, and every read begins with what is
+committed at that moment, so it sees all that was acknowledged before.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .connection import Connection, connect, explain
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
 
 __all__ = ["Readers"]
 
@@ -44,10 +46,16 @@ class Readers:
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, work)
 
+    def disconnect(self) -> None:
+        """Close the connections that do not work at the moment; the next read opens its own."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
     def close(self) -> None:
-        """Close the connections; one that still works is closed when it is done."""
+        """Close the connections for good; one that still works is closed when it is done."""
         self._closed = True
-        self._disconnect()
+        self.disconnect()
         self._threads.shutdown(wait=False)
 
     # As with the writer, no connection is open while the program forks.
@@ -56,7 +64,7 @@ class Readers:
         """Before a fork: let the present reads end, then close the file."""
         for _ in range(_LIMIT):
             self._in_sqlite.acquire()
-        self._disconnect()
+        self.disconnect()
 
     def resume(self) -> None:
         """After a fork, in the parent: go on."""
@@ -78,7 +86,7 @@ class Readers:
                 raise explain(error, self.path) from error
             self._idle.append(connection)
         if self._closed:
-            self._disconnect()
+            self.disconnect()
         return value
 
     def _connect(self) -> Connection:
@@ -89,8 +97,3 @@ class Readers:
                     return connection
                 connection.close()
         return connect(self.path)
-
-    def _disconnect(self) -> None:
-        with contextlib.suppress(IndexError):
-            while True:
-                self._idle.pop().close()

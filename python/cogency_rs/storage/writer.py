@@ -1,8 +1,9 @@
 """Group commit: one thread writes for everyone, and all that waits shares one commit.
 
-A commit costs a flush to the disk, a row almost nothing. So callers put their writes into a queue; the
-writer takes what is there, runs it as one transaction, and answers each caller after the commit. While
-it commits, the next group gathers by itself: the busier the program, the cheaper a row.
+A commit costs a flush to the disk, a row almost nothing. So callers put their writes into a
+queue; the writer takes what is there, runs it as one transaction, and answers each caller after
+the commit. While it commits, the next group gathers by itself: the busier the program, the
+cheaper a row.
 
 A group runs as if nothing could fail. If something does, everything is rolled back and the group is
 halved until the failing write stands alone, so that only its own caller hears of it.
@@ -18,11 +19,13 @@ import queue
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StorageError
 from .connection import BUSY_TIMEOUT, MEMORY, ROW_ERRORS, Connection, connect, explain, is_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 __all__ = ["QUEUE_LIMIT", "Writer"]
 
@@ -41,7 +44,7 @@ class _Waiter:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.value: Any = None
-        self.error: Exception | None = None
+        self.error: StorageError | None = None
 
 
 class _Write(_Waiter):
@@ -55,7 +58,7 @@ class _Write(_Waiter):
 
 
 class _Stop:
-    """What ends the thread, if nobody needs it any more; `waiters` hear when that is decided and done."""
+    """What ends the thread if nobody needs it any more; `waiters` hear when that is settled."""
 
     __slots__ = ("waiters",)
 
@@ -71,12 +74,16 @@ class Writer:
     Args:
         path: the database file, absolute, or ":memory:".
         retire: asked by the thread before it stops; `False` means that it is still needed.
+        before_open: called before the file is opened, so that the readers too open it anew.
     """
 
-    def __init__(self, path: str, retire: Callable[[], bool]) -> None:
+    def __init__(
+        self, path: str, *, retire: Callable[[], bool], before_open: Callable[[], None]
+    ) -> None:
         self.path = path
         self.synchronous = 0
         self._retire = retire
+        self._before_open = before_open
         self._connection: Connection | None = None
         self._stopped = False
         self._begin()
@@ -92,8 +99,9 @@ class Writer:
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction on the writer's thread and return its value once committed.
 
-        Waits while the queue is full. When the caller is cancelled, `work` has either no effect or its
-        whole effect.
+        Waits while the queue is full. When the caller is cancelled, `work` has either no effect
+        or its whole effect. It must not return a cursor: that would keep the file open, and its
+        locks, when the connection is closed.
 
         Raises:
             StorageError: nothing was written.
@@ -101,7 +109,7 @@ class Writer:
         return await self._enter(write := _Write(work), write)
 
     async def stop(self) -> None:
-        """Return when all writes before this are done and, if nobody needs it, the thread has ended."""
+        """Return when the writes before this are done and, if unneeded, the file is closed."""
         if self._thread is not None:
             await self._enter(_Stop(waiter := _Waiter()), waiter)
 
@@ -122,9 +130,9 @@ class Writer:
         else:
             self._thread.join(BUSY_TIMEOUT)
 
-    # A fork copies memory but no threads, and SQLite must not cross it with a call in progress or a
-    # file open: both sides would then work with one set of locks. So the connection is closed for the
-    # fork, and parent and child open their own with the next write.
+    # A fork copies memory but no threads, and SQLite must not cross it with a call in progress or
+    # a file open: both sides would then work with one set of locks. So the connection is closed
+    # for the fork, and parent and child open their own with the next write.
 
     def pause(self) -> None:
         """Before a fork: let the present transaction end, then close the file."""
@@ -231,19 +239,24 @@ class Writer:
         """Undo the transaction that ended in `error`, and make that the outcome of `writes`."""
         for write in writes:
             write.error = explain(error, self.path)
-        if self._connection is not None and self._connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
+        try:
+            if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-        # The file may be another one when its trouble is over, so the next write opens it anew.
-        if not isinstance(error, ROW_ERRORS) and self.path != MEMORY:
+            sound = isinstance(error, ROW_ERRORS) or self.path == MEMORY
+        except sqlite3.Error:
+            sound = False
+        if not sound:
             self._disconnect()
 
     def _connect(self) -> Connection:
         if self._connection is not None and not self._connection.is_on(self.path):
             self._disconnect()
         if self._connection is None:
+            # What SQLite knows of a file, such as that it is read-only, stays in this process until
+            # its last connection is closed, also when it is no longer true.
+            self._before_open()
             self._connection = connect(self.path)
-        self._connection.flush_at(self.synchronous)
+        self._connection.set_synchronous(self.synchronous)
         return self._connection
 
     def _disconnect(self) -> None:

@@ -1,0 +1,240 @@
+"""Runs a turn: events go to the consumer, rows to the log, calls to the tools.
+
+The async shell over `_core.Turn`, which decides; here is only the waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from ._core import CircuitBreaker, Turn
+from .codec import format_call_agent, parse_tool_call
+from .errors import ConfigError
+from .executor import RunningTools, check_limits, failure, tool_call
+from .parser import close, text_behind
+from .types import Event, Execution, StreamMode
+
+__all__ = ["Accumulator", "CircuitBreaker"]
+
+logger = logging.getLogger(__name__)
+
+Row = tuple[str, str, float]
+"""Type, content and time, as a turn saves it."""
+
+Steps = list[Any]
+"""Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
+
+
+class Accumulator:
+    """Carries out the turns of one conversation.
+
+    Args:
+        user_id: whose conversation; may be empty.
+        conversation_id: which one.
+        execution: the log, the tools and what they run with.
+        stream: `"event"` to emit text joined and stripped, once it is saved; `"token"` to emit it as it arrives.
+        max_failures: after so many failed calls in a row a turn ends.
+        tool_timeout: seconds one call may take; `None` for no limit.
+        max_concurrency: how many calls of a batch may run at once; `None` for all.
+
+    Attributes:
+        circuit_breaker: counts the failures, across turns.
+
+    Raises:
+        ConfigError: a tool is no tool, the storage has no `save_message`, or a number makes no sense.
+    """
+
+    def __init__(
+        self,
+        user_id: str,
+        conversation_id: str,
+        *,
+        execution: Execution,
+        stream: StreamMode = "event",
+        max_failures: int = 3,
+        tool_timeout: float | None = None,
+        max_concurrency: int | None = None,
+    ) -> None:
+        Turn(stream=stream)  # refuses a mode that is none
+        check_limits(tool_timeout, max_concurrency)
+        _check_execution(execution)
+        self.user_id = user_id
+        self.conversation_id = conversation_id
+        self.stream = stream
+        self.storage = execution.storage
+        self.circuit_breaker = CircuitBreaker(max_failures)
+        self._execution = execution
+        self._tool_timeout = tool_timeout
+        self._max_concurrency = max_concurrency
+
+    async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[Event, None]:
+        """Carry out one turn.
+
+        Args:
+            events: a parser's events. A `parse_tokens(...)` that has not begun is read at its source, so that
+                `stream="token"` streams whatever mode it was made with.
+
+        Yields:
+            Events, each after its row is saved; in token mode text comes first and its row follows. After
+            `execute` the calls run; the `result` event has all their results, in call order. A turn ends with
+            `end`, or when the model's text does.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
+                every call in the log has its result there.
+
+        What the source or the storage raises passes on unchanged, after the text already received has been
+        emitted. A `<results>` block that the model wrote itself is dropped.
+        """
+        text = text_behind(events)
+        if text is None:
+            turn = Turn(stream=self.stream)
+            source, take = aiter(events), partial(_take_event, turn)
+        else:
+            turn = Turn(stream=self.stream, limits=text.limits)
+            source, take = text.open(), turn.feed
+        log = _Log(self.storage, self.conversation_id, self.user_id)
+        batches = _steps(source, take, turn)
+        try:
+            async for steps in batches:
+                for step in steps:  # running a batch appends what follows from its results
+                    if type(step) is dict:
+                        yield step
+                    elif type(step) is tuple:
+                        await log.save(step)
+                    else:
+                        steps += await self._run(step, turn, log)
+        finally:
+            if log.open_calls:  # saved, but the turn was stopped before they could run
+                results = [failure("Cancelled")] * log.open_calls
+                await log.save_only(turn.results(results, CircuitBreaker()))
+            await batches.aclose()
+            await close(source)
+
+    async def _run(self, calls: list[str], turn: Turn, log: _Log) -> Steps:
+        """Run a batch; returns the steps that follow from its results."""
+        running = RunningTools(
+            [tool_call(call) for call in calls],
+            execution=self._execution,
+            user_id=self.user_id,
+            conversation_id=self.conversation_id,
+            tool_timeout=self._tool_timeout,
+            max_concurrency=self._max_concurrency,
+        )
+        try:
+            await running.join()
+        except asyncio.CancelledError:
+            await log.save_only(turn.results(running.results(), self.circuit_breaker))
+            raise
+        return turn.results(running.results(), self.circuit_breaker) or []
+
+
+async def _steps(source: Any, take: Callable[[Any], Steps | None], turn: Turn) -> AsyncGenerator[Steps, None]:
+    """The steps of a turn, as its source brings them on."""
+    try:
+        async for item in source:
+            steps = take(item)
+            if turn.done:
+                await close(source)
+            if steps is not None:
+                yield steps
+            if turn.done:
+                return
+    except Exception:
+        yield turn.finish() or []
+        raise
+    yield turn.finish() or []
+
+
+def _take_event(turn: Turn, event: Event) -> Steps | None:
+    """Hand over an event that some other parser made."""
+    kind, content = event["type"], event.get("content") or ""
+    if kind == "call":
+        content = format_call_agent(parse_tool_call(content))
+    return turn.event(kind, content)
+
+
+class _Log:
+    """The rows of one conversation, on their way to the storage.
+
+    Attributes:
+        open_calls: how many calls are in the log that have no result there.
+    """
+
+    def __init__(self, storage: Any, conversation_id: str, user_id: str) -> None:
+        self._storage = storage
+        self._key = (conversation_id, user_id)
+        # Of the class, since a mock has every attribute.
+        self._saves_together = hasattr(type(storage), "save_messages")
+        self.open_calls = 0
+
+    async def save(self, rows: tuple[Row, ...]) -> None:
+        """Save rows that belong together.
+
+        Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
+        which calls are in the log.
+        """
+        kind = rows[0][0]
+        if kind == "call":
+            await _to_the_end(self._save_calls(rows))
+        elif kind == "result":
+            self.open_calls = 0
+            await _to_the_end(self._save(rows))
+        else:
+            await self._save(rows)
+
+    async def save_only(self, steps: Steps | None) -> None:
+        """Save the rows among `steps` and leave the rest."""
+        for step in steps or ():
+            if type(step) is tuple:
+                await self.save(step)
+
+    async def _save_calls(self, rows: tuple[Row, ...]) -> None:
+        if self._saves_together:
+            await self._save(rows)
+            self.open_calls += len(rows)
+            return
+        for row in rows:
+            await self._save((row,))
+            self.open_calls += 1
+
+    async def _save(self, rows: tuple[Row, ...]) -> None:
+        if self._saves_together:
+            await self._storage.save_messages([(*self._key, *row) for row in rows])
+        else:
+            for row in rows:
+                await self._storage.save_message(*self._key, *row)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await `work` to its end, also when cancelled meanwhile; the cancellation goes on afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("The log could not be written while its turn was cancelled: %s", error)
+        raise cancelled
+    task.result()
+
+
+def _check_execution(execution: Execution) -> None:
+    """Refuse what could not carry a turn."""
+    if not callable(getattr(execution.storage, "save_message", None)):
+        raise ConfigError(
+            f"storage has no save_message method: {execution.storage!r}. Use SQLite(), or any object with "
+            "async def save_message(conversation_id, user_id, type, content, timestamp)"
+        )
+    for tool in execution.tools:
+        if not isinstance(getattr(tool, "name", None), str):
+            raise ConfigError(f"{tool!r} is no tool: its name must be a str")
+        if not callable(getattr(tool, "execute", None)):
+            raise ConfigError(f"tool {tool.name!r} has no execute method")

@@ -1,0 +1,69 @@
+"""The console script `cogency-rs`.
+
+typer and rich belong to the extra `cli`, not to the package: they are imported when `main` runs,
+so that a plain install can import this module and say what is missing.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+__all__ = ["main"]
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the program with its exit code.
+
+    Args:
+        args: the arguments behind the program's name; `sys.argv`'s when not given.
+    """
+    try:
+        app = _app()
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("cogency_rs"):
+            raise
+        sys.exit(_missing(error.name))
+    app(args, prog_name="cogency-rs")
+
+
+def _missing(module: str) -> int:
+    print(
+        f"cogency-rs: the command line needs typer and rich, and {module} is not installed; "
+        "run: pip install 'cogency-rs[cli]'",
+        file=sys.stderr,
+    )
+    return 2
+
+
+def _app() -> Any:
+    """Put the commands together."""
+    import typer
+
+    from . import __version__
+    from .demo.command import demo
+
+    def show_version(asked: bool) -> None:
+        if asked:
+            print(f"cogency-rs {__version__}")
+            raise typer.Exit
+
+    def root(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", help="Show the version.", callback=show_version, is_eager=True
+            ),
+        ] = False,
+    ) -> None:
+        """The Rust core of a text-protocol LLM agent."""
+
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # help without boxes, also where it is no terminal
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    app.command()(demo)
+    return app

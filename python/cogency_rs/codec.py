@@ -1,0 +1,135 @@
+"""Calls and results to text and back, for one at a time.
+
+Signatures, texts and errors are cogency 3.3.0's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ._core import format_results
+from .errors import ToolParseError
+from .types import ToolCall, ToolResult
+
+__all__ = [
+    "format_call_agent",
+    "format_result_agent",
+    "format_results_array",
+    "parse_tool_call",
+    "parse_tool_result",
+    "tool_instructions",
+]
+
+_TRIPLE_QUOTED = re.compile(r'"""([^"]*?)"""', re.DOTALL)
+
+
+def tool_instructions(tools: Iterable[Any]) -> str:
+    """List tools for a prompt: a line each, `name(required, optional?) - description`.
+
+    A parameter of a flat schema counts as required unless it says `"required": False`.
+    """
+    return "TOOLS:\n" + "\n".join(tool_line(tool) for tool in tools)
+
+
+def tool_line(tool: Any) -> str:
+    """One tool as `tool_instructions` lists it."""
+    schema = getattr(tool, "schema", None) or {}
+    parameters = (name if info.get("required", True) else f"{name}?" for name, info in schema.items())
+    return f"{tool.name}({', '.join(parameters)}) - {tool.description}"
+
+
+def format_call_agent(call: ToolCall) -> str:
+    """Write a call the way the log holds it: `json.dumps({"name": ..., "args": ...})`."""
+    return json.dumps({"name": call.name, "args": call.args})
+
+
+def format_result_agent(result: ToolResult) -> str:
+    """Write a result as plain text: its outcome and, on the lines below, its content."""
+    return f"{result.outcome}\n{result.content}" if result.content else result.outcome
+
+
+def format_results_array(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> str:
+    """Write the results array that the model reads.
+
+    Args:
+        calls: the calls of a batch.
+        results: their results, one for each, in the same order.
+
+    Returns:
+        A JSON array. A success has `tool`, `status`, `outcome` and, unless it is `None` or `""`, `content`; a
+        failure has `tool`, `status` and its message as `content`.
+
+    Raises:
+        ValueError: the numbers of calls and results differ.
+        TypeError: a result holds what JSON cannot.
+    """
+    pairs = list(zip(calls, results, strict=True))
+    return format_results([call.name for call, _ in pairs], [result for _, result in pairs])
+
+
+def parse_tool_call(json_str: str) -> ToolCall:
+    """Read one call from text that may have more around it.
+
+    What stands before the first `{` and behind the last `}` is left away, and strings in triple quotes are
+    read as strings. `args` may be missing.
+
+    Raises:
+        ToolParseError: the rest is no JSON, or no call; `original_json` is what was tried.
+    """
+    text = json_str.strip()
+    start, end = text.find("{"), text.rfind("}")
+    if start != -1 and end != -1:
+        text = text[start : end + 1]
+    if '"""' in text:
+        text = _TRIPLE_QUOTED.sub(r'"\1"', text)
+    try:
+        return _call(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise ToolParseError(f"JSON parse failed: {error}", original_json=text) from error
+    except Exception as error:
+        raise ToolParseError(str(error), original_json=text) from error
+
+
+def parse_tool_result(content: str) -> list[ToolResult]:
+    """Read results from text: an object, or an array of them, with `outcome` and `content`.
+
+    Text that is nothing of the kind is one result, with the text as its outcome.
+
+    Raises:
+        ValueError: an `outcome` or `content` is no string.
+    """
+    try:
+        value = json.loads(content)
+    except (json.JSONDecodeError, TypeError):
+        value = None
+    match value:
+        case dict():
+            return [_result(value)]
+        case list():
+            return [_result(item) for item in value if isinstance(item, dict)]
+        case _:
+            return [ToolResult(outcome=content, content="")]
+
+
+def _call(value: Any) -> ToolCall:
+    if not isinstance(value, dict):
+        raise ValueError(f"Expected dict, got {type(value).__name__}")
+    name, args = value.get("name"), value.get("args", {})
+    _check_field("name", name, str)
+    _check_field("args", args, dict)
+    return ToolCall(name=name, args=args)
+
+
+def _result(value: dict[str, Any]) -> ToolResult:
+    fields = {key: value[key] for key in ("outcome", "content") if value.get(key) is not None}
+    for key, field in fields.items():
+        _check_field(key, field, str)
+    return ToolResult(outcome=fields.get("outcome", ""), content=fields.get("content", ""))
+
+
+def _check_field(key: str, value: Any, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise ValueError(f"Field '{key}' must be {wanted.__name__}, got {type(value).__name__}")

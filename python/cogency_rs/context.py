@@ -1,0 +1,105 @@
+"""The stored log to the next prompt: the async shell over the core's folding."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from . import _core
+from ._core import to_messages
+from .codec import tool_line
+from .errors import StorageError
+
+__all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
+
+logger = logging.getLogger(__name__)
+
+MAX_CONVERSATION_LENGTH = 10_000
+"""Events of a conversation that are loaded without a `history_window`; as in cogency 3.3.0."""
+
+Messages = list[dict[str, Any]]
+
+
+def system_prompt(
+    tools: Iterable[Any] | None = None, identity: str | None = None, instructions: str | None = None
+) -> str:
+    """Write the system prompt that teaches a model the protocol.
+
+    Args:
+        tools: the tools it may call; each with `name`, `description` and `schema`.
+        identity: who it is; a neutral sentence when not given.
+        instructions: what this user or task asks for in addition.
+    """
+    lines = [(tool.name, tool_line(tool)) for tool in tools or ()]
+    return _core.system_prompt(lines, identity or None, instructions or None)
+
+
+async def assemble(
+    user_id: str,
+    conversation_id: str,
+    *,
+    tools: Sequence[Any],
+    storage: Any,
+    history_window: int | None = None,
+    history_transform: Callable[[Messages], Awaitable[Messages]] | None = None,
+    profile_enabled: bool = False,
+    identity: str | None = None,
+    instructions: str | None = None,
+) -> Messages:
+    """Build the messages of the next prompt from the stored log.
+
+    Args:
+        user_id: whose conversation; empty for everybody's.
+        conversation_id: which one.
+        tools: the tools the prompt lists.
+        storage: the log; `load_messages` is called and, for the profile, `load_profile`.
+        history_window: how many messages of history to send; `None` for all.
+        history_transform: changes the history before it is sent, for example to compress it.
+        profile_enabled: whether what is known of the user follows the system prompt.
+        identity: see `system_prompt`.
+        instructions: see `system_prompt`.
+
+    Returns:
+        Messages with `role` and `content`, the system prompt first.
+
+    Raises:
+        StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events and no `history_window`.
+
+    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded.
+    """
+    system = [system_prompt(tools, identity, instructions)]
+    if profile_enabled and (profile := await _profile(user_id, storage)):
+        system.append(f"USER PROFILE:\n{json.dumps(profile, indent=2)}")
+    history = await _history(user_id, conversation_id, storage, history_window)
+    if history and history_transform is not None:
+        history = await history_transform(history)
+    return [{"role": "system", "content": "\n\n".join(system)}, *history]
+
+
+async def _profile(user_id: str, storage: Any) -> Any:
+    if not user_id:
+        return None
+    try:
+        return await storage.load_profile(user_id)
+    except Exception as error:
+        # Without a database there is nothing known of anybody.
+        if "unable to open database file" in str(error):
+            return None
+        raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error
+
+
+async def _history(
+    user_id: str, conversation_id: str, storage: Any, history_window: int | None
+) -> Messages:
+    # A message takes one or two events, so twice the window always fills it.
+    limit = None if history_window is None else 2 * history_window
+    events = await storage.load_messages(conversation_id, user_id, limit=limit)
+    if history_window is None and len(events) > MAX_CONVERSATION_LENGTH:
+        raise StorageError(
+            f"Conversation {conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
+            "Enable history_window to limit what is loaded."
+        )
+    messages = to_messages(events)
+    return messages if history_window is None else messages[-history_window:]

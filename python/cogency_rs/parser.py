@@ -1,0 +1,154 @@
+"""A model's text to events, while it streams: the async shell over `_core.Parser`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ._core import Limits, Parser, read_block
+from .errors import ConfigError, ProtocolError
+from .types import Event, StreamMode, ToolCall
+
+__all__ = ["Limits", "Parser", "parse_execute_block", "parse_tokens"]
+
+logger = logging.getLogger(__name__)
+
+
+def parse_tokens(
+    source: AsyncIterable[str] | str, *, stream: StreamMode = "event", limits: Limits | None = None
+) -> AsyncGenerator[Event, None]:
+    """Parse a model's output into events while it streams.
+
+    Args:
+        source: chunks of text, cut anywhere; or the whole text.
+        stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
+        limits: bounds on an execute block; `Limits()` when not given.
+
+    Yields:
+        Event dicts (`think`, `respond`, `call`, `execute`, `result`, `end`). The generator ends after `execute`;
+        what follows in the source is discarded and the source is closed.
+
+    Raises:
+        TypeError: the source is no text, or yields something else than `str`.
+        ConfigError: `stream` or `limits` cannot be used.
+
+    Whatever the source raises passes on, after the events of the text already received. Malformed output never
+    raises: it becomes a `respond` event that says what is wrong and where.
+
+    The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
+    """
+    text = TextStream(source, limits)
+    parser = Parser(stream=stream, limits=limits)
+    events = _events(text, parser)
+    _streams[events] = text
+    return events
+
+
+def parse_execute_block(text: str) -> list[ToolCall]:
+    """Read the first `<execute>` block of a text.
+
+    Returns:
+        Its calls, in order.
+
+    Raises:
+        ProtocolError: there is no block, or it is no JSON array of `{"name": str, "args": dict}`, or it holds an
+            integer of more digits than Python reads; says what is wrong and where. `original_input` is the text.
+        TypeError: `text` is no `str`.
+    """
+    try:
+        calls = [json.loads(call) for call in read_block(text)]
+    except ValueError as error:
+        raise ProtocolError(str(error), cause=error, original_input=text.strip()) from error
+    return [ToolCall(call["name"], call["args"]) for call in calls]
+
+
+class TextStream:
+    """The text behind a `parse_tokens(...)`, read by one reader only.
+
+    The accumulator reads it directly, in its own mode, so that no event is made only to be read again.
+    """
+
+    def __init__(self, source: AsyncIterable[str] | str, limits: Limits | None) -> None:
+        if not isinstance(source, str) and not hasattr(source, "__aiter__"):
+            raise TypeError(
+                f"source must be str or an async iterable of str, not {type(source).__name__}"
+            )
+        if limits is not None and not isinstance(limits, Limits):
+            raise ConfigError(f"limits must be a Limits, got {limits!r}")
+        self._source = source
+        self.limits = limits
+        self.taken = False
+
+    def open(self) -> AsyncIterator[str]:
+        """Begin to read. The caller closes the iterator with `close`."""
+        self.taken = True
+        return _Whole(self._source) if isinstance(self._source, str) else aiter(self._source)
+
+
+class _Whole:
+    """A whole text as its only chunk."""
+
+    def __init__(self, text: str) -> None:
+        self._text: str | None = text
+
+    def __aiter__(self) -> _Whole:
+        return self
+
+    async def __anext__(self) -> str:
+        text, self._text = self._text, None
+        if text is None:
+            raise StopAsyncIteration
+        return text
+
+
+_streams: WeakKeyDictionary[AsyncGenerator[Event, None], TextStream] = WeakKeyDictionary()
+
+
+def text_behind(events: Any) -> TextStream | None:
+    """The text that `events` was made of by `parse_tokens` and has not begun to read."""
+    try:
+        text = _streams.get(events)
+    except TypeError:  # not hashable, or no weak references: surely not ours
+        return None
+    return None if text is None or text.taken else text
+
+
+async def close(iterator: Any) -> None:
+    """Close an async iterator, where it can be closed.
+
+    By then its text has been read or given up, so a failure to close is logged and stops nothing.
+    """
+    aclose = getattr(iterator, "aclose", None)
+    if aclose is None:
+        return
+    try:
+        await aclose()
+    except Exception:
+        logger.warning("The source of a model's text could not be closed", exc_info=True)
+
+
+async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, None]:
+    if text.taken:
+        return
+    chunks = text.open()
+    try:
+        try:
+            async for chunk in chunks:
+                events = parser.feed(chunk)
+                if parser.done:
+                    await close(chunks)
+                for event in events:
+                    yield event
+                if parser.done:
+                    return
+        except Exception:
+            for event in parser.finish():
+                yield event
+            raise
+        for event in parser.finish():
+            yield event
+    finally:
+        await close(chunks)

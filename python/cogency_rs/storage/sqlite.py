@@ -1,0 +1,395 @@
+"""The log in one SQLite file: messages, events and profiles.
+
+All methods of cogency 3.3.0's storage protocol, with its arguments, results and file format. This
+file says what is stored and asked; how a write becomes safe and a read stays off the event loop
+is `database.py`'s business.
+
+Rows come back in the order of their timestamps, and rows of one timestamp in the order they were
+saved.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import ConfigError, StorageError
+from ..types import MessageMatch
+from .connection import MEMORY
+from .database import Database, database_for
+from .ids import uuid7
+
+if TYPE_CHECKING:
+    import os
+    import sqlite3
+    from collections.abc import Sequence
+    from types import TracebackType
+
+__all__ = ["ParseError", "SQLite"]
+
+MessageRow = tuple[str, str, str, str, float | None]
+"""conversation_id, user_id, type, content, and seconds since the epoch or `None` for now."""
+
+_SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")  # SQLite's names of its levels 0 to 3
+
+_INSERT_MESSAGE = (
+    "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_INSERT_EVENT = (
+    "INSERT INTO events (event_id, conversation_id, type, content, timestamp)"
+    " VALUES (?, ?, ?, ?, ?)"
+)
+_INSERT_PROFILE = (
+    "INSERT INTO profiles (user_id, version, data, created_at, char_count)"
+    " SELECT :user, COALESCE(MAX(version), 0) + 1, :data, :now, :length"
+    " FROM profiles WHERE user_id = :user"
+)
+# Keywords come as one JSON array, so that the statement is the same for any number of them.
+_SEARCH_MESSAGES = """
+    SELECT content, timestamp, conversation_id
+    FROM messages
+    WHERE type = 'user'
+      AND user_id = :user
+      AND (:elsewhere = '' OR conversation_id != :elsewhere)
+      AND EXISTS (
+          SELECT 1 FROM json_each(:keywords) WHERE LOWER(content) LIKE '%' || value || '%'
+      )
+    ORDER BY (
+          SELECT SUM(LENGTH(content) - LENGTH(REPLACE(LOWER(content), value, '')))
+          FROM json_each(:keywords)
+      ) DESC, timestamp DESC, messages.rowid
+    LIMIT :limit
+"""
+
+_PROFILE_FIELDS = dict.fromkeys(("who", "style", "focus", "interests", "misc"), str) | {
+    "_meta": dict
+}
+_METRIC_FIELDS = {"step": dict, "total": dict}
+
+
+class ParseError(ValueError):
+    """A stored profile or metric that has not the shape it should have.
+
+    Attributes:
+        raw: the value as it was stored.
+    """
+
+    def __init__(self, message: str, raw: object = None) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class SQLite:
+    """A log in a SQLite file, for any number of agents, event loops, threads and programs at once.
+
+    A save returns when its row is committed; saves that wait together share one commit. Objects
+    on the same file share one writing thread. The file is opened with the first call, and closed
+    by `close`, by dropping the last object on it, or at the end of the program.
+
+    Every method raises `StorageError` when the file cannot be opened, read or written;
+    `retryable` is true when another program held its lock for 5 seconds. What was saved before
+    stays readable, and the same object works again when the cause is gone.
+
+    Args:
+        db_path: the file; it and its directories are created if missing. ":memory:" keeps the log
+            in memory as long as this object lives.
+        synchronous: how much a commit waits for the disk, as in SQLite's `PRAGMA synchronous`.
+            "FULL" outlives a power failure; with "NORMAL" the newest rows may be lost in one,
+            though never in a crash of the program. Objects on one file get the safest level any
+            of them asked for.
+
+    Attributes:
+        db_path: the absolute path as text, or ":memory:".
+
+    Raises:
+        ConfigError: `synchronous` is none of "OFF", "NORMAL", "FULL", "EXTRA".
+    """
+
+    db_path: str
+
+    def __init__(
+        self, db_path: str | os.PathLike[str] = ".cogency/store.db", *, synchronous: str = "FULL"
+    ) -> None:
+        if synchronous not in _SYNCHRONOUS:
+            raise ConfigError(
+                f"synchronous={synchronous!r} is unknown; choose one of {', '.join(_SYNCHRONOUS)}"
+            )
+        self.db_path = MEMORY if db_path == MEMORY else str(Path(db_path).resolve())
+        self._user = user = object()
+        self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
+        self._closed = False
+        weakref.finalize(self, Database.forget, self._database, user).atexit = False
+
+    async def close(self) -> None:
+        """Wait for this object's saves; the last object on a file closes it.
+
+        Any further call but `close` raises `StorageError`.
+        """
+        self._closed = True
+        await self._database.leave(self._user)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def save_message(
+        self,
+        conversation_id: str,
+        user_id: str,
+        type: str,
+        content: str,
+        timestamp: float | None = None,
+    ) -> str:
+        """Save one message and return its id.
+
+        Args:
+            conversation_id: the conversation it belongs to.
+            user_id: whose conversation that is.
+            type: the kind of event: "user", "respond", "call", "result", ...
+            content: its text.
+            timestamp: seconds since the epoch; now, if not given.
+
+        Raises:
+            StorageError: the row could not be stored; nothing was written.
+        """
+        [message_id] = await self.save_messages(
+            [(conversation_id, user_id, type, content, timestamp)]
+        )
+        return message_id
+
+    async def save_messages(self, rows: Sequence[MessageRow]) -> list[str]:
+        """Save several messages in one transaction, all or none, and return their ids in order.
+
+        Args:
+            rows: conversation_id, user_id, type, content, timestamp of each, as for `save_message`.
+
+        Raises:
+            StorageError: a row could not be stored; none of them was written.
+        """
+        stored = [
+            (uuid7(), conversation_id, user_id, type, content, _or_now(timestamp))
+            for conversation_id, user_id, type, content, timestamp in rows
+        ]
+        if stored:
+            await self._insert(_INSERT_MESSAGE, stored)
+        return [row[0] for row in stored]
+
+    async def save_event(
+        self, conversation_id: str, type: str, content: str, timestamp: float | None = None
+    ) -> str:
+        """Save an event beside the conversation, such as a metric; return its id."""
+        event_id = uuid7()
+        row = (event_id, conversation_id, type, content, _or_now(timestamp))
+        await self._insert(_INSERT_EVENT, [row])
+        return event_id
+
+    async def save_request(
+        self,
+        conversation_id: str,
+        user_id: str,
+        messages: str,
+        response: str | None = None,
+        timestamp: float | None = None,
+    ) -> str:
+        """Save what was sent to a model and what it answered, as an event "request"; return its id.
+
+        The file has no place for `user_id`: the conversation stands for it.
+        """
+        content = json.dumps({"messages": messages, "response": response})
+        return await self.save_event(conversation_id, "request", content, timestamp)
+
+    async def save_profile(self, user_id: str, profile: dict[str, Any]) -> None:
+        """Save a new version of a user's profile; older ones are kept.
+
+        Raises:
+            TypeError: JSON cannot hold a value of `profile`.
+        """
+        data = json.dumps(profile)
+        row = {"user": user_id, "data": data, "now": time.time(), "length": len(data)}
+        await self._insert(_INSERT_PROFILE, [row])
+
+    async def delete_profile(self, user_id: str) -> int:
+        """Delete all versions of a user's profile; return how many there were."""
+        return await self._open().write(
+            lambda connection: (
+                connection.execute("DELETE FROM profiles WHERE user_id = ?", (user_id,)).rowcount
+            )
+        )
+
+    async def load_messages(
+        self,
+        conversation_id: str,
+        user_id: str,
+        include: list[str] | None = None,
+        exclude: list[str] | None = None,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Load a conversation, oldest message first.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's messages; "" for everybody's.
+            include: only these types, if there are any.
+            exclude: not these types; counts only without `include`.
+            limit: only the newest so many.
+
+        Returns:
+            Dicts of `type`, `content`, `timestamp` (seconds since the epoch).
+        """
+        query = "SELECT type, content, timestamp FROM messages WHERE conversation_id = ?"
+        values: list[Any] = [conversation_id]
+        if user_id:
+            query += " AND user_id = ?"
+            values.append(user_id)
+        if types := include or exclude:
+            query += f" AND type {'IN' if include else 'NOT IN'} ({', '.join('?' * len(types))})"
+            values += types
+        query += " ORDER BY timestamp DESC, rowid DESC LIMIT ?"
+        values.append(-1 if limit is None else limit)
+        rows = await self._select(query, values)
+        return [
+            {"type": type, "content": content, "timestamp": timestamp}
+            for type, content, timestamp in reversed(rows)
+        ]
+
+    async def load_messages_by_conversation_id(
+        self, conversation_id: str, limit: int
+    ) -> list[dict[str, Any]]:
+        """Load the user's newest `limit` messages of a conversation, newest first.
+
+        Returns:
+            Dicts of `timestamp` (seconds since the epoch), `content`.
+        """
+        rows = await self._select(
+            "SELECT timestamp, content FROM messages WHERE conversation_id = ? AND type = 'user'"
+            " ORDER BY timestamp DESC, rowid DESC LIMIT ?",
+            (conversation_id, limit),
+        )
+        return [{"timestamp": timestamp, "content": content} for timestamp, content in rows]
+
+    async def load_user_messages(
+        self, user_id: str, since_timestamp: float = 0, limit: int | None = None
+    ) -> list[str]:
+        """Load what a user wrote after `since_timestamp`, oldest first, at most `limit` of it."""
+        rows = await self._select(
+            "SELECT content FROM messages WHERE user_id = ? AND type = 'user' AND timestamp > ?"
+            " ORDER BY timestamp, rowid LIMIT ?",
+            (user_id, since_timestamp, -1 if limit is None else limit),
+        )
+        return [content for (content,) in rows]
+
+    async def count_user_messages(self, user_id: str, since_timestamp: float = 0) -> int:
+        """Count what `load_user_messages` would load without a limit."""
+        [(count,)] = await self._select(
+            "SELECT COUNT(*) FROM messages WHERE user_id = ? AND type = 'user' AND timestamp > ?",
+            (user_id, since_timestamp),
+        )
+        return count
+
+    async def load_profile(self, user_id: str) -> dict[str, Any]:
+        """Load the newest version of a user's profile; `{}` if there is none.
+
+        Returns:
+            Of `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) those that are
+            set; other keys are left out.
+
+        Raises:
+            ParseError: one of these has another type.
+            ValueError: what is stored is no JSON.
+        """
+        rows = await self._select(
+            "SELECT data FROM profiles WHERE user_id = ? ORDER BY version DESC LIMIT 1", (user_id,)
+        )
+        return _fields(rows[0][0], _PROFILE_FIELDS) if rows else {}
+
+    async def load_latest_metric(self, conversation_id: str) -> dict[str, Any] | None:
+        """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
+
+        Returns:
+            Of `step` and `total` (dicts) those that are set; other keys are left out.
+
+        Raises:
+            ParseError: one of these has another type.
+            ValueError: what is stored is no JSON.
+        """
+        rows = await self._select(
+            "SELECT content FROM events WHERE conversation_id = ? AND type = 'metric'"
+            " ORDER BY timestamp DESC, rowid DESC LIMIT 1",
+            (conversation_id,),
+        )
+        return _fields(rows[0][0], _METRIC_FIELDS) if rows and rows[0][0] else None
+
+    async def search_messages(
+        self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
+    ) -> list[MessageMatch]:
+        """Find what a user wrote that holds any word of `query`, whatever the case of A to Z.
+
+        Args:
+            query: words between blanks; without any, nothing is found. `%` stands for any text and
+                `_` for any character.
+            user_id: whose messages.
+            exclude_conversation_id: not in this conversation, if given.
+            limit: at most so many matches.
+
+        Returns:
+            The messages in which the words take the most characters first, then the newest.
+        """
+        keywords = query.lower().split()
+        if not keywords:
+            return []
+        rows = await self._select(
+            _SEARCH_MESSAGES,
+            {
+                "keywords": json.dumps(keywords),
+                "user": user_id,
+                "elsewhere": exclude_conversation_id or "",
+                "limit": limit,
+            },
+        )
+        return [MessageMatch(*row) for row in rows]
+
+    def _open(self) -> Database:
+        if self._closed:
+            raise StorageError(f"this SQLite on {self.db_path} is closed; open a new one")
+        return self._database
+
+    async def _insert(self, statement: str, rows: Sequence[Any]) -> None:
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.executemany(statement, rows)
+
+        await self._open().write(insert)
+
+    async def _select(
+        self, query: str, values: Sequence[Any] | dict[str, Any]
+    ) -> list[tuple[Any, ...]]:
+        return await self._open().read(
+            lambda connection: connection.execute(query, values).fetchall()
+        )
+
+
+def _or_now(timestamp: float | None) -> float:
+    return time.time() if timestamp is None else timestamp
+
+
+def _fields(stored: str, fields: dict[str, type]) -> dict[str, Any]:
+    """Read a stored JSON object and keep those `fields` that are set, each of its type."""
+    raw = json.loads(stored)
+    if not isinstance(raw, dict):
+        raise ParseError(f"Expected dict, got {type(raw).__name__}", raw)
+    found = {name: raw[name] for name in fields if raw.get(name) is not None}
+    for name, value in found.items():
+        if not isinstance(value, fields[name]):
+            expected, got = fields[name].__name__, type(value).__name__
+            raise ParseError(f"Field '{name}' must be {expected}, got {got}", raw)
+    return found

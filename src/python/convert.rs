@@ -1,0 +1,81 @@
+//! Text, JSON and event dicts between the core and Python.
+
+use std::borrow::Cow;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use super::error::type_error;
+use crate::protocol::canonical::json_string;
+
+/// The text of a `str` as generalised UTF-8. Borrowed, but for a `str` with lone surrogates.
+pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
+    match text.to_str() {
+        Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
+        Err(_) => {
+            let py = text.py();
+            let encode = pyo3::intern!(py, "encode");
+            let bytes = text.call_method1(encode, ("utf-8", "surrogatepass"))?;
+            Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+        }
+    }
+}
+
+/// The argument `what` as a `str`.
+pub fn string_of<'a, 'py>(
+    what: &str,
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, PyString>> {
+    value.cast::<PyString>().map_err(|_| type_error(what, "str", value))
+}
+
+/// A `str` from generalised UTF-8.
+pub fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    if let Ok(text) = std::str::from_utf8(text) {
+        return Ok(PyString::new(py, text));
+    }
+    let decoded = PyBytes::new(py, text)
+        .call_method1(pyo3::intern!(py, "decode"), ("utf-8", "surrogatepass"))?;
+    Ok(decoded.cast_into::<PyString>()?)
+}
+
+/// Python's own `json` module, for values that come from Python.
+pub fn json(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    static JSON: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    JSON.get_or_try_init(py, || py.import("json").map(Bound::unbind)).map(|json| json.bind(py))
+}
+
+/// `json.dumps(value)`.
+///
+/// # Errors
+/// Whatever `json.dumps` raises for what JSON cannot hold.
+pub fn dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = value.py();
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(json_string(&bytes_of(text)?));
+    }
+    json(py)?.call_method1(pyo3::intern!(py, "dumps"), (value,))?.extract()
+}
+
+/// `{"type": …, "content": …, "timestamp": …}`, or without `content`.
+pub fn event<'py>(
+    kind: &Bound<'py, PyString>,
+    content: Option<&[u8]>,
+    timestamp: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = kind.py();
+    let event = PyDict::new(py);
+    event.set_item(pyo3::intern!(py, "type"), kind)?;
+    if let Some(content) = content {
+        event.set_item(pyo3::intern!(py, "content"), to_str(py, content)?)?;
+    }
+    event.set_item(pyo3::intern!(py, "timestamp"), timestamp)?;
+    Ok(event)
+}
+
+/// Now, in seconds since the epoch: `time.time()`.
+pub fn now() -> f64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0.0, |since| since.as_secs_f64())
+}

@@ -1,0 +1,26 @@
+//! The package's exceptions, which Python defines.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pyo3::import_exception!(cogency_rs.errors, ConfigError);
+pyo3::import_exception!(cogency_rs.errors, ProtocolError);
+
+/// A `ProtocolError` that keeps the text it is about.
+pub fn protocol_error(py: Python<'_>, message: &str, original_input: &Bound<'_, PyAny>) -> PyErr {
+    let build = || -> PyResult<PyErr> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("original_input", original_input)?;
+        let class = py.get_type::<ProtocolError>();
+        Ok(PyErr::from_value(class.call((message,), Some(&keywords))?))
+    };
+    build().unwrap_or_else(|error| error)
+}
+
+/// A `TypeError` that says what was wanted and what came.
+pub fn type_error(what: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let found =
+        value.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
+    PyTypeError::new_err(format!("{what} must be {wanted}, not {found}"))
+}

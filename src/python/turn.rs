@@ -1,0 +1,229 @@
+//! `Turn`: the parser and the turn behind it, step by step.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use super::convert::{bytes_of, event, now, string_of, to_str};
+use super::protocol::{Limits, outcome_of, stream_of};
+use crate::protocol::call::stored_call;
+use crate::protocol::{self as core, Event, Parser, Text};
+use crate::turn::{self, Emission, Row, Step};
+
+/// Opens after `max_failures` failures in a row.
+#[pyclass(module = "cogency_rs")]
+pub struct CircuitBreaker {
+    inner: turn::Breaker,
+}
+
+#[pymethods]
+impl CircuitBreaker {
+    #[new]
+    #[pyo3(signature = (max_failures=3))]
+    fn new(max_failures: i64) -> Self {
+        Self { inner: turn::Breaker::new(max_failures) }
+    }
+
+    #[getter]
+    fn max_failures(&self) -> i64 {
+        self.inner.max_failures
+    }
+
+    #[setter]
+    fn set_max_failures(&mut self, max_failures: i64) {
+        self.inner.max_failures = max_failures;
+    }
+
+    #[getter]
+    fn consecutive_failures(&self) -> i64 {
+        self.inner.consecutive_failures
+    }
+
+    #[setter]
+    fn set_consecutive_failures(&mut self, consecutive_failures: i64) {
+        self.inner.consecutive_failures = consecutive_failures;
+    }
+
+    fn record_success(&mut self) {
+        self.inner.record_success();
+    }
+
+    fn record_failure(&mut self) -> bool {
+        self.inner.record_failure();
+        self.inner.is_open()
+    }
+
+    fn is_open(&self) -> bool {
+        self.inner.is_open()
+    }
+}
+
+/// One turn: text or events go in, steps come out.
+///
+/// A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
+/// (canonical JSON) to run.
+#[pyclass(module = "cogency_rs._core")]
+pub struct Turn {
+    parser: Parser,
+    inner: turn::Turn,
+    events: Vec<Event>,
+    steps: Vec<Step>,
+}
+
+#[pymethods]
+impl Turn {
+    #[new]
+    #[pyo3(signature = (*, stream, limits=None))]
+    fn new(stream: &Bound<'_, PyAny>, limits: Option<Limits>) -> PyResult<Self> {
+        let stream = stream_of(stream)?;
+        let limits = limits.map_or_else(core::Limits::default, |limits| limits.inner);
+        Ok(Self {
+            parser: Parser::new(stream, limits),
+            inner: turn::Turn::new(stream),
+            events: Vec::new(),
+            steps: Vec::new(),
+        })
+    }
+
+    /// Reads a chunk of the model's text.
+    fn feed<'py>(&mut self, text: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let text = string_of("a chunk", text)?;
+        self.parser.feed(&bytes_of(text)?, &mut self.events);
+        self.advance(text.py())
+    }
+
+    /// The model's text has ended.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        self.parser.finish(&mut self.events);
+        self.enter_events();
+        if !self.inner.has_ended() {
+            self.inner.finish(now(), &mut self.steps);
+        }
+        self.take(py)
+    }
+
+    /// Takes an event that some other parser made. A `call` must be JSON; a type that is no part of a turn only ends
+    /// the text before it.
+    fn event<'py>(
+        &mut self,
+        kind: &Bound<'py, PyString>,
+        content: &Bound<'py, PyString>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let content = bytes_of(content)?;
+        let text = || Text::from(&*content);
+        match kind.to_str()? {
+            "think" => self.events.push(Event::Think(text())),
+            "respond" => self.events.push(Event::Respond(text())),
+            "call" => self.events.extend(stored_call(&content).ok().flatten().map(Event::Call)),
+            "execute" => self.events.push(Event::Execute),
+            "end" => self.events.push(Event::End),
+            _ => self.events.push(Event::Result(text())),
+        }
+        self.advance(kind.py())
+    }
+
+    /// Takes the results of the batch, one for each call and in call order.
+    fn results<'py>(
+        &mut self,
+        results: Vec<Bound<'py, PyAny>>,
+        breaker: &mut CircuitBreaker,
+        py: Python<'py>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let outcomes: PyResult<Vec<_>> = results.iter().map(outcome_of).collect();
+        self.inner.results(outcomes?, &mut breaker.inner, &mut self.steps);
+        self.take(py)
+    }
+
+    /// Whether no more text or events are wanted.
+    #[getter]
+    fn done(&self) -> bool {
+        self.inner.has_ended() || self.parser.is_done()
+    }
+}
+
+impl Turn {
+    fn advance<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        self.enter_events();
+        self.take(py)
+    }
+
+    fn enter_events(&mut self) {
+        if self.events.is_empty() {
+            return;
+        }
+        let now = now();
+        for event in self.events.drain(..) {
+            if !self.inner.has_ended() {
+                self.inner.event(event, now, &mut self.steps);
+            }
+        }
+    }
+
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        if self.steps.is_empty() {
+            return Ok(None);
+        }
+        let list = PyList::empty(py);
+        for step in self.steps.drain(..) {
+            match step {
+                Step::Emit(emission, timestamp) => list.append(emit(py, &emission, timestamp)?)?,
+                Step::Save(rows) => list.append(save(py, &rows)?)?,
+                Step::Run(calls) => {
+                    list.append(PyList::new(py, calls.iter().map(core::Call::json))?)?;
+                }
+            }
+        }
+        Ok(Some(list))
+    }
+}
+
+fn save<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyTuple>> {
+    let row = |row: &Row| {
+        (row.kind.name(), to_str(py, row.content.as_bytes())?, row.timestamp).into_pyobject(py)
+    };
+    let rows: PyResult<Vec<_>> = rows.iter().map(row).collect();
+    PyTuple::new(py, rows?)
+}
+
+fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<Bound<'py, PyDict>> {
+    match emission {
+        Emission::Think(text) => {
+            event(pyo3::intern!(py, "think"), Some(text.as_bytes()), timestamp)
+        }
+        Emission::Respond(text) => {
+            event(pyo3::intern!(py, "respond"), Some(text.as_bytes()), timestamp)
+        }
+        Emission::Call(text) => event(pyo3::intern!(py, "call"), Some(text.as_bytes()), timestamp),
+        Emission::Execute => event(pyo3::intern!(py, "execute"), None, timestamp),
+        Emission::End => event(pyo3::intern!(py, "end"), None, timestamp),
+        Emission::Results(content, tally) => {
+            let payload = PyDict::new(py);
+            payload.set_item("tools_executed", tally.succeeded + tally.failed)?;
+            payload.set_item("success_count", tally.succeeded)?;
+            payload.set_item("failure_count", tally.failed)?;
+            result(&payload, content.as_bytes(), timestamp)
+        }
+        Emission::BreakerOpened => {
+            const MESSAGE: &str = "Max failures. Terminating.";
+            let payload = PyDict::new(py);
+            payload.set_item("outcome", MESSAGE)?;
+            payload.set_item("content", "")?;
+            payload.set_item("error", true)?;
+            result(&payload, MESSAGE.as_bytes(), timestamp)
+        }
+    }
+}
+
+/// A result event of the accumulator, whose keys stand in cogency 3.3.0's order.
+fn result<'py>(
+    payload: &Bound<'py, PyDict>,
+    content: &[u8],
+    timestamp: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = payload.py();
+    let dict = PyDict::new(py);
+    dict.set_item(pyo3::intern!(py, "type"), pyo3::intern!(py, "result"))?;
+    dict.set_item(pyo3::intern!(py, "payload"), payload)?;
+    dict.set_item(pyo3::intern!(py, "content"), to_str(py, content)?)?;
+    dict.set_item(pyo3::intern!(py, "timestamp"), timestamp)?;
+    Ok(dict)
+}
