@@ -15,7 +15,7 @@ from ._core import CircuitBreaker, Turn
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError
 from .executor import RunningTools, check_limits, failure, tool_call
-from .parser import close, text_behind
+from .parser import Reader, text_behind
 from .types import Event, Execution, StreamMode
 
 __all__ = ["Accumulator", "CircuitBreaker"]
@@ -93,7 +93,7 @@ class Accumulator:
         text = text_behind(events)
         if text is None:
             turn = Turn(stream=self.stream)
-            source, take = aiter(events), partial(_take_event, turn)
+            source, take = Reader(aiter(events)), partial(_take_event, turn)
         else:
             turn = Turn(stream=self.stream, limits=text.limits)
             source, take = text.open(), turn.feed
@@ -113,7 +113,6 @@ class Accumulator:
                 results = [failure("Cancelled")] * log.open_calls
                 await log.save_only(turn.results(results, CircuitBreaker()))
             await batches.aclose()
-            await close(source)
 
     async def _run(self, calls: list[str], turn: Turn, log: _Log) -> Steps:
         """Run a batch; returns the steps that follow from its results."""
@@ -133,21 +132,30 @@ class Accumulator:
         return turn.results(running.results(), self.circuit_breaker) or []
 
 
-async def _steps(source: Any, take: Callable[[Any], Steps | None], turn: Turn) -> AsyncGenerator[Steps, None]:
+async def _steps(
+    source: Reader[Any], take: Callable[[Any], Steps | None], turn: Turn
+) -> AsyncGenerator[Steps, None]:
     """The steps of a turn, as its source brings them on."""
+    failed: Exception | None = None
     try:
-        async for item in source:
-            steps = take(item)
+        while not turn.done:
+            try:
+                steps = take(await source.next())
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
             if turn.done:
-                await close(source)
+                await source.close()
             if steps is not None:
                 yield steps
-            if turn.done:
-                return
-    except Exception:
-        yield turn.finish() or []
-        raise
-    yield turn.finish() or []
+        if (steps := turn.finish()) is not None:
+            yield steps
+        if failed is not None:
+            raise failed
+    finally:
+        await source.close()
 
 
 def _take_event(turn: Turn, event: Event) -> Steps | None:

@@ -20,9 +20,10 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         app = _app()
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("cogency_rs"):
+        module = (error.name or "").partition(".")[0]
+        if module in {"", __package__}:
             raise
-        sys.exit(_missing(error.name))
+        sys.exit(_missing(module))
     app(args, prog_name="cogency-rs")
 
 

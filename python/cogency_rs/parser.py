@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from ._core import Limits, Parser, read_block
@@ -15,6 +15,8 @@ from .types import Event, StreamMode, ToolCall
 __all__ = ["Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def parse_tokens(
@@ -82,10 +84,36 @@ class TextStream:
         self.limits = limits
         self.taken = False
 
-    def open(self) -> AsyncIterator[str]:
-        """Begin to read. The caller closes the iterator with `close`."""
+    def open(self) -> Reader[str]:
+        """Begin to read."""
         self.taken = True
-        return _Whole(self._source) if isinstance(self._source, str) else aiter(self._source)
+        whole = isinstance(self._source, str)
+        return Reader(_Whole(self._source) if whole else aiter(self._source))
+
+
+class Reader(Generic[T]):
+    """Reads an async iterator, and closes it once.
+
+    Attributes:
+        next: awaited, gives the next item; raises `StopAsyncIteration` behind the last one.
+    """
+
+    def __init__(self, iterator: AsyncIterator[T]) -> None:
+        self.next = iterator.__anext__
+        self._close = getattr(iterator, "aclose", None)
+
+    async def close(self) -> None:
+        """Close the iterator, where it can be closed.
+
+        By then its items have been read or given up, so a failure to close is logged and stops nothing.
+        """
+        close, self._close = self._close, None
+        if close is None:
+            return
+        try:
+            await close()
+        except Exception:
+            logger.warning("The source of a model's text could not be closed", exc_info=True)
 
 
 class _Whole:
@@ -116,39 +144,27 @@ def text_behind(events: Any) -> TextStream | None:
     return None if text is None or text.taken else text
 
 
-async def close(iterator: Any) -> None:
-    """Close an async iterator, where it can be closed.
-
-    By then its text has been read or given up, so a failure to close is logged and stops nothing.
-    """
-    aclose = getattr(iterator, "aclose", None)
-    if aclose is None:
-        return
-    try:
-        await aclose()
-    except Exception:
-        logger.warning("The source of a model's text could not be closed", exc_info=True)
-
-
 async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, None]:
     if text.taken:
         return
     chunks = text.open()
+    failed: Exception | None = None
     try:
-        try:
-            async for chunk in chunks:
-                events = parser.feed(chunk)
-                if parser.done:
-                    await close(chunks)
-                for event in events:
-                    yield event
-                if parser.done:
-                    return
-        except Exception:
-            for event in parser.finish():
+        while not parser.done:
+            try:
+                events = parser.feed(await chunks.next())
+            except StopAsyncIteration:
+                break
+            except Exception as error:
+                failed = error
+                break
+            if parser.done:
+                await chunks.close()
+            for event in events:
                 yield event
-            raise
         for event in parser.finish():
             yield event
+        if failed is not None:
+            raise failed
     finally:
-        await close(chunks)
+        await chunks.close()

@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::canonical::{Layout, Writer, canonical_string};
 use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 use super::parser::Limits;
-use super::text::{leading_space, line_and_column};
+use super::text::line_and_column;
 
 /// One tool call, as canonical JSON: `{"name": …, "args": {…}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +101,11 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Whether the text ended inside a JSON string, which then may have swallowed the block's end.
+    /// Whether a body that was cut off with this problem may have swallowed the block's end: in a string that
+    /// was never closed, or in more text than a block may have.
     #[must_use]
-    pub fn ends_in_string(&self) -> bool {
-        *self == Self::Json(FaultKind::EndedInString)
+    pub fn may_hide_the_end(&self) -> bool {
+        matches!(self, Self::Json(FaultKind::EndedInString) | Self::TooLong(_))
     }
 }
 
@@ -207,10 +208,7 @@ impl CallReader {
         let most = self.limits.max_block_bytes.saturating_add(self.close.len());
         let body = &body[..body.len().min(most)];
         match self.read_within(body) {
-            Progress::More if body.len() == most => Progress::Broken(Problem {
-                kind: ProblemKind::TooLong(self.limits.max_block_bytes),
-                at: self.limits.max_block_bytes,
-            }),
+            Progress::More if body.len() == most => Progress::Broken(self.too_long()),
             progress => progress,
         }
     }
@@ -219,6 +217,7 @@ impl CallReader {
     #[must_use]
     pub fn cut_off(&mut self, body: &[u8]) -> Problem {
         match self.scanner.end(body) {
+            _ if body.len() > self.limits.max_block_bytes => self.too_long(),
             Err(fault) => fault.into(),
             Ok(_) => Problem { kind: FaultKind::Ended.into(), at: body.len() },
         }
@@ -226,7 +225,7 @@ impl CallReader {
 
     fn read_within(&mut self, body: &[u8]) -> Progress {
         if matches!(self.place, Place::Start) {
-            self.scanner.skip(leading_space(&body[self.scanner.position()..]));
+            self.scanner.skip_space(body);
         }
         while !self.scanner.is_complete() {
             match self.scanner.next(body) {
@@ -235,7 +234,7 @@ impl CallReader {
                 Err(fault) => return Progress::Broken(fault.into()),
             }
         }
-        self.scanner.skip(leading_space(&body[self.scanner.position()..]));
+        self.scanner.skip_space(body);
         let at = self.scanner.position();
         let (rest, close) = (&body[at..], self.close.as_bytes());
         if rest.starts_with(close) {
@@ -295,6 +294,11 @@ impl CallReader {
                 Place::Call(start, fields)
             }
         };
+    }
+
+    fn too_long(&self) -> Problem {
+        let most = self.limits.max_block_bytes;
+        Problem { kind: ProblemKind::TooLong(most), at: most }
     }
 
     fn refuse(&mut self, kind: ProblemKind, at: usize) {

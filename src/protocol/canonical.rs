@@ -372,11 +372,7 @@ fn float_repr(value: f64) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    // Rust's `e` form has the same shortest digits that Python looks for.
-    let scientific = format!("{:e}", value.abs());
-    let (mantissa, exponent) = scientific.split_once('e').expect("`{:e}` writes an exponent");
-    let digits = mantissa.replace('.', "");
-    let exponent: i32 = exponent.parse().unwrap_or_default();
+    let (digits, exponent) = shortest_digits(value.abs());
     match (exponent, usize::try_from(exponent)) {
         (-4..0, _) => {
             let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
@@ -390,9 +386,30 @@ fn float_repr(value: f64) -> String {
         }
         _ => {
             let exponent_sign = if exponent < 0 { '-' } else { '+' };
-            format!("{sign}{mantissa}e{exponent_sign}{:02}", exponent.abs())
+            let (first, rest) = digits.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            format!("{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.abs())
         }
     }
+}
+
+/// The fewest digits that read back as `value`, and the power of ten of the first one.
+///
+/// Of two that are as near, Python takes the even one, and so does ryu (Rust's own formatting does not).
+fn shortest_digits(value: f64) -> (String, i32) {
+    let mut buffer = ryu::Buffer::new();
+    let text = buffer.format_finite(value);
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [integer, fraction].concat();
+    let digits = all.trim_start_matches('0');
+    if digits.is_empty() {
+        return ("0".into(), 0);
+    }
+    let length = |text: &str| i32::try_from(text.len()).unwrap_or(i32::MAX);
+    let exponent = exponent.parse().unwrap_or(0) + length(integer) - 1;
+    let leading_zeros = length(&all) - length(digits);
+    (digits.trim_end_matches('0').into(), exponent - leading_zeros)
 }
 
 #[cfg(test)]
@@ -425,6 +442,7 @@ mod tests {
             ("1e-400", "0.0"),
             ("1E5", "100000.0"),
             ("1e15", "1000000000000000.0"),
+            ("600000000000000.2", "600000000000000.2"),
             ("1e16", "1e+16"),
             ("0.0001", "0.0001"),
             ("0.00001", "1e-05"),

@@ -10,6 +10,8 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use super::text::leading_space;
+
 /// What a bracket opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
@@ -203,9 +205,11 @@ impl Scanner {
         self.place == Place::End
     }
 
-    /// Passes over `width` bytes that are no part of the JSON, in front of it.
-    pub fn skip(&mut self, width: usize) {
-        self.at += width;
+    /// Passes over whitespace of any kind, where the position is between two tokens.
+    pub fn skip_space(&mut self, text: &[u8]) {
+        if self.unit == Unit::None {
+            self.at += leading_space(&text[self.at..]);
+        }
     }
 
     /// The next token of `text`, which is what it was at the last call, or longer. `None` when the text

@@ -127,7 +127,7 @@ impl Parser {
                 State::Calls(tag, reader) => {
                     let problem = reader.cut_off(&text);
                     events.push(malformed(&problem, &text));
-                    if problem.kind.ends_in_string() {
+                    if problem.kind.may_hide_the_end() {
                         self.state = State::Broken(tag);
                         self.at = 0;
                         let used = self.advance(&text, events);

@@ -256,6 +256,7 @@ def test_a_block_gives_the_events_of_the_specification(body):
 @example('<execute>[{"name": "t", "args": {"a": "\\\\"</execute>"}}]</execute>')
 @example('<execute>["</execute>", 1</execute>')
 @example("<think>a</thin<think></think> <en<end> ")
+@example("<execute>1 0</execute>")
 def test_one_character_at_a_time_gives_the_same_events(text):
     assert read(text) == read([text])
 
@@ -351,7 +352,7 @@ def assert_reads_as_json(argument: str) -> None:
 
 
 @relaxed
-@given(number_literals)
+@given(number_literals | st.floats().map(repr).filter(lambda text: "n" not in text))
 def test_a_number_is_what_json_makes_of_it(literal):
     assert_reads_as_json(literal)
 

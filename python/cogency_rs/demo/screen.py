@@ -194,8 +194,8 @@ class Screen(View):
 
     def _numbered(self, label: str, number: int) -> Text:
         """The margin of the `number`th item under a label that stands at the first."""
-        prefix = Text(f"{label if number == 1 else '':<{MARGIN}}", LABELS[label])
-        return prefix.append(f"{number:<3}", "dim")
+        label_once = label if number == 1 else ""
+        return Text.assemble((f"{label_once:<{MARGIN}}", LABELS[label]), (f"{number:<3}", "dim"))
 
     # Lines.
 

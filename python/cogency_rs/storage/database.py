@@ -53,17 +53,16 @@ class Database:
 
     async def leave(self, user: object) -> None:
         """Return when the user's writes are done and, if it was the last, the file is closed."""
-        self._users.discard(user)
-        await self._writer.stop()
+        await self._writer.leave(user)
 
     def forget(self, user: object) -> None:
         """Do the same without waiting; safe in a finalizer."""
-        self._users.discard(user)
-        self._writer.stop_soon()
+        self._writer.leave_soon(user)
 
-    def _retire(self) -> bool:
-        """Close the readers, unless somebody uses this database; asked by the writer."""
+    def _retire(self, user: object) -> bool:
+        """Let `user` go; close the readers behind the last one and tell whether it was."""
         with _lock:
+            self._users.discard(user)
             if self._users:
                 return False
             if _shared.get(self.path) is self:
@@ -74,7 +73,7 @@ class Database:
     def close_at_exit(self) -> None:
         """End the thread and close the file, whoever still uses them."""
         self._users.clear()
-        self._writer.stop_soon()
+        self._writer.leave_soon(None)
         self._writer.join()
 
     def pause(self) -> None:

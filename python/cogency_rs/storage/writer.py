@@ -18,7 +18,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StorageError
@@ -32,7 +32,7 @@ __all__ = ["QUEUE_LIMIT", "Writer"]
 T = TypeVar("T")
 
 QUEUE_LIMIT = 1024
-"""Writes that wait in the queue at most, and that share one commit at most."""
+"""Writes in the queue at most, and in one transaction; further callers wait in line, in order."""
 
 
 class _Waiter:
@@ -57,28 +57,29 @@ class _Write(_Waiter):
         self.work = work
 
 
-class _Stop:
-    """What ends the thread if nobody needs it any more; `waiters` hear when that is settled."""
+class _Leave:
+    """Behind the last write of `user`, who goes; `waiters` hear when all that is done."""
 
-    __slots__ = ("waiters",)
+    __slots__ = ("user", "waiters")
 
-    def __init__(self, *waiters: _Waiter) -> None:
+    def __init__(self, user: object, *waiters: _Waiter) -> None:
+        self.user = user
         self.waiters = waiters
 
 
 class Writer:
     """The one writing connection of a database, and the thread that owns it.
 
-    Both come with the first write and are gone after `stop`.
+    Both come with the first write and go with the last user.
 
     Args:
         path: the database file, absolute, or ":memory:".
-        retire: asked by the thread before it stops; `False` means that it is still needed.
+        retire: told which user leaves; returns whether it was the last, so that the thread ends.
         before_open: called before the file is opened, so that the readers too open it anew.
     """
 
     def __init__(
-        self, path: str, *, retire: Callable[[], bool], before_open: Callable[[], None]
+        self, path: str, *, retire: Callable[[object], bool], before_open: Callable[[], None]
     ) -> None:
         self.path = path
         self.synchronous = 0
@@ -90,10 +91,10 @@ class Writer:
 
     def _begin(self) -> None:
         self._thread: threading.Thread | None = None
-        # A SimpleQueue, because `stop` is also called by the garbage collector: anywhere, any time.
-        self._queue: queue.SimpleQueue[_Write | _Stop] = queue.SimpleQueue()
-        self._line: list[_Waiter] = []  # callers that found the queue full
-        self._door = threading.Lock()  # guards entering the queue, the line, and the thread's start
+        # A SimpleQueue, because the garbage collector calls `leave_soon`: anywhere, at any time.
+        self._queue: queue.SimpleQueue[_Write | _Leave] = queue.SimpleQueue()
+        self._line: deque[_Write | _Leave] = deque()  # whose callers found the queue full
+        self._door = threading.Lock()  # guards both ways in, and the thread's start
         self._in_sqlite = threading.Lock()  # held while the connection works; a fork waits for it
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -106,16 +107,21 @@ class Writer:
         Raises:
             StorageError: nothing was written.
         """
-        return await self._enter(write := _Write(work), write)
+        self._enter(write := _Write(work))
+        return await write.future
 
-    async def stop(self) -> None:
-        """Return when the writes before this are done and, if unneeded, the file is closed."""
-        if self._thread is not None:
-            await self._enter(_Stop(waiter := _Waiter()), waiter)
+    async def leave(self, user: object) -> None:
+        """Return when the writes before this are done and, after the last user, the file closed."""
+        if self._thread is None:
+            self.leave_soon(user)
+            return
+        with contextlib.suppress(StorageError):  # it left before, as the last one
+            self._enter(_Leave(user, waiter := _Waiter()))
+            await waiter.future
 
-    def stop_soon(self) -> None:
-        """Ask for the same without waiting; safe in a finalizer."""
-        self._queue.put(_Stop())
+    def leave_soon(self, user: object) -> None:
+        """Do the same without waiting; safe in a finalizer."""
+        self._queue.put(_Leave(user))
 
     def start(self) -> None:
         """Start the thread, if it does not run yet."""
@@ -124,7 +130,7 @@ class Writer:
                 self._start()
 
     def join(self) -> None:
-        """Wait for the thread to end after `stop_soon`."""
+        """Wait for the thread to end after the last `leave_soon`."""
         if self._thread is None:
             self._disconnect()  # inherited in memory over a fork, and never used since
         else:
@@ -148,22 +154,16 @@ class Writer:
         """After a fork, in the child: leave the parent's writes and waiters to the parent."""
         self._begin()
 
-    async def _enter(self, item: _Write | _Stop, waiter: _Waiter) -> Any:
-        while (place := self._offer(item)) is not None:
-            await place.future
-        return await waiter.future
-
-    def _offer(self, item: _Write | _Stop) -> _Waiter | None:
-        """Put `item` into the queue; if that is full, return a place in the line instead."""
+    def _enter(self, item: _Write | _Leave) -> None:
+        """Put `item` into the queue, or in line for it; its caller waits in either case."""
         with self._door:
             if self._stopped:
                 raise StorageError(f"{self.path} was closed; open a new SQLite on it")
             self._start()
-            if self._queue.qsize() < QUEUE_LIMIT:
+            if self._line or self._queue.qsize() >= QUEUE_LIMIT:
+                self._line.append(item)
+            else:
                 self._queue.put(item)
-                return None
-            self._line.append(place := _Waiter())
-            return place
 
     def _start(self) -> None:
         if self._thread is None:
@@ -176,27 +176,27 @@ class Writer:
     def _run(self) -> None:
         leaving: list[_Waiter] = []
         while not (self._stopped and self._queue.empty()):
-            writes, stop = self._take()
+            writes, leave = self._take()
             with self._in_sqlite:
                 self._commit(writes)
             _answer(writes)
-            if stop is not None:
-                leaving += stop.waiters
-                if self._retire():
+            if leave is not None:
+                leaving += leave.waiters
+                if self._retire(leave.user):
                     with self._door:
                         self._stopped = True
                 else:
                     _answer(leaving)
                     leaving.clear()
-            del writes, stop  # no row is held while waiting for the next
+            del writes, leave  # no row is held while waiting for the next
         with self._in_sqlite:
             self._disconnect()
         _answer(leaving)
 
-    def _take(self) -> tuple[list[_Write], _Stop | None]:
-        """Wait for something to do; take all that is there, up to a stop."""
+    def _take(self) -> tuple[list[_Write], _Leave | None]:
+        """Wait for something to do; take all that is there, up to a leave."""
         writes: list[_Write] = []
-        stop = None
+        leave = None
         item = self._queue.get()
         with contextlib.suppress(queue.Empty):
             while isinstance(item, _Write):
@@ -205,11 +205,11 @@ class Writer:
                     break
                 item = self._queue.get_nowait()
             else:
-                stop = item
+                leave = item
         with self._door:
-            line, self._line = self._line, []
-        _answer(line)
-        return writes, stop
+            while self._line and self._queue.qsize() < QUEUE_LIMIT:
+                self._queue.put(self._line.popleft())
+        return writes, leave
 
     def _commit(self, writes: list[_Write]) -> None:
         """Run `writes` as one transaction, or as several, and note the outcome of each."""
