@@ -20,8 +20,10 @@ use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
+use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
+use super::runtime;
 use crate::execution::{self, Outcome, Policy, Runner};
 
 /// What a call that is over left: what it returned or raised.
@@ -56,6 +58,7 @@ impl Batch {
             future: Mutex::new(None),
             outcomes: Mutex::new(None),
             waiter: Mutex::new(None),
+            timers: call_timeout.map(|_| runtime::handle()).transpose()?,
         });
         let runner = TaskRunner {
             calls: calls.iter().map(Bound::unbind).collect(),
@@ -231,6 +234,8 @@ struct Driver {
     future: Mutex<Option<BatchFuture>>,
     outcomes: Mutex<Option<Vec<Outcome<Settled>>>>,
     waiter: Mutex<Option<Py<PyAny>>>,
+    /// Of a batch whose calls may time out.
+    timers: Option<Handle>,
 }
 
 /// Nothing to do.
@@ -257,6 +262,7 @@ impl Driver {
             let Some(mut future) = lock(&self.future).take() else {
                 break;
             };
+            let _timers = self.timers.as_ref().map(Handle::enter);
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(outcomes) => {
                     *lock(&self.outcomes) = Some(outcomes);

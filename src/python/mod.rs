@@ -7,6 +7,7 @@ mod convert;
 mod error;
 mod execution;
 mod protocol;
+mod runtime;
 mod turn;
 
 use pyo3::prelude::*;

@@ -383,7 +383,6 @@ def test_a_recording_goes_on_behind_end_errors_and_failures(run, write):
         ("list", {"path": "logs/staging.log"}, "logs/staging.log is not a folder"),
         ("read", {"path": "config"}, "config is not a file"),
         ("check", {"path": "nowhere"}, "nowhere does not exist"),
-        ("read", {"path": "a\0b"}, "embedded null byte"),
     ],
 )
 def test_tools_stay_in_their_folder_and_say_what_is_wrong(run, write, name, args, message):
@@ -391,7 +390,7 @@ def test_tools_stay_in_their_folder_and_say_what_is_wrong(run, write, name, args
     assert ended.results == [{"tool": name, "status": "failure", "content": message}]
 
 
-@pytest.mark.parametrize("args", [{}, {"path": None}, {"path": [1]}, {"file": "config"}])
+@pytest.mark.parametrize("args", [{}, {"path": None}, {"path": "a\0b"}, {"file": "a"}])
 def test_arguments_that_make_no_sense_are_that_call_s_failure(run, write, args):
     calls = execute(("read", args), ("list", {"path": "."}))
     ended = run("demo", "--fast", "--json", "--session", write({"text": calls}))

@@ -1,10 +1,9 @@
 """`cogency-rs demo`: the options, and how it ends."""
 
 import asyncio
-import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +51,7 @@ def demo(
 
 
 @contextmanager
-def _exit_codes() -> Iterator[None]:
+def _exit_codes() -> Generator[None, None, None]:
     try:
         yield
     except RecordingError as error:
@@ -77,5 +76,6 @@ def _exit(code: int, message: str = "") -> typer.Exit:
 
 def _print_what_the_encoding_has() -> None:
     """Print a mark for a character that standard output's encoding has not."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")

@@ -51,7 +51,7 @@ class RecordedTurn:
 
 def shipped_recording() -> list[RecordedTurn]:
     """Read the session that comes with the package."""
-    file = resources.files(__package__) / "session.jsonl"
+    file = resources.files("cogency_rs.demo") / "session.jsonl"
     return parse_recording(file.read_text(encoding="utf-8"), name=file.name)
 
 
@@ -105,26 +105,28 @@ def _turn(line: str) -> RecordedTurn:
         raise RecordingError(f"not readable as JSON ({error})") from error
     if not isinstance(value, dict):
         raise RecordingError(f"a JSON {_kind(value)} instead of an object")
-    user = value.get("user")
+    fields: dict[str, Any] = value
+    user = fields.get("user")
     if user is not None and not isinstance(user, str):
         raise RecordingError(f'"user" is a JSON {_kind(user)} instead of a string')
-    return RecordedTurn(tuple(map(_clean, _tokens(value))), user and _clean(user))
+    return RecordedTurn(tuple(map(_clean, _tokens(fields))), user and _clean(user))
 
 
-def _tokens(value: dict[str, Any]) -> list[str]:
-    if "tokens" in value:
-        return _checked(value["tokens"])
-    if "text" not in value:
+def _tokens(fields: dict[str, Any]) -> list[str]:
+    if "tokens" in fields:
+        return _checked(fields["tokens"])
+    if "text" not in fields:
         raise RecordingError('neither "tokens" nor "text" in it')
-    text = value["text"]
+    text = fields["text"]
     if not isinstance(text, str):
         raise RecordingError(f'"text" is a JSON {_kind(text)} instead of a string')
     return _PIECE.findall(text)
 
 
-def _checked(tokens: Any) -> list[str]:
-    if not isinstance(tokens, list):
-        raise RecordingError(f'"tokens" is a JSON {_kind(tokens)} instead of an array')
+def _checked(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise RecordingError(f'"tokens" is a JSON {_kind(value)} instead of an array')
+    tokens: list[Any] = value
     for index, token in enumerate(tokens):
         if not isinstance(token, str):
             raise RecordingError(f'"tokens"[{index}] is a JSON {_kind(token)} instead of a string')

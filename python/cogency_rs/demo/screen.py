@@ -20,9 +20,9 @@ from .view import View
 from .wrap import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..types import Event, Message, ToolCall, ToolResult
+    from ..types import Event, ToolCall, ToolResult
     from .view import UserEvent
 
 __all__ = ["Screen"]
@@ -111,7 +111,7 @@ class Screen(View):
         self._seconds.append(seconds)
         self._clock("failed" if result.error else "done", call)
 
-    def session_ends(self, messages: Sequence[Message], rows: int) -> None:
+    def session_ends(self, messages: Sequence[Mapping[str, Any]], rows: int) -> None:
         """Write the messages; of the system prompt only the beginning."""
         self._end_run()
         self._heading("what the next model call would receive")

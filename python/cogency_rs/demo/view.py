@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..types import Event, Message, ToolCall, ToolResult
+    from ..types import Event, ToolCall, ToolResult
 
 __all__ = ["JsonLines", "UserEvent", "View"]
 
@@ -39,7 +39,7 @@ class View:
     def tool_ended(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
         """A call is over, after so many seconds."""
 
-    def session_ends(self, messages: Sequence[Message], rows: int) -> None:
+    def session_ends(self, messages: Sequence[Mapping[str, Any]], rows: int) -> None:
         """All turns were played.
 
         Args:
