@@ -208,6 +208,12 @@ def test_the_output_is_the_same_text_in_colour_on_a_terminal(shown):
     assert timeless(out.getvalue()) == timeless(shown)
 
 
+def test_a_narrow_terminal_is_enough(run, write, monkeypatch):
+    monkeypatch.setattr(screen, "PLAIN", 10)
+    ended = run("demo", "--fast", "--session", write({"text": execute(("name" * 9, {}))}))
+    assert "not registered" in " ".join(ended.out.split())
+
+
 def test_text_is_shown_while_it_arrives():
     out = io.StringIO()
     view = screen.Screen(Console(file=out, _environ={}))

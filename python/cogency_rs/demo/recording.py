@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import CogencyError
 
@@ -105,7 +105,7 @@ def _turn(line: str) -> RecordedTurn:
         raise RecordingError(f"not readable as JSON ({error})") from error
     if not isinstance(value, dict):
         raise RecordingError(f"a JSON {_kind(value)} instead of an object")
-    fields: dict[str, Any] = value
+    fields = cast("dict[str, Any]", value)
     user = fields.get("user")
     if user is not None and not isinstance(user, str):
         raise RecordingError(f'"user" is a JSON {_kind(user)} instead of a string')
@@ -126,7 +126,7 @@ def _tokens(fields: dict[str, Any]) -> list[str]:
 def _checked(value: Any) -> list[str]:
     if not isinstance(value, list):
         raise RecordingError(f'"tokens" is a JSON {_kind(value)} instead of an array')
-    tokens: list[Any] = value
+    tokens = cast("list[Any]", value)
     for index, token in enumerate(tokens):
         if not isinstance(token, str):
             raise RecordingError(f'"tokens"[{index}] is a JSON {_kind(token)} instead of a string')

@@ -208,7 +208,8 @@ class Screen(View):
         self._write(f"{kind:<{MARGIN}}", LABELS.get(kind))
 
     def _hanging(self, prefix: Text, text: str, style: str | None = None) -> None:
-        wrapper = Wrapper(self._width, prefix.cell_len)
+        margin = prefix.cell_len
+        wrapper = Wrapper(max(self._width, margin + NARROWEST // 2), margin)
         self._console.print(prefix, end="", soft_wrap=True)
         self._write(wrapper.feed(_visible(text)) + wrapper.finish() + "\n", style)
 

@@ -1,0 +1,164 @@
+"""The Rust core. What users need of it is exported by `cogency_rs`; the rest is for its shells."""
+
+from asyncio import Future
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, final
+
+from .types import Event, StreamMode
+
+__version__: str
+
+@final
+class Limits:
+    """Bounds that keep memory bounded, whatever the text.
+
+    Args:
+        max_block_bytes: UTF-8 bytes in the body of an execute block. Longer runs of other text are emitted in pieces
+            of this size.
+        max_depth: brackets open at once in an execute block.
+        max_calls: calls in an execute block.
+
+    Raises:
+        ConfigError: a value is no whole number above 0.
+    """
+
+    def __new__(
+        cls, *, max_block_bytes: int = 10485760, max_depth: int = 200, max_calls: int = 1024
+    ) -> Limits: ...
+    @property
+    def max_block_bytes(self) -> int: ...
+    @property
+    def max_depth(self) -> int: ...
+    @property
+    def max_calls(self) -> int: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+@final
+class Parser:
+    """A model's text to events, without any waiting.
+
+    Args:
+        stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
+        limits: bounds on an execute block; `Limits()` when not given.
+
+    Raises:
+        ConfigError: `stream` is neither mode.
+
+    How the text is cut into chunks never matters. The cost is linear in the text.
+    """
+
+    def __new__(cls, *, stream: StreamMode = "event", limits: Limits | None = None) -> Parser: ...
+    def feed(self, text: str) -> list[Event]:
+        """Read the next chunk; returns the events it completes. After `done` there are none.
+
+        Raises:
+            TypeError: `text` is no `str`.
+        """
+
+    def finish(self) -> list[Event]:
+        """Say that the text has ended; returns the events of what was still open."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come: a batch is complete, or the text has ended."""
+
+@final
+class CircuitBreaker:
+    """Opens after `max_failures` failures in a row."""
+
+    max_failures: int
+    consecutive_failures: int
+
+    def __new__(cls, max_failures: int = 3) -> CircuitBreaker: ...
+    def record_success(self) -> None:
+        """Count a success: the failures before it are forgotten."""
+
+    def record_failure(self) -> bool:
+        """Count a failure; returns whether the breaker is open now."""
+
+    def is_open(self) -> bool:
+        """Whether so many calls in a row have failed."""
+
+@final
+class Turn:
+    """One turn: text or events go in, steps come out.
+
+    A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
+    (canonical JSON) to run.
+    """
+
+    def __new__(cls, *, stream: StreamMode, limits: Limits | None = None) -> Turn: ...
+    def feed(self, text: str) -> list[Any] | None:
+        """Read a chunk of the model's text."""
+
+    def finish(self) -> list[Any] | None:
+        """Say that the model's text has ended."""
+
+    def event(self, kind: str, content: str) -> list[Any] | None:
+        """Take an event that some other parser made."""
+
+    def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> list[Any] | None:
+        """Take the results of the batch, one for each call and in call order."""
+
+    @property
+    def done(self) -> bool:
+        """Whether no more text or events are wanted."""
+
+@final
+class Batch:
+    """Calls that run at the same time on the running loop.
+
+    Args:
+        calls: callables; each starts its call and returns an awaitable, or the result itself.
+        call_timeout: seconds a call may take.
+        concurrency: how many calls may run at once.
+    """
+
+    def __new__(
+        cls,
+        calls: list[Callable[[], Any]],
+        *,
+        call_timeout: float | None = None,
+        concurrency: int | None = None,
+    ) -> Batch: ...
+    @property
+    def done(self) -> bool:
+        """Whether every call is over."""
+
+    def wait(self) -> Future[None]:
+        """Make a future that is ready when every call is over. One waiter at a time."""
+
+    def cancel(self) -> None:
+        """Ask every call that is not over to stop, and start no further one."""
+
+    def outcomes(
+        self,
+    ) -> list[tuple[Any, BaseException | None, Literal["over", "timeout", "not started"]]]:
+        """Value, exception and state of each call, in call order; for once."""
+
+def read_block(text: str) -> list[str]:
+    """Read the calls of the first execute block, each as canonical JSON."""
+
+def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
+    """Write the results array for tools of these names and their results."""
+
+def to_messages(events: Iterable[Any]) -> list[dict[str, Any]]:
+    """Fold stored events into messages, as cogency 3.3.0 does.
+
+    Args:
+        events: rows with `type` and `content`, oldest first.
+
+    Returns:
+        Messages with `role` (`user` or `assistant`) and `content`.
+
+    Raises:
+        KeyError, TypeError, json.JSONDecodeError: a row is no row; as in cogency 3.3.0.
+
+    The cost is linear in the text.
+    """
+
+def system_prompt(
+    tools: Sequence[tuple[str, str]], identity: str | None = None, instructions: str | None = None
+) -> str:
+    """Write the system prompt for tools given as `(name, line)`."""
