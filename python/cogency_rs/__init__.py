@@ -15,6 +15,7 @@ from .codec import (
     tool_instructions,
 )
 from .context import assemble, system_prompt, to_messages
+from .dropin import install, uninstall
 from .errors import (
     CogencyError,
     ConfigError,
@@ -56,6 +57,7 @@ __all__ = [
     "format_call_agent",
     "format_result_agent",
     "format_results_array",
+    "install",
     "parse_execute_block",
     "parse_tokens",
     "parse_tool_call",
@@ -63,4 +65,5 @@ __all__ = [
     "system_prompt",
     "to_messages",
     "tool_instructions",
+    "uninstall",
 ]

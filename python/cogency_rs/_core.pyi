@@ -2,7 +2,7 @@
 
 from asyncio import Future
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 from .types import Event, StreamMode
 
@@ -63,14 +63,13 @@ class Parser:
     def done(self) -> bool:
         """Whether nothing more will come: a batch is complete, or the text has ended."""
 
-@final
 class CircuitBreaker:
     """Opens after `max_failures` failures in a row."""
 
     max_failures: int
     consecutive_failures: int
 
-    def __new__(cls, max_failures: int = 3) -> CircuitBreaker: ...
+    def __new__(cls, max_failures: int = 3) -> Self: ...
     def record_success(self) -> None:
         """Count a success: the failures before it are forgotten."""
 

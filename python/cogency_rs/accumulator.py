@@ -48,6 +48,8 @@ class Accumulator:
         ConfigError: a tool is no tool, the storage has no `save_message`, or a number makes no sense.
     """
 
+    _parse_call = staticmethod(parse_tool_call)
+
     def __init__(
         self,
         user_id: str,
@@ -93,7 +95,7 @@ class Accumulator:
         text = text_behind(events)
         if text is None:
             turn = Turn(stream=self.stream)
-            source, take = Reader(aiter(events)), partial(_take_event, turn)
+            source, take = Reader(aiter(events)), partial(self._take_event, turn)
         else:
             turn = Turn(stream=self.stream, limits=text.limits)
             source, take = text.open(), turn.feed
@@ -113,6 +115,13 @@ class Accumulator:
                 results = [failure("Cancelled")] * log.open_calls
                 await log.save_only(turn.results(results, CircuitBreaker()))
             await batches.aclose()
+
+    def _take_event(self, turn: Turn, event: Any) -> Steps | None:
+        """Hand over an event that some other parser made."""
+        kind, content = event["type"], event.get("content") or ""
+        if kind == "call":
+            content = format_call_agent(self._parse_call(content))
+        return turn.event(kind, content)
 
     async def _run(self, calls: list[str], turn: Turn, log: _Log) -> Steps:
         """Run a batch; returns the steps that follow from its results."""
@@ -157,13 +166,6 @@ async def _steps(
     finally:
         await source.close()
 
-
-def _take_event(turn: Turn, event: Event) -> Steps | None:
-    """Hand over an event that some other parser made."""
-    kind, content = event["type"], event.get("content") or ""
-    if kind == "call":
-        content = format_call_agent(parse_tool_call(content))
-    return turn.event(kind, content)
 
 
 class _Log:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from . import _core
@@ -14,12 +14,11 @@ from .errors import StorageError
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
 
-logger = logging.getLogger(__name__)
-
 MAX_CONVERSATION_LENGTH = 10_000
 """Events of a conversation that are loaded without a `history_window`; as in cogency 3.3.0."""
 
 Messages = list[dict[str, Any]]
+HistoryTransform = Callable[[Messages], Awaitable[Messages]]
 
 
 def system_prompt(
@@ -43,7 +42,7 @@ async def assemble(
     tools: Sequence[Any],
     storage: Any,
     history_window: int | None = None,
-    history_transform: Callable[[Messages], Awaitable[Messages]] | None = None,
+    history_transform: HistoryTransform | None = None,
     profile_enabled: bool = False,
     identity: str | None = None,
     instructions: str | None = None,
@@ -69,25 +68,48 @@ async def assemble(
 
     What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded.
     """
-    system = [system_prompt(tools, identity, instructions)]
-    if profile_enabled and (profile := await _profile(user_id, storage)):
-        system.append(f"USER PROFILE:\n{json.dumps(profile, indent=2)}")
+    return await assemble_behind(
+        lambda: system_prompt(tools, identity, instructions),
+        partial(_profile, user_id, storage) if profile_enabled else None,
+        user_id,
+        conversation_id,
+        storage=storage,
+        history_window=history_window,
+        history_transform=history_transform,
+    )
+
+
+async def assemble_behind(
+    prompt: Callable[[], str],
+    profile: Callable[[], Awaitable[str]] | None,
+    user_id: str,
+    conversation_id: str,
+    *,
+    storage: Any,
+    history_window: int | None,
+    history_transform: HistoryTransform | None,
+) -> Messages:
+    """Build the messages of the next prompt behind a system prompt that someone else writes."""
+    system = [prompt()]
+    if profile is not None and (known := await profile()):
+        system.append(known)
     history = await _history(user_id, conversation_id, storage, history_window)
     if history and history_transform is not None:
         history = await history_transform(history)
     return [{"role": "system", "content": "\n\n".join(system)}, *history]
 
 
-async def _profile(user_id: str, storage: Any) -> Any:
+async def _profile(user_id: str, storage: Any) -> str:
     if not user_id:
-        return None
+        return ""
     try:
-        return await storage.load_profile(user_id)
+        profile = await storage.load_profile(user_id)
     except Exception as error:
         # Without a database there is nothing known of anybody.
         if "unable to open database file" in str(error):
-            return None
+            return ""
         raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error
+    return f"USER PROFILE:\n{json.dumps(profile, indent=2)}" if profile else ""
 
 
 async def _history(

@@ -10,7 +10,7 @@ use crate::protocol::{self as core, Event, Parser, Text};
 use crate::turn::{self, Emission, Row, Step};
 
 /// Opens after `max_failures` failures in a row.
-#[pyclass(module = "cogency_rs")]
+#[pyclass(subclass, module = "cogency_rs")]
 pub struct CircuitBreaker {
     inner: turn::Breaker,
 }

@@ -1,0 +1,341 @@
+"""Puts our core into an installed cogency, and takes it out again.
+
+What is replaced is `REPLACED`, below. A replacement behaves as the original does but for `docs/differences.md`; the
+values and exceptions it hands out are of cogency's own classes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import ModuleType, TracebackType
+from typing import Any
+
+from . import codec, context, executor, parser
+from ._core import CircuitBreaker
+from .accumulator import Accumulator
+from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
+from .storage import SQLite
+
+__all__ = ["SUPPORTED", "Installation", "install", "installation", "uninstall"]
+
+SUPPORTED = "3.3"
+"""The versions of cogency whose internals are known: this one, with any third number."""
+
+REPLACED: dict[str, tuple[str, ...]] = {
+    "cogency.core.parser": ("parse_tokens", "parse_execute_block"),
+    "cogency.core.codec": (
+        "format_call_agent",
+        "format_result_agent",
+        "format_results_array",
+        "parse_tool_call",
+        "parse_tool_result",
+        "tool_instructions",
+    ),
+    "cogency.core.circuit": ("CircuitBreaker",),
+    "cogency.core.executor": ("execute_tool", "execute_tools"),
+    "cogency.core.accumulator": ("Accumulator",),
+    "cogency.context.conversation": ("to_messages",),
+    "cogency.context.assembly": ("assemble",),
+    "cogency.lib.sqlite": ("SQLite",),
+}
+"""Every name that is replaced, by the module that defines it. Other modules that hold it are rebound too."""
+
+
+class Installation:
+    """What `install` did. As a context manager it is undone at the end of the block.
+
+    Attributes:
+        version: the version of cogency.
+        replacements: of each original, by its full name, what stands in its place.
+    """
+
+    def __init__(self, version: str, options: tuple[float | None, int | None]) -> None:
+        self.version = version
+        self.options = options
+        self.replacements: dict[str, tuple[Any, Any]] = {}
+
+    def __enter__(self) -> Installation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if _current is self:
+            uninstall()
+
+    def missing(self) -> list[str]:
+        """Names that are not ours, although they should be; sorted."""
+        return sorted(
+            name
+            for name, (_, ours) in self.replacements.items()
+            if _resolve(*name.rsplit(".", 1)) is not ours
+        )
+
+
+_lock = threading.Lock()
+_current: Installation | None = None
+
+
+def install(
+    *,
+    tool_timeout: float | None = None,
+    max_concurrency: int | None = None,
+    force: bool = False,
+) -> Installation:
+    """Replace the internals of cogency by our core, in every module that holds them.
+
+    Safe to call again: the same limits change nothing, other limits take the place of the first ones. Turns that are
+    running are not disturbed. cogency is imported if it is not yet.
+
+    Args:
+        tool_timeout: seconds one tool call may take; `None` for no limit.
+        max_concurrency: how many calls of a batch may run at once; `None` for all.
+        force: go ahead with a version of cogency whose internals are not known.
+
+    Returns:
+        What was done; `with cogency_rs.install(): ...` undoes it at the end.
+
+    Raises:
+        ConfigError: cogency is not installed, its version is not known, a name that is to be replaced is not there,
+            or a limit makes no sense. Nothing is replaced then.
+    """
+    global _current
+    executor.check_limits(tool_timeout, max_concurrency)
+    options = (tool_timeout, max_concurrency)
+    with _lock:
+        if _current is not None and _current.options == options:
+            return _current
+        version = _version(force)
+        made = Installation(version, options)
+        for module, names in REPLACED.items():
+            for name in names:
+                original = _original(module, name)
+                made.replacements[f"{module}.{name}"] = (original, None)
+        ours = _build(*options)
+        for full_name, (original, _) in made.replacements.items():
+            made.replacements[full_name] = (original, ours[full_name.rsplit(".", 1)[1]])
+        previous, _current = _current, made
+        if previous is not None:
+            _rebind({id(new): old for old, new in previous.replacements.values()})
+        _rebind({id(old): new for old, new in made.replacements.values()})
+        return made
+
+
+def uninstall() -> None:
+    """Put back what `install` replaced, in every module. Safe to call when nothing is installed."""
+    global _current
+    with _lock:
+        made, _current = _current, None
+        if made is not None:
+            _rebind({id(ours): original for original, ours in made.replacements.values()})
+
+
+def installation() -> Installation | None:
+    """Return what is installed now."""
+    return _current
+
+
+def _version(force: bool) -> str:
+    try:
+        cogency = importlib.import_module("cogency")
+    except ImportError as error:
+        raise ConfigError(
+            f"cogency cannot be imported ({error}); install it with: pip install 'cogency=={SUPPORTED}.*' httpx",
+            cause=error,
+        ) from error
+    version: str = getattr(cogency, "__version__", "unknown")
+    if not force and version.split(".")[:2] != SUPPORTED.split("."):
+        raise ConfigError(
+            f"cogency {version} is not known to cogency-rs, which supports {SUPPORTED}.x; "
+            "install(force=True) goes ahead all the same"
+        )
+    return version
+
+
+def _original(module: str, name: str) -> Any:
+    found = _resolve(module, name)
+    if found is None:
+        raise ConfigError(
+            f"{module}.{name} was not found, so nothing was replaced; "
+            f"cogency-rs knows the internals of cogency {SUPPORTED}.x"
+        )
+    if _current is not None:
+        return _current.replacements[f"{module}.{name}"][0]
+    return found
+
+
+def _resolve(module: str, name: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+def _rebind(by_identity: dict[int, Any]) -> None:
+    """Put other objects in the place of these, in every module that has been imported."""
+    for module in list(sys.modules.values()):
+        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] == __package__:
+            continue
+        names = vars(module)
+        for name, value in list(names.items()):
+            if id(value) in by_identity:
+                names[name] = by_identity[id(value)]
+
+
+def _build(tool_timeout: float | None, max_concurrency: int | None) -> dict[str, Any]:
+    """Our objects under cogency's names. Made anew for each installation, so that they can be told apart."""
+    protocols = importlib.import_module("cogency.core.protocols")
+    errors = importlib.import_module("cogency.core.errors")
+    codecs = importlib.import_module("cogency.core.codec")
+    assembly = importlib.import_module("cogency.context.assembly")
+    ToolCall, ToolResult = protocols.ToolCall, protocols.ToolResult  # noqa: N806
+
+    def call(ours: Any) -> Any:
+        return ToolCall(name=ours.name, args=ours.args)
+
+    def result(ours: Any) -> Any:
+        if not isinstance(ours, executor.ToolResult):
+            return ours  # a tool's own
+        return ToolResult(outcome=ours.outcome, content=ours.content, error=ours.error)
+
+    def parse_tokens(token_stream: Any) -> Any:
+        return parser.parse_tokens(token_stream)
+
+    def parse_execute_block(xml_str: str) -> list[Any]:
+        try:
+            return [call(ours) for ours in parser.parse_execute_block(xml_str)]
+        except ProtocolError as error:
+            raise errors.ProtocolError(
+                str(error), cause=error.cause, original_input=error.original_input
+            ) from error
+
+    def parse_tool_call(json_str: str) -> Any:
+        try:
+            return call(codec.parse_tool_call(json_str))
+        except ToolParseError as error:
+            raise codecs.ToolParseError(str(error), original_json=error.original_json) from error
+
+    def parse_tool_result(content: str) -> list[Any]:
+        try:
+            return [result(ours) for ours in codec.parse_tool_result(content)]
+        except ValueError as error:
+            raise protocols.ParseError(str(error)) from error
+
+    async def execute_tools(
+        calls: Sequence[Any], *, execution: Any, user_id: str, conversation_id: str
+    ) -> list[Any]:
+        results = await executor.execute_tools(
+            calls,
+            execution=execution,
+            user_id=user_id,
+            conversation_id=conversation_id,
+            tool_timeout=tool_timeout,
+            max_concurrency=max_concurrency,
+        )
+        return [result(ours) for ours in results]
+
+    async def execute_tool(
+        call: Any, *, execution: Any, user_id: str, conversation_id: str
+    ) -> Any:
+        [only] = await execute_tools(
+            [call], execution=execution, user_id=user_id, conversation_id=conversation_id
+        )
+        return only
+
+    async def assemble(
+        user_id: str,
+        conversation_id: str,
+        *,
+        tools: Sequence[Any],
+        storage: Any,
+        history_window: int | None,
+        history_transform: Any,
+        profile_enabled: bool,
+        identity: str | None = None,
+        instructions: str | None = None,
+    ) -> list[dict[str, Any]]:
+        # cogency's own prompt and profile stay in use.
+        try:
+            return await context.assemble_behind(
+                partial(
+                    assembly.system_prompt,
+                    tools=list(tools),
+                    identity=identity,
+                    instructions=instructions,
+                ),
+                partial(assembly.profile_format, user_id, storage) if profile_enabled else None,
+                user_id,
+                conversation_id,
+                storage=storage,
+                history_window=history_window,
+                history_transform=history_transform,
+            )
+        except StorageError as error:
+            raise errors.StorageError(
+                str(error), cause=error.cause, retryable=error.retryable
+            ) from error
+
+    class InstalledAccumulator(Accumulator):
+        _parse_call = staticmethod(parse_tool_call)
+
+        def __init__(
+            self,
+            user_id: str,
+            conversation_id: str,
+            *,
+            execution: Any,
+            stream: Any = "event",
+            max_failures: int = 3,
+        ) -> None:
+            super().__init__(
+                user_id,
+                conversation_id,
+                execution=execution,
+                stream=stream,
+                max_failures=max_failures,
+                tool_timeout=tool_timeout,
+                max_concurrency=max_concurrency,
+            )
+
+    class InstalledSQLite(SQLite):
+        _error = errors.StorageError
+        _match = protocols.MessageMatch
+
+    class InstalledBreaker(CircuitBreaker):
+        pass
+
+    return {
+        "parse_tokens": parse_tokens,
+        "parse_execute_block": parse_execute_block,
+        "format_call_agent": _alias(codec.format_call_agent),
+        "format_result_agent": _alias(codec.format_result_agent),
+        "format_results_array": _alias(codec.format_results_array),
+        "parse_tool_call": parse_tool_call,
+        "parse_tool_result": parse_tool_result,
+        "tool_instructions": _alias(codec.tool_instructions),
+        "CircuitBreaker": InstalledBreaker,
+        "execute_tool": execute_tool,
+        "execute_tools": execute_tools,
+        "Accumulator": InstalledAccumulator,
+        "to_messages": _alias(context.to_messages),
+        "assemble": assemble,
+        "SQLite": InstalledSQLite,
+    }
+
+
+def _alias(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function of ours an identity of its own, so that only its use in cogency is ever rebound."""
+
+    def alias(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    alias.__name__ = function.__name__
+    alias.__doc__ = function.__doc__
+    return alias

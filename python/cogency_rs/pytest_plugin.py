@@ -1,0 +1,46 @@
+"""Runs any test suite of a program that uses cogency on our core: `pytest -p cogency_rs.pytest_plugin`."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import __version__, dropin
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install the core before the suite imports anything."""
+    dropin.install()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what the suite runs on."""
+    made = dropin.installation()
+    if made is None:
+        return f"cogency-rs {__version__}: not installed"
+    return (
+        f"cogency-rs {__version__}: in place of {len(made.replacements)} names of cogency {made.version}"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in which a test put an original back."""
+    missing = _missing()
+    if missing and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what was not ours at the end."""
+    for name in _missing():
+        terminalreporter.write_line(f"cogency-rs: {name} was not ours at the end of the run")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Put cogency back as it was."""
+    dropin.uninstall()
+
+
+def _missing() -> list[str]:
+    made = dropin.installation()
+    return ["everything"] if made is None else made.missing()
