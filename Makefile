@@ -6,7 +6,7 @@ RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint format clean
+.PHONY: help demo test test-rust test-python upstream bench lint format clean
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -14,13 +14,19 @@ help:            ## Show this list
 demo: $(CORE)    ## Watch a recorded session stream through the core
 	$(BIN)/cogency-rs demo
 
-test: test-rust test-python  ## Run every test
+test: test-rust test-python upstream  ## Run every test
 
 test-rust:       ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
 
 test-python: $(CORE)  ## The package's tests
 	$(BIN)/python -m pytest -q
+
+upstream: $(CORE)  ## cogency 3.3.0's own test suite, on our core
+	$(BIN)/python tests/upstream.py
+
+bench: $(CORE)   ## Show that parsing is linear
+	$(BIN)/python benches/scaling.py
 
 lint: $(CORE)    ## Formatting and lints, warnings are errors
 	cargo fmt --check
@@ -35,7 +41,7 @@ format: $(CORE)  ## Format the sources
 	$(BIN)/ruff format .
 
 clean:           ## Remove what was built
-	rm -rf $(VENV) target dist
+	rm -rf $(VENV) .upstream target dist
 
 $(VENV)/.created:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
@@ -45,5 +51,5 @@ $(VENV)/.created:
 
 # The release extension, installed in place with the command line's and the tests' requirements.
 $(CORE): $(VENV)/.created $(RUST)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras cli,dev
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras cli,dev,parity
 	@touch $@

@@ -167,7 +167,6 @@ async def _steps(
         await source.close()
 
 
-
 class _Log:
     """The rows of one conversation, on their way to the storage.
 

@@ -37,7 +37,9 @@ def tool_instructions(tools: Iterable[Any]) -> str:
 def tool_line(tool: Any) -> str:
     """One tool as `tool_instructions` lists it."""
     schema = getattr(tool, "schema", None) or {}
-    parameters = (name if info.get("required", True) else f"{name}?" for name, info in schema.items())
+    parameters = (
+        name if info.get("required", True) else f"{name}?" for name, info in schema.items()
+    )
     return f"{tool.name}({', '.join(parameters)}) - {tool.description}"
 
 

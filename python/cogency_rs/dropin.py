@@ -241,9 +241,7 @@ def _build(tool_timeout: float | None, max_concurrency: int | None) -> dict[str,
         )
         return [result(ours) for ours in results]
 
-    async def execute_tool(
-        call: Any, *, execution: Any, user_id: str, conversation_id: str
-    ) -> Any:
+    async def execute_tool(call: Any, *, execution: Any, user_id: str, conversation_id: str) -> Any:
         [only] = await execute_tools(
             [call], execution=execution, user_id=user_id, conversation_id=conversation_id
         )

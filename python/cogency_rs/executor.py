@@ -209,17 +209,17 @@ async def _awaited(awaitable: Any) -> Any:
     try:
         return await awaitable
     except SystemExit as error:
-        raise _ToolExit(error.code) from error
+        raise _ToolExitError(error.code) from error
 
 
 def _contained(execute: Callable[..., Any], args: dict[str, Any]) -> Any:
     try:
         return execute(**args)
     except SystemExit as error:
-        raise _ToolExit(error.code) from error
+        raise _ToolExitError(error.code) from error
 
 
-class _ToolExit(Exception):
+class _ToolExitError(Exception):
     """A tool called `sys.exit`, which ends the call and not the program."""
 
     def __init__(self, code: Any) -> None:
@@ -243,7 +243,5 @@ def _as_result(value: Any) -> ToolResult:
             json.dumps(item)
         except (TypeError, ValueError, RecursionError) as error:
             kind = type(item).__name__
-            return failure(
-                f"Tool execution failed: its {field} ({kind}) is no JSON value: {error}"
-            )
+            return failure(f"Tool execution failed: its {field} ({kind}) is no JSON value: {error}")
     return value

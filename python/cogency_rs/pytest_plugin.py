@@ -17,9 +17,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     made = dropin.installation()
     if made is None:
         return f"cogency-rs {__version__}: not installed"
-    return (
-        f"cogency-rs {__version__}: in place of {len(made.replacements)} names of cogency {made.version}"
-    )
+    return f"cogency-rs {__version__}: in place of {len(made.replacements)} names of cogency {made.version}"
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,0 +1,282 @@
+"""`install()` and `uninstall()`: what is replaced, where, and that it all comes back."""
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import types
+import warnings
+
+import cogency_rs
+import pytest
+from cogency_rs import dropin
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # its own, about its fallback for uuid7
+    pytest.importorskip("cogency", reason="needs cogency 3.3.0 (Python 3.11 or 3.12)")
+    import cogency.agent
+    import cogency.context.assembly
+    import cogency.core.accumulator
+    import cogency.lib.sqlite
+    import cogency.replay
+    import cogency.resume
+
+
+@pytest.fixture(autouse=True)
+def _put_back():
+    yield
+    cogency_rs.uninstall()
+
+
+def names_of_cogency():
+    """Every name in every module of cogency, and what it stands for."""
+    return {
+        (module, name): value
+        for module, code in list(sys.modules.items())
+        if module.partition(".")[0] == "cogency"
+        for name, value in vars(code).items()
+    }
+
+
+def is_ours(value):
+    return getattr(value, "__module__", "").startswith("cogency_rs")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("cogency.core.parser", "parse_tokens"),
+        ("cogency.replay", "parse_tokens"),
+        ("cogency.resume", "parse_tokens"),
+        ("cogency.replay", "Accumulator"),
+        ("cogency.resume", "Accumulator"),
+        ("cogency.context", "assemble"),
+        ("cogency.context.assembly", "to_messages"),
+        ("cogency.core.accumulator", "CircuitBreaker"),
+        ("cogency.core.accumulator", "execute_tools"),
+        ("cogency.core.accumulator", "parse_tool_call"),
+        ("cogency.context.system", "tool_instructions"),
+        ("cogency.lib.sqlite", "SQLite"),
+    ],
+)
+def test_every_module_that_holds_a_replaced_name_holds_ours(module, name):
+    assert not is_ours(getattr(sys.modules[module], name))
+    cogency_rs.install()
+    assert is_ours(getattr(sys.modules[module], name))
+
+
+def test_no_original_is_left_in_any_module():
+    made = cogency_rs.install()
+    originals = {id(original) for original, _ in made.replacements.values()}
+    assert [key for key, value in names_of_cogency().items() if id(value) in originals] == []
+
+
+def test_the_default_storage_is_ours():
+    cogency_rs.install()
+    assert isinstance(cogency.lib.sqlite.default_storage(":memory:"), cogency_rs.SQLite)
+
+
+def test_a_name_that_the_program_imported_before_is_rebound_too():
+    program = types.ModuleType("some_program")
+    program.read = cogency.core.parser.parse_tokens
+    sys.modules["some_program"] = program
+    try:
+        cogency_rs.install()
+        assert is_ours(program.read)
+        cogency_rs.uninstall()
+        assert not is_ours(program.read)
+    finally:
+        del sys.modules["some_program"]
+
+
+def test_uninstall_puts_back_everything_exactly():
+    before = names_of_cogency()
+    cogency_rs.install()
+    assert names_of_cogency() != before
+    cogency_rs.uninstall()
+    assert names_of_cogency() == before
+
+
+def test_installing_twice_is_installing_once():
+    before = names_of_cogency()
+    made = cogency_rs.install()
+    installed = names_of_cogency()
+    assert cogency_rs.install() is made
+    assert names_of_cogency() == installed
+    cogency_rs.uninstall()
+    cogency_rs.uninstall()
+    assert names_of_cogency() == before
+
+
+def test_other_limits_take_the_place_of_the_first_ones():
+    before = names_of_cogency()
+    first = cogency_rs.install()
+    second = cogency_rs.install(tool_timeout=5)
+    assert second is not first
+    assert second.missing() == []
+    cogency_rs.uninstall()
+    assert names_of_cogency() == before
+
+
+def test_a_with_block_uninstalls_at_its_end_also_after_an_error():
+    before = names_of_cogency()
+    with pytest.raises(ZeroDivisionError), cogency_rs.install() as made:
+        assert made.missing() == []
+        raise ZeroDivisionError
+    assert names_of_cogency() == before
+
+
+def test_an_unknown_version_is_refused_with_the_supported_ones_and_force_goes_ahead(monkeypatch):
+    monkeypatch.setattr(cogency, "__version__", "4.0.0")
+    before = names_of_cogency()
+    with pytest.raises(cogency_rs.ConfigError, match=r"cogency 4\.0\.0 .* supports 3\.3\.x"):
+        cogency_rs.install()
+    assert names_of_cogency() == before
+    assert cogency_rs.install(force=True).missing() == []
+
+
+def test_a_name_that_is_not_there_leaves_everything_as_it_was(monkeypatch):
+    monkeypatch.delattr(cogency.lib.sqlite, "SQLite")
+    before = names_of_cogency()
+    with pytest.raises(cogency_rs.ConfigError, match=r"cogency\.lib\.sqlite\.SQLite was not found"):
+        cogency_rs.install()
+    assert names_of_cogency() == before
+    assert dropin.installation() is None
+
+
+@pytest.mark.parametrize("limits", [{"tool_timeout": 0}, {"max_concurrency": 0}])
+def test_a_limit_that_makes_no_sense_is_refused(limits):
+    with pytest.raises(cogency_rs.ConfigError, match=next(iter(limits))):
+        cogency_rs.install(**limits)
+    assert dropin.installation() is None
+
+
+async def test_values_that_cross_the_border_are_cogencys_own():
+    protocols, errors = sys.modules["cogency.core.protocols"], sys.modules["cogency.core.errors"]
+    codec = sys.modules["cogency.core.codec"]
+    with cogency_rs.install():
+        block = '<execute>[{"name": "t", "args": {}}]</execute>'
+        [call] = cogency.core.parser.parse_execute_block(block)
+        assert type(call) is protocols.ToolCall
+        assert type(codec.parse_tool_call('{"name": "t"}')) is protocols.ToolCall
+        assert type(codec.parse_tool_result("text")[0]) is protocols.ToolResult
+        execution = cogency.core.config.Execution(
+            storage=None, tools=(), shell_timeout=1, sandbox_dir="", access="sandbox"
+        )
+        where = {"execution": execution, "user_id": "u", "conversation_id": "c"}
+        assert cogency.lib.sqlite.SQLite._match is protocols.MessageMatch
+        assert type(await cogency.core.executor.execute_tool(call, **where)) is protocols.ToolResult
+        with pytest.raises(errors.ProtocolError) as caught:
+            cogency.core.parser.parse_execute_block("<execute>oops</execute>")
+        assert caught.value.original_input == "<execute>oops</execute>"
+        with pytest.raises(codec.ToolParseError) as caught:
+            codec.parse_tool_call("{oops}")
+        assert caught.value.original_json == "{oops}"
+        with pytest.raises(protocols.ParseError):
+            codec.parse_tool_result('{"outcome": 1}')
+
+
+class SlowTool:
+    name, description, schema = "slow", "Waits.", {}
+
+    def __init__(self):
+        self.started, self.go_on = asyncio.Event(), asyncio.Event()
+
+    def describe(self, args):
+        return self.name
+
+    async def execute(self, **_):
+        self.started.set()
+        await self.go_on.wait()
+        return sys.modules["cogency.core.protocols"].ToolResult(outcome="waited")
+
+
+async def test_uninstalling_does_not_disturb_a_turn_that_is_running(tmp_path):
+    tool = SlowTool()
+    with cogency_rs.install():
+        storage = cogency.lib.sqlite.SQLite(str(tmp_path / "store.db"))
+        execution = cogency.core.config.Execution(
+            storage=storage, tools=(tool,), shell_timeout=1, sandbox_dir="", access="sandbox"
+        )
+        turn = cogency.core.accumulator.Accumulator("u", "c", execution=execution)
+        events = cogency.core.parser.parse_tokens(
+            '<execute>[{"name": "slow", "args": {}}]</execute>'
+        )
+        running = asyncio.ensure_future(_types(turn.process(events)))
+        await tool.started.wait()
+    assert not is_ours(cogency.core.accumulator.Accumulator)
+    tool.go_on.set()
+    assert await running == ["call", "execute", "result"]
+    assert [row["type"] for row in await storage.load_messages("c", "u")] == ["call", "result"]
+    await storage.close()
+
+
+async def _types(events):
+    return [event["type"] async for event in events]
+
+
+def run_python(code):
+    """Run code in a Python of its own; returns what it printed."""
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_install_works_before_cogency_is_imported():
+    printed = run_python(
+        """
+        import sys, cogency_rs
+        print("cogency" in sys.modules)
+        cogency_rs.install()
+        from cogency.core.parser import parse_tokens
+        import cogency.replay
+        print(parse_tokens.__module__, cogency.replay.parse_tokens is parse_tokens)
+        """
+    )
+    assert printed == ["False", "cogency_rs.dropin", "True"]
+
+
+def test_without_cogency_the_error_says_what_to_install():
+    printed = run_python(
+        """
+        import sys
+        sys.modules["cogency"] = None
+        import cogency_rs
+        try:
+            cogency_rs.install()
+        except cogency_rs.ConfigError as error:
+            print("pip install 'cogency==3.3.*'" in str(error), cogency_rs.dropin.installation())
+        """
+    )
+    assert printed == ["True", "None"]
+
+
+def test_the_plugin_runs_a_suite_on_our_core_and_says_so(tmp_path):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(
+        "from cogency.core.parser import parse_tokens\n"
+        "def test_core():\n    assert parse_tokens.__module__ == 'cogency_rs.dropin'\n"
+    )
+    code, printed = run_pytest(suite)
+    assert code == 0
+    assert f"cogency-rs {cogency_rs.__version__}: in place of " in printed
+    assert "names of cogency 3.3.0" in printed
+
+
+def test_the_plugin_fails_a_run_that_put_an_original_back(tmp_path):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(
+        "import cogency.core.parser\n"
+        "def test_core():\n    cogency.core.parser.parse_tokens = print\n"
+    )
+    code, printed = run_pytest(suite)
+    assert code == 1
+    assert "cogency.core.parser.parse_tokens was not ours at the end" in printed
+
+
+def run_pytest(suite):
+    plugin = ["-p", "cogency_rs.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", suite.parent]
+    options = ["-W", "ignore", "-c", suite.parent / "none.ini"]
+    (suite.parent / "none.ini").touch()
+    command = [sys.executable, "-m", "pytest", *plugin, *options, suite]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=suite.parent)
+    return done.returncode, done.stdout + done.stderr

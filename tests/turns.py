@@ -1,0 +1,165 @@
+"""A turn as the tests see it: what is read, saved and emitted, in one journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from contextlib import aclosing
+from typing import Any, NamedTuple
+
+from cogency_rs import Accumulator, Execution
+from tools import rounds
+
+Entry = tuple[str, str, str | None]
+"""What happened, the type and the content: `("saved", "think", "hm")`."""
+
+USER, CONVERSATION = "user-7", "conversation-1"
+
+
+class Row(NamedTuple):
+    """What `save_message` is called with."""
+
+    conversation_id: str
+    user_id: str
+    type: str
+    content: str
+    timestamp: float
+
+
+class Log:
+    """The smallest storage: `save_message` alone, positional.
+
+    Args:
+        journal: where to note what was saved.
+        before: rounds of the event loop until a row is in the log.
+        after: rounds from then until the caller knows.
+        fault: told the number of the save, from 1; returns what to raise instead of saving, or `None`.
+    """
+
+    def __init__(
+        self,
+        journal: list[Entry] | None = None,
+        *,
+        before: int = 0,
+        after: int = 0,
+        fault: Callable[[int], BaseException | None] = lambda _: None,
+    ) -> None:
+        self.journal = [] if journal is None else journal
+        self.saves: list[list[Row]] = []
+        self.attempts = 0
+        self._before, self._after, self._fault = before, after, fault
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for rows in self.saves for row in rows]
+
+    async def save_message(self, *row: Any) -> str:
+        await self._save([row])
+        return "id"
+
+    async def _save(self, rows: Iterable[Iterable[Any]]) -> None:
+        self.attempts += 1
+        if error := self._fault(self.attempts):
+            raise error
+        await rounds(self._before)
+        saved = [Row(*row) for row in rows]
+        self.saves.append(saved)
+        self.journal += [("saved", row.type, row.content) for row in saved]
+        await rounds(self._after)
+
+
+class BatchLog(Log):
+    """A storage that can save several rows at once."""
+
+    async def save_messages(self, rows: Iterable[Iterable[Any]]) -> list[str]:
+        rows = list(rows)
+        await self._save(rows)
+        return ["id"] * len(rows)
+
+
+LOGS = [Log, BatchLog]
+
+
+class Chunks:
+    """A model's stream: what it says in turn, errors raised; and how it was asked and closed.
+
+    Args:
+        items: chunks of text (or events), and exceptions.
+        pause: rounds of the event loop before each.
+    """
+
+    def __init__(self, *items: Any, pause: int = 0) -> None:
+        self._items = iter(items)
+        self._pause = pause
+        self.asked = 0
+        self.closed = 0
+
+    def __aiter__(self) -> Chunks:
+        return self
+
+    async def __anext__(self) -> Any:
+        self.asked += 1
+        await rounds(self._pause)
+        for item in self._items:
+            if isinstance(item, BaseException):
+                raise item
+            return item
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def event(type: str, content: Any = None, **more: Any) -> dict[str, Any]:
+    """An event as a parser makes it."""
+    content = {} if content is None else {"content": content}
+    return {"type": type, **content, "timestamp": 1.5, **more}
+
+
+async def events_of(items: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    """Pass events on through a generator that is not ours."""
+    async for item in items:
+        yield item
+
+
+def accumulator(execution: Execution, **options: Any) -> Accumulator:
+    return Accumulator(USER, CONVERSATION, execution=execution, **options)
+
+
+async def carry_out(
+    turns: Accumulator, events: AsyncIterable[Any], journal: list[Entry] | None = None
+) -> list[dict[str, Any]]:
+    """Carry out one turn to its end; returns its events."""
+    emitted: list[dict[str, Any]] = []
+    async with aclosing(turns.process(events)) as stream:
+        async for item in stream:
+            emitted.append(item)
+            if journal is not None:
+                journal.append(("emitted", item["type"], item.get("content")))
+    return emitted
+
+
+def types(items: Iterable[Any]) -> list[str]:
+    """The types of rows or events."""
+    return [item["type"] if isinstance(item, dict) else item.type for item in items]
+
+
+def results_in(items: Iterable[Any]) -> list[list[dict[str, Any]]]:
+    """The results arrays among rows or events."""
+    pairs = ((i["type"], i.get("content")) if isinstance(i, dict) else i[2:4] for i in items)
+    return [
+        json.loads(content) for type, content in pairs if type == "result" and content[:1] == "["
+    ]
+
+
+def check_answered(rows: Iterable[Row]) -> None:
+    """Fail unless every call in the log has exactly one result, and every result its call."""
+    asked: list[str] = []
+    for row in rows:
+        if row.type == "call":
+            asked.append(json.loads(row.content)["name"])
+        elif row.type == "result":
+            assert asked, f"results that answer no call: {row.content}"
+            assert [item["tool"] for item in json.loads(row.content)] == asked
+            asked = []
+    assert not asked, f"calls without a result: {asked}"
