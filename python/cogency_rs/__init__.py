@@ -4,7 +4,14 @@ A model's text becomes typed events while it streams (`parse_tokens`), its tool 
 call order, every step is in the log (`Accumulator`, `SQLite`), and the next prompt is assembled from it (`assemble`).
 """
 
-from ._core import CircuitBreaker, Limits, Parser, __version__
+from ._core import (
+    CircuitBreaker,
+    Limits,
+    Parser,
+    __version__,
+    set_worker_threads,
+    worker_threads,
+)
 from .accumulator import Accumulator
 from .codec import (
     format_call_agent,
@@ -62,8 +69,10 @@ __all__ = [
     "parse_tokens",
     "parse_tool_call",
     "parse_tool_result",
+    "set_worker_threads",
     "system_prompt",
     "to_messages",
     "tool_instructions",
     "uninstall",
+    "worker_threads",
 ]

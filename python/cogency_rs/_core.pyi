@@ -104,21 +104,37 @@ class Turn:
     def done(self) -> bool:
         """Whether no more text or events are wanted."""
 
+class ThreadJob:
+    """A call that is to run in a worker thread: calling it runs it there."""
+
+    def __new__(cls, *args: Any) -> Self: ...
+    def __call__(self) -> Any:
+        """Run the call."""
+
+    def cancel(self) -> bool:
+        """Ask the job to stop; returns whether it can be, and is to be waited for."""
+
 @final
 class Batch:
-    """Calls that run at the same time on the running loop.
+    """Calls that run at the same time, driven on the running loop.
 
     Args:
-        calls: callables; each starts its call and returns an awaitable, or the result itself.
+        calls: callables; each starts its call and returns an awaitable, a `ThreadJob`, or the result itself.
+        over: told of every call that is over, in the order in which they end: index, value, exception, state.
         call_timeout: seconds a call may take.
+        batch_timeout: seconds the batch may take.
         concurrency: how many calls may run at once.
     """
 
     def __new__(
         cls,
         calls: list[Callable[[], Any]],
+        over: Callable[
+            [int, Any, BaseException | None, Literal["over", "timeout", "not started"]], None
+        ],
         *,
         call_timeout: float | None = None,
+        batch_timeout: float | None = None,
         concurrency: int | None = None,
     ) -> Batch: ...
     @property
@@ -131,10 +147,18 @@ class Batch:
     def cancel(self) -> None:
         """Ask every call that is not over to stop, and start no further one."""
 
-    def outcomes(
-        self,
-    ) -> list[tuple[Any, BaseException | None, Literal["over", "timeout", "not started"]]]:
-        """Value, exception and state of each call, in call order; for once."""
+def set_worker_threads(count: int) -> None:
+    """Bound the worker threads for tools that block; 64 unless set.
+
+    Raises:
+        ConfigError: `count` is 0, or a batch has made the threads already.
+    """
+
+def worker_threads() -> int:
+    """How many worker threads there may be for tools that block."""
+
+def check_arguments(schema: Any, args: dict[str, Any]) -> str | None:
+    """Check a call's arguments against its tool's schema; returns the first problem in words, or `None`."""
 
 def read_block(text: str) -> list[str]:
     """Read the calls of the first execute block, each as canonical JSON."""

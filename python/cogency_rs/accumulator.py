@@ -14,7 +14,7 @@ from typing import Any
 from ._core import CircuitBreaker, Turn
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError
-from .executor import RunningTools, check_limits, failure, tool_call
+from .executor import Limits, OnToolEnd, OnToolStart, RunningTools, failure, is_blocking, tool_call
 from .parser import Reader, text_behind
 from .types import Event, Execution, StreamMode
 
@@ -39,7 +39,11 @@ class Accumulator:
         stream: `"event"` to emit text joined and stripped, once it is saved; `"token"` to emit it as it arrives.
         max_failures: after so many failed calls in a row a turn ends.
         tool_timeout: seconds one call may take; `None` for no limit.
+        batch_timeout: seconds the calls of a batch may take together; `None` for no limit.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
+        on_tool_start: called with a call when it starts.
+        on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
+            logged and harms nothing.
 
     Attributes:
         circuit_breaker: counts the failures, across turns.
@@ -49,6 +53,7 @@ class Accumulator:
     """
 
     _parse_call = staticmethod(parse_tool_call)
+    _is_blocking = staticmethod(is_blocking)
 
     def __init__(
         self,
@@ -59,10 +64,12 @@ class Accumulator:
         stream: StreamMode = "event",
         max_failures: int = 3,
         tool_timeout: float | None = None,
+        batch_timeout: float | None = None,
         max_concurrency: int | None = None,
+        on_tool_start: OnToolStart | None = None,
+        on_tool_end: OnToolEnd | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses a mode that is none
-        check_limits(tool_timeout, max_concurrency)
         _check_execution(execution)
         self.user_id = user_id
         self.conversation_id = conversation_id
@@ -70,8 +77,9 @@ class Accumulator:
         self.storage = execution.storage
         self.circuit_breaker = CircuitBreaker(max_failures)
         self._execution = execution
-        self._tool_timeout = tool_timeout
-        self._max_concurrency = max_concurrency
+        self._limits = Limits(tool_timeout, batch_timeout, max_concurrency)
+        self._on_tool_start = on_tool_start
+        self._on_tool_end = on_tool_end
 
     async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[Event, None]:
         """Carry out one turn.
@@ -130,8 +138,10 @@ class Accumulator:
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
-            tool_timeout=self._tool_timeout,
-            max_concurrency=self._max_concurrency,
+            limits=self._limits,
+            on_tool_start=self._on_tool_start,
+            on_tool_end=self._on_tool_end,
+            is_blocking=self._is_blocking,
         )
         try:
             await running.join()

@@ -44,6 +44,9 @@ REPLACED: dict[str, tuple[str, ...]] = {
 }
 """Every name that is replaced, by the module that defines it. Other modules that hold it are rebound too."""
 
+BLOCKING = ("Edit", "Find", "List", "Read", "Replace", "Scrape", "Search", "Shell", "Write")
+"""cogency's own tools that block the event loop: they run programs, read files and fetch pages without awaiting."""
+
 
 class Installation:
     """What `install` did. As a context manager it is undone at the end of the block.
@@ -53,9 +56,9 @@ class Installation:
         replacements: of each original, by its full name, what stands in its place.
     """
 
-    def __init__(self, version: str, options: tuple[float | None, int | None]) -> None:
+    def __init__(self, version: str, limits: executor.Limits) -> None:
         self.version = version
-        self.options = options
+        self.limits = limits
         self.replacements: dict[str, tuple[Any, Any]] = {}
 
     def __enter__(self) -> Installation:
@@ -107,18 +110,17 @@ def install(
             or a limit makes no sense. Nothing is replaced then.
     """
     global _current
-    executor.check_limits(tool_timeout, max_concurrency)
-    options = (tool_timeout, max_concurrency)
+    limits = executor.Limits(tool_timeout, max_concurrency=max_concurrency)
     with _lock:
-        if _current is not None and _current.options == options:
+        if _current is not None and _current.limits == limits:
             return _current
         version = _version(force)
-        made = Installation(version, options)
+        made = Installation(version, limits)
         for module, names in REPLACED.items():
             for name in names:
                 original = _original(module, name)
                 made.replacements[f"{module}.{name}"] = (original, None)
-        ours = _build(*options)
+        ours = _build(limits)
         for full_name, (original, _) in made.replacements.items():
             made.replacements[full_name] = (original, ours[full_name.rsplit(".", 1)[1]])
         previous, _current = _current, made
@@ -189,13 +191,19 @@ def _rebind(by_identity: dict[int, Any]) -> None:
                 names[name] = by_identity[id(value)]
 
 
-def _build(tool_timeout: float | None, max_concurrency: int | None) -> dict[str, Any]:
+def _build(limits: executor.Limits) -> dict[str, Any]:
     """Our objects under cogency's names. Made anew for each installation, so that they can be told apart."""
     protocols = importlib.import_module("cogency.core.protocols")
     errors = importlib.import_module("cogency.core.errors")
     codecs = importlib.import_module("cogency.core.codec")
     assembly = importlib.import_module("cogency.context.assembly")
     ToolCall, ToolResult = protocols.ToolCall, protocols.ToolResult  # noqa: N806
+
+    tools = importlib.import_module("cogency.tools")
+    blocking = {id(getattr(tools, name, None)) for name in BLOCKING}
+
+    def is_blocking(tool: Any) -> bool:
+        return id(tool) in blocking or executor.is_blocking(tool)
 
     def call(ours: Any) -> Any:
         return ToolCall(name=ours.name, args=ours.args)
@@ -231,15 +239,16 @@ def _build(tool_timeout: float | None, max_concurrency: int | None) -> dict[str,
     async def execute_tools(
         calls: Sequence[Any], *, execution: Any, user_id: str, conversation_id: str
     ) -> list[Any]:
-        results = await executor.execute_tools(
+        running = executor.RunningTools(
             calls,
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,
-            tool_timeout=tool_timeout,
-            max_concurrency=max_concurrency,
+            limits=limits,
+            is_blocking=is_blocking,
         )
-        return [result(ours) for ours in results]
+        await running.join()
+        return [result(ours) for ours in running.results()]
 
     async def execute_tool(call: Any, *, execution: Any, user_id: str, conversation_id: str) -> Any:
         [only] = await execute_tools(
@@ -282,6 +291,7 @@ def _build(tool_timeout: float | None, max_concurrency: int | None) -> dict[str,
 
     class InstalledAccumulator(Accumulator):
         _parse_call = staticmethod(parse_tool_call)
+        _is_blocking = staticmethod(is_blocking)
 
         def __init__(
             self,
@@ -298,8 +308,8 @@ def _build(tool_timeout: float | None, max_concurrency: int | None) -> dict[str,
                 execution=execution,
                 stream=stream,
                 max_failures=max_failures,
-                tool_timeout=tool_timeout,
-                max_concurrency=max_concurrency,
+                tool_timeout=limits.tool_timeout,
+                max_concurrency=limits.max_concurrency,
             )
 
     class InstalledSQLite(SQLite):

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ._core import Batch
+from ._core import Batch, ThreadJob, check_arguments
 from .errors import ConfigError
 from .types import Execution, ToolCall, ToolResult
 
 __all__ = ["execute_tool", "execute_tools"]
+
+logger = logging.getLogger(__name__)
+
+OnToolStart = Callable[[ToolCall], None]
+OnToolEnd = Callable[[ToolCall, ToolResult, float], None]
 
 
 async def execute_tool(
@@ -42,43 +52,98 @@ async def execute_tools(
     user_id: str,
     conversation_id: str,
     tool_timeout: float | None = None,
+    batch_timeout: float | None = None,
     max_concurrency: int | None = None,
+    on_tool_start: OnToolStart | None = None,
+    on_tool_end: OnToolEnd | None = None,
 ) -> list[ToolResult]:
     """Run a batch of calls at the same time.
 
     Every tool gets its call's arguments and `storage`, `sandbox_dir`, `access`, `conversation_id`, `user_id` (when
-    not empty) and, if it is named `shell`, `timeout`.
+    not empty) and, if it is named `shell`, `timeout`. Before it starts, the arguments are checked against its schema.
+
+    An `async def execute` is awaited on the caller's loop. A plain `def execute`, and any tool with `blocking = True`,
+    runs in a worker thread; a marked `async def` gets an event loop of its own there. Context variables of the caller
+    reach every tool.
 
     Args:
         calls: what to run.
         execution: the tools and what they run with.
         user_id: whose turn it is.
         conversation_id: which conversation.
-        tool_timeout: seconds one call may take; `None` for no limit.
+        tool_timeout: seconds one call may take from its start; `None` for no limit.
+        batch_timeout: seconds all of them may take; `None` for no limit.
         max_concurrency: how many calls may run at once; `None` for all.
+        on_tool_start: called with the call when it starts, on this loop. Calls that are refused do not start.
+        on_tool_end: called with the call, its result and the seconds it took when it is over, on this loop.
 
     Returns:
         One result for each call, in call order, whatever the order in which they end. Whatever a tool does becomes
-        its own result: an exception, a `CancelledError` of its own, a value that is no `ToolResult`.
+        its own result: an exception, a `CancelledError` or `SystemExit` of its own, a value that is no `ToolResult`.
 
     Raises:
-        asyncio.CancelledError: the caller was cancelled; by then every call has been cancelled and awaited.
-        ConfigError: `tool_timeout` or `max_concurrency` is not above 0.
+        asyncio.CancelledError: the caller was cancelled; by then every call has been cancelled and awaited. A tool
+            that blocks cannot be interrupted: it is left to end on its own.
+        ConfigError: a limit is not above 0.
     """
     running = RunningTools(
         calls,
         execution=execution,
         user_id=user_id,
         conversation_id=conversation_id,
-        tool_timeout=tool_timeout,
-        max_concurrency=max_concurrency,
+        limits=Limits(tool_timeout, batch_timeout, max_concurrency),
+        on_tool_start=on_tool_start,
+        on_tool_end=on_tool_end,
     )
     await running.join()
     return running.results()
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What bounds a batch.
+
+    Raises:
+        ConfigError: naming the limit that no batch could keep.
+    """
+
+    tool_timeout: float | None = None
+    batch_timeout: float | None = None
+    max_concurrency: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tool_timeout", "batch_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not 0 < seconds <= MAX_SECONDS:
+                raise ConfigError(
+                    f"{name} must be above 0 seconds and at most a year, got {seconds!r}"
+                )
+        most = self.max_concurrency
+        if most is not None and not (isinstance(most, int) and most > 0):
+            raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
+
+
+MAX_SECONDS = 366 * 24 * 3600.0
+
+
+def is_blocking(tool: Any) -> bool:
+    """Whether a tool is to run in a worker thread: it says so, or it is no coroutine function."""
+    return bool(getattr(tool, "blocking", False)) or not inspect.iscoroutinefunction(tool.execute)
+
+
 class RunningTools:
-    """A batch that has been started."""
+    """A batch that has been started.
+
+    Args:
+        calls: what to run.
+        execution: the tools and what they run with.
+        user_id: whose turn it is.
+        conversation_id: which conversation.
+        limits: what bounds the batch.
+        on_tool_start: see `execute_tools`.
+        on_tool_end: see `execute_tools`.
+        is_blocking: which tools run in a worker thread.
+    """
 
     def __init__(
         self,
@@ -87,19 +152,28 @@ class RunningTools:
         execution: Execution,
         user_id: str,
         conversation_id: str,
-        tool_timeout: float | None,
-        max_concurrency: int | None,
+        limits: Limits,
+        on_tool_start: OnToolStart | None = None,
+        on_tool_end: OnToolEnd | None = None,
+        is_blocking: Callable[[Any], bool] = is_blocking,
     ) -> None:
-        check_limits(tool_timeout, max_concurrency)
         self._calls = calls
-        self._timeout = tool_timeout
+        self._limits = limits
+        self._on_tool_start = on_tool_start
+        self._on_tool_end = on_tool_end
+        self._is_blocking = is_blocking
+        self._tools = by_name(execution.tools)
+        self._injected = _injected(execution, user_id, conversation_id)
+        self._shell_timeout = execution.shell_timeout
+        self._started: dict[int, float] = {}
+        self._results: dict[int, ToolResult] = {}
         self._cancelled = False
-        tools = by_name(execution.tools)
-        start = partial(_start, tools, execution, user_id, conversation_id)
         self._batch = Batch(
-            [partial(start, call) for call in calls],
-            call_timeout=tool_timeout,
-            concurrency=max_concurrency,
+            [partial(self._start, index) for index in range(len(calls))],
+            self._over,
+            call_timeout=limits.tool_timeout,
+            batch_timeout=limits.batch_timeout,
+            concurrency=limits.max_concurrency,
         )
 
     async def join(self) -> None:
@@ -118,15 +192,64 @@ class RunningTools:
             raise
 
     def results(self) -> list[ToolResult]:
-        """One result for each call, in call order; for once."""
-        outcomes = zip(self._calls, self._batch.outcomes(), strict=True)
-        return [self._result(call, *outcome) for call, outcome in outcomes]
+        """One result for each call, in call order."""
+        return [self._results[index] for index in range(len(self._calls))]
+
+    def _start(self, index: int) -> Any:
+        """Begin a call, on the loop's thread: an awaitable, a job for a thread, or the result itself."""
+        call = self._calls[index]
+        tool = self._tools.get(call.name)
+        refusal = self._refusal(call, tool)
+        if refusal is not None:
+            return failure(refusal)
+        self._started[index] = time.perf_counter()
+        if self._on_tool_start is not None:
+            _observe(self._on_tool_start, call)
+        args = {**call.args, **self._injected}
+        if call.name == "shell":
+            args["timeout"] = self._shell_timeout
+        execute = partial(tool.execute, **args)
+        if self._is_blocking(tool):
+            is_async = inspect.iscoroutinefunction(tool.execute)
+            return OwnLoop(execute) if is_async else PlainCall(execute)
+        value = _contained(execute)
+        return _awaited(value) if hasattr(value, "__await__") else value
+
+    def _refusal(self, call: ToolCall, tool: Any) -> str | None:
+        """Why a call cannot start, or `None`."""
+        if isinstance(call, UnreadableCall):
+            most = sys.get_int_max_str_digits()
+            return (
+                "Tool execution failed: an integer in the arguments has more digits than Python reads "
+                f"({most})"
+            )
+        if tool is None:
+            known = f". Known tools: {', '.join(self._tools)}" if self._tools else ""
+            return f"Tool '{call.name}' not registered{known}"
+        if not isinstance(call.args, dict):
+            kind = type(call.args).__name__
+            return (
+                f"Invalid arguments for tool '{call.name}': they must be an object, and were {kind}"
+            )
+        schema = getattr(tool, "schema", None)
+        problem = check_arguments(schema, call.args) if schema else None
+        return problem and f"Invalid arguments for tool '{call.name}': {problem}"
+
+    def _over(self, index: int, value: Any, error: BaseException | None, state: str) -> None:
+        """Take what a call left, on the loop's thread."""
+        if isinstance(error, _InterruptedError):
+            asyncio.get_running_loop().call_soon(_raise, error.interrupt)
+        call, result = self._calls[index], self._result(index, value, error, state)
+        self._results[index] = result
+        if self._on_tool_end is not None and index in self._started:
+            seconds = time.perf_counter() - self._started[index]
+            _observe(self._on_tool_end, call, result, seconds)
 
     def _result(
-        self, call: ToolCall, value: Any, error: BaseException | None, state: str
+        self, index: int, value: Any, error: BaseException | None, state: str
     ) -> ToolResult:
         if state == "timeout":
-            return failure(f"Tool '{call.name}' timed out after {self._timeout:g} s")
+            return failure(self._timed_out(index))
         if state == "not started" or (
             self._cancelled and isinstance(error, asyncio.CancelledError)
         ):
@@ -134,6 +257,82 @@ class RunningTools:
         if error is not None:
             return failure(f"Tool execution failed: {_reason(error)}")
         return _as_result(value)
+
+    def _timed_out(self, index: int) -> str:
+        name, limits = self._calls[index].name, self._limits
+        seconds = limits.tool_timeout
+        if seconds is not None and time.perf_counter() - self._started.get(index, 0) >= seconds:
+            return f"Tool '{name}' timed out after {seconds:g} s"
+        return f"Tool '{name}' timed out: its batch took longer than {limits.batch_timeout:g} s"
+
+
+class PlainCall(ThreadJob):
+    """A plain function in a worker thread. It cannot be interrupted."""
+
+    def __init__(self, execute: Callable[[], Any]) -> None:
+        self._execute = execute
+
+    def __call__(self) -> Any:
+        """Run it."""
+        return _contained(self._execute)
+
+
+class OwnLoop(ThreadJob):
+    """A coroutine function in a worker thread, on an event loop of its own."""
+
+    def __init__(self, execute: Callable[[], Awaitable[Any]]) -> None:
+        self._execute = execute
+        self._lock = threading.Lock()
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+
+    def __call__(self) -> Any:
+        """Run it to its end."""
+        return asyncio.run(self._main())
+
+    async def _main(self) -> Any:
+        with self._lock:
+            if self._is_cancelled:
+                raise asyncio.CancelledError
+            self._task = asyncio.current_task()
+        try:
+            return await _awaited(self._execute())
+        finally:
+            with self._lock:
+                self._task = None
+
+    def cancel(self) -> bool:
+        """Cancel the coroutine at its next await."""
+        with self._lock:
+            self._is_cancelled = True
+            if self._task is not None:
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+        return True
+
+
+def _injected(execution: Execution, user_id: str, conversation_id: str) -> dict[str, Any]:
+    """The arguments that every tool gets."""
+    injected: dict[str, Any] = {
+        "storage": execution.storage,
+        "sandbox_dir": execution.sandbox_dir,
+        "access": execution.access,
+        "conversation_id": conversation_id,
+    }
+    if user_id:
+        injected["user_id"] = user_id
+    return injected
+
+
+def _observe(callback: Callable[..., None], *what: Any) -> None:
+    """Call an observer. What it raises is its own trouble."""
+    try:
+        callback(*what)
+    except Exception:
+        logger.exception("An observer of tool calls failed; the call goes on")
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 class UnreadableCall(ToolCall):
@@ -164,59 +363,35 @@ def by_name(tools: Iterable[Any]) -> dict[str, Any]:
     return names
 
 
-def check_limits(tool_timeout: float | None, max_concurrency: int | None) -> None:
-    """Refuse limits that no batch could keep.
-
-    Raises:
-        ConfigError: naming the limit.
-    """
-    if tool_timeout is not None and not 0 < tool_timeout < float("inf"):
-        raise ConfigError(f"tool_timeout must be above 0 seconds, got {tool_timeout!r}")
-    if max_concurrency is not None and max_concurrency < 1:
-        raise ConfigError(f"max_concurrency must be at least 1, got {max_concurrency!r}")
-
-
-def _start(
-    tools: Mapping[str, Any],
-    execution: Execution,
-    user_id: str,
-    conversation_id: str,
-    call: ToolCall,
-) -> Any:
-    """Begin one call: an awaitable, or the result itself."""
-    if isinstance(call, UnreadableCall):
-        return failure(
-            "Tool execution failed: an integer in the arguments has more digits than Python reads "
-            f"({sys.get_int_max_str_digits()})"
-        )
-    tool = tools.get(call.name)
-    if tool is None:
-        return failure(f"Tool '{call.name}' not registered")
-    args = dict(call.args)
-    args["storage"] = execution.storage
-    args["sandbox_dir"] = execution.sandbox_dir
-    args["access"] = execution.access
-    args["conversation_id"] = conversation_id
-    if call.name == "shell":
-        args["timeout"] = execution.shell_timeout
-    if user_id:
-        args["user_id"] = user_id
-    value = _contained(tool.execute, args)
-    return _awaited(value) if hasattr(value, "__await__") else value
-
-
 async def _awaited(awaitable: Any) -> Any:
-    try:
+    with _Contained():
         return await awaitable
-    except SystemExit as error:
-        raise _ToolExitError(error.code) from error
 
 
-def _contained(execute: Callable[..., Any], args: dict[str, Any]) -> Any:
-    try:
-        return execute(**args)
-    except SystemExit as error:
-        raise _ToolExitError(error.code) from error
+def _contained(execute: Callable[[], Any]) -> Any:
+    with _Contained():
+        return execute()
+
+
+class _Contained:
+    """Keeps what would end the program inside its call."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, SystemExit):
+            raise _ToolExitError(error.code) from error
+        if isinstance(error, KeyboardInterrupt):
+            raise _InterruptedError(error) from error
+
+
+class _InterruptedError(Exception):
+    """The user interrupted the program while a tool ran: the batch ends as it is, the program too."""
+
+    def __init__(self, interrupt: KeyboardInterrupt) -> None:
+        super().__init__("interrupted")
+        self.interrupt = interrupt
 
 
 class _ToolExitError(Exception):

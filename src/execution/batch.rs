@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, sleep_until};
 
 /// How one call is run.
 pub trait Runner {
@@ -20,13 +21,20 @@ pub trait Runner {
 
     /// Asks call `index`, which was started, to stop. Its future still becomes ready, when it has.
     fn cancel(&self, index: usize);
+
+    /// Call `index` is over. Told of every call, in the order in which they end.
+    fn over(&self, index: usize, outcome: &Outcome<Self::Output>) {
+        let _ = (index, outcome);
+    }
 }
 
-/// Limits of a batch.
+/// Limits of a batch. Those in time need a Tokio runtime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// How long one call may take, counted from its start. Needs a Tokio runtime with time.
+    /// How long one call may take, counted from its start.
     pub call_timeout: Option<Duration>,
+    /// How long the batch may take.
+    pub batch_timeout: Option<Duration>,
     /// How many calls may run at once.
     pub concurrency: Option<NonZeroUsize>,
 }
@@ -36,7 +44,7 @@ pub struct Policy {
 pub enum Outcome<T> {
     /// It was over in time, or after the batch was cancelled: what it left.
     Over(T),
-    /// It took longer than it may, and was stopped.
+    /// It, or its batch, took longer than it may; it was stopped, or never started.
     TimedOut,
     /// The batch was cancelled before the call started.
     NotStarted,
@@ -47,62 +55,80 @@ pub enum Outcome<T> {
 /// # Complexity
 /// O(1) for each call and each time one is woken.
 pub async fn run<R: Runner>(
-    runner: R,
+    runner: &R,
     count: usize,
     policy: Policy,
     cancelled: watch::Receiver<bool>,
 ) -> Vec<Outcome<R::Output>> {
-    let slots = policy.concurrency.map(|most| Semaphore::new(most.get()));
-    let mut calls: FuturesUnordered<_> = (0..count)
-        .map(|index| {
-            let call = call(&runner, index, policy, slots.as_ref(), cancelled.clone());
-            async move { (index, call.await) }
-        })
-        .collect();
+    let batch = Batch {
+        runner,
+        call_timeout: policy.call_timeout,
+        deadline: policy.batch_timeout.map(|timeout| Instant::now() + timeout),
+        slots: policy.concurrency.map(|most| Semaphore::new(most.get())),
+        cancelled,
+    };
+    let call = async |index| (index, batch.call(index).await);
+    let mut calls: FuturesUnordered<_> = (0..count).map(call).collect();
     let mut outcomes: Vec<_> = (0..count).map(|_| Outcome::NotStarted).collect();
     while let Some((index, outcome)) = calls.next().await {
+        runner.over(index, &outcome);
         outcomes[index] = outcome;
     }
     outcomes
 }
 
-async fn call<R: Runner>(
-    runner: &R,
-    index: usize,
-    policy: Policy,
-    slots: Option<&Semaphore>,
-    mut cancelled: watch::Receiver<bool>,
-) -> Outcome<R::Output> {
-    let _slot = match slots {
-        // The semaphore is never closed, and hands out its slots in the order they were asked for.
-        Some(slots) => slots.acquire().await.ok(),
-        None => None,
-    };
-    if *cancelled.borrow_and_update() {
-        return Outcome::NotStarted;
+struct Batch<'a, R> {
+    runner: &'a R,
+    call_timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    slots: Option<Semaphore>,
+    cancelled: watch::Receiver<bool>,
+}
+
+impl<R: Runner> Batch<'_, R> {
+    async fn call(&self, index: usize) -> Outcome<R::Output> {
+        let _slot = tokio::select! {
+            biased;
+            () = expiry(self.deadline) => return Outcome::TimedOut,
+            slot = self.slot() => slot,
+        };
+        let mut cancelled = self.cancelled.clone();
+        if *cancelled.borrow_and_update() {
+            return Outcome::NotStarted;
+        }
+        let own = self.call_timeout.map(|timeout| Instant::now() + timeout);
+        let deadline = [own, self.deadline].into_iter().flatten().min();
+        let mut guard = StopOnDrop { runner: self.runner, index, armed: true };
+        let mut running = std::pin::pin!(self.runner.start(index));
+        let first = tokio::select! {
+            biased;
+            output = &mut running => First::Over(output),
+            () = expiry(deadline) => First::TimedOut,
+            () = until_true(&mut cancelled) => First::Cancelled,
+        };
+        let outcome = match first {
+            First::Over(output) => Outcome::Over(output),
+            First::TimedOut => {
+                self.runner.cancel(index);
+                running.await;
+                Outcome::TimedOut
+            }
+            First::Cancelled => {
+                self.runner.cancel(index);
+                Outcome::Over(running.await)
+            }
+        };
+        guard.armed = false;
+        outcome
     }
-    let mut guard = StopOnDrop { runner, index, armed: true };
-    let mut running = std::pin::pin!(runner.start(index));
-    let first = tokio::select! {
-        biased;
-        output = &mut running => First::Over(output),
-        () = expiry(policy.call_timeout) => First::TimedOut,
-        () = until_true(&mut cancelled) => First::Cancelled,
-    };
-    let outcome = match first {
-        First::Over(output) => Outcome::Over(output),
-        First::TimedOut => {
-            runner.cancel(index);
-            running.await;
-            Outcome::TimedOut
+
+    /// A place among the calls that may run at once, in the order they are asked for.
+    async fn slot(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
+        match &self.slots {
+            Some(slots) => slots.acquire().await.ok(), // it is never closed
+            None => None,
         }
-        First::Cancelled => {
-            runner.cancel(index);
-            Outcome::Over(running.await)
-        }
-    };
-    guard.armed = false;
-    outcome
+    }
 }
 
 enum First<T> {
@@ -111,9 +137,9 @@ enum First<T> {
     Cancelled,
 }
 
-async fn expiry(timeout: Option<Duration>) {
-    match timeout {
-        Some(timeout) => tokio::time::sleep(timeout).await,
+async fn expiry(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

@@ -1,8 +1,9 @@
-//! Calls to outcomes: runs a batch, in parallel, with results in call order.
+//! Calls to outcomes: checks a call's arguments, and runs a batch in parallel, with results in call order.
 //!
 //! Generic over how one call is run ([`Runner`]), so that order, limits, timeouts and cancellation are built and
 //! tested once, without Python.
 
 mod batch;
+pub mod schema;
 
 pub use batch::{Outcome, Policy, Runner, run};

@@ -4,10 +4,13 @@
 
 mod context;
 mod convert;
+mod driver;
 mod error;
 mod execution;
+mod foreign;
 mod protocol;
 mod runtime;
+mod schema;
 mod turn;
 
 use pyo3::prelude::*;
@@ -18,9 +21,13 @@ mod _core {
     #[pymodule_export]
     use super::context::{system_prompt, to_messages};
     #[pymodule_export]
-    use super::execution::Batch;
+    use super::execution::{Batch, ThreadJob};
     #[pymodule_export]
     use super::protocol::{Limits, Parser, format_results, read_block};
+    #[pymodule_export]
+    use super::runtime::{set_worker_threads, worker_threads};
+    #[pymodule_export]
+    use super::schema::check_arguments;
     #[pymodule_export]
     use super::turn::{CircuitBreaker, Turn};
 

@@ -255,11 +255,8 @@ async def test_search_messages_finds_the_best_match_first(log, query, arguments,
         ]
     )
     arguments = {"user_id": "u", "exclude_conversation_id": None} | arguments
-    assert contents_of(await log.search_messages(query, **arguments)) == expected
-
-
-def contents_of(matches):
-    return [match.content for match in matches]
+    matches = await log.search_messages(query, **arguments)
+    assert [match.content for match in matches] == expected
 
 
 async def test_a_match_names_its_conversation_and_time(log):
@@ -690,6 +687,12 @@ async def test_every_read_sees_every_acknowledged_write(store):
     await asyncio.gather(*(session(f"{name}") for name in range(8)))
 
 
+async def test_more_reads_at_once_than_connections(store):
+    await store.save_message("c", "u", "user", "hello")
+    loaded = await asyncio.gather(*(store.load_messages("c", "u") for _ in range(50)))
+    assert [contents(messages) for messages in loaded] == [["hello"]] * 50
+
+
 async def test_objects_on_one_file_share_one_writing_thread(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with SQLite("store.db") as one, SQLite(tmp_path / "x" / ".." / "store.db") as two:
@@ -765,91 +768,101 @@ def in_a_fork(function):
     assert os.waitstatus_to_exitcode(status) == 0
 
 
-needs_fork = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
-    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
-]
+def needs_fork(test):
+    """Mark a test that forks this process, with its threads."""
+    for mark in (
+        pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
+        pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
+    ):
+        test = mark(test)
+    return test
 
 
-class TestFork:
-    pytestmark = needs_fork
+@needs_fork
+def test_parent_and_child_both_go_on(path):
+    store = SQLite(path)
+    asyncio.run(store.save_message("c", "u", "user", "before", 1.0))
+    asyncio.run(store.load_messages("c", "u"))
 
-    def test_parent_and_child_both_go_on(self, path):
-        store = SQLite(path)
-        asyncio.run(store.save_message("c", "u", "user", "before", 1.0))
-        asyncio.run(store.load_messages("c", "u"))
-
-        def child():
-            assert contents(asyncio.run(store.load_messages("c", "u"))) == ["before"]
-            asyncio.run(store.save_message("c", "u", "user", "child", 2.0))
-            asyncio.run(store.close())
-
-        in_a_fork(child)
-        asyncio.run(store.save_message("c", "u", "user", "parent", 3.0))
-        found = contents(asyncio.run(store.load_messages("c", "u")))
-        assert found == ["before", "child", "parent"]
-        asyncio.run(store.close())
-
-    def test_a_fork_amid_saves_loses_and_doubles_nothing(self, path):
-        store = SQLite(path)
-        asyncio.run(store.load_messages("c", "u"))
-        stop = threading.Event()
-        saved = []
-
-        async def session(name):
-            n = 0
-            while not stop.is_set():
-                await store.save_message("parent", "u", "user", f"{name}{n}")
-                saved.append(f"{name}{n}")
-                await store.load_messages("parent", "u", limit=5)
-                n += 1
-
-        async def sessions():
-            await asyncio.gather(*(session(name) for name in "abc"))
-
-        thread = threading.Thread(target=lambda: asyncio.run(sessions()))
-        thread.start()
-        try:
-            for n in range(5):
-                in_a_fork(lambda n=n: asyncio.run(store.save_message("child", "u", "user", f"{n}")))
-        finally:
-            stop.set()
-            thread.join()
-        found = contents(asyncio.run(store.load_messages("parent", "u")))
-        assert sorted(found) == sorted(saved)
-        found = contents(asyncio.run(store.load_messages("child", "u")))
-        assert found == list("01234")
-        asyncio.run(store.close())
-
-    def test_the_child_has_its_own_copy_of_memory(self):
-        store = SQLite(":memory:")
-        asyncio.run(store.save_message("c", "u", "user", "before"))
-
-        def child():
-            asyncio.run(store.save_message("c", "u", "user", "child"))
-            assert contents(asyncio.run(store.load_messages("c", "u"))) == ["before", "child"]
-
-        in_a_fork(child)
+    def child():
         assert contents(asyncio.run(store.load_messages("c", "u"))) == ["before"]
+        asyncio.run(store.save_message("c", "u", "user", "child", 2.0))
         asyncio.run(store.close())
 
-    def test_ids_differ_from_the_childs(self):
-        reading, writing = os.pipe()
-        in_a_fork(lambda: os.write(writing, ids.uuid7().encode()))
-        os.close(writing)
-        with os.fdopen(reading) as pipe:
-            assert pipe.read() != ids.uuid7()
+    in_a_fork(child)
+    asyncio.run(store.save_message("c", "u", "user", "parent", 3.0))
+    found = contents(asyncio.run(store.load_messages("c", "u")))
+    assert found == ["before", "child", "parent"]
+    asyncio.run(store.close())
+
+
+@needs_fork
+def test_a_fork_amid_saves_loses_and_doubles_nothing(path):
+    store = SQLite(path)
+    asyncio.run(store.load_messages("c", "u"))
+    stop = threading.Event()
+    saved = []
+
+    async def session(name):
+        n = 0
+        while not stop.is_set():
+            await store.save_message("parent", "u", "user", f"{name}{n}")
+            saved.append(f"{name}{n}")
+            await store.load_messages("parent", "u", limit=5)
+            n += 1
+
+    async def sessions():
+        await asyncio.gather(*(session(name) for name in "abc"))
+
+    thread = threading.Thread(target=lambda: asyncio.run(sessions()))
+    thread.start()
+    try:
+        for n in range(5):
+            in_a_fork(lambda n=n: asyncio.run(store.save_message("child", "u", "user", f"{n}")))
+    finally:
+        stop.set()
+        thread.join()
+    found = contents(asyncio.run(store.load_messages("parent", "u")))
+    assert sorted(found) == sorted(saved)
+    found = contents(asyncio.run(store.load_messages("child", "u")))
+    assert found == list("01234")
+    asyncio.run(store.close())
+
+
+@needs_fork
+def test_the_child_has_its_own_copy_of_memory():
+    store = SQLite(":memory:")
+    asyncio.run(store.save_message("c", "u", "user", "before"))
+
+    def child():
+        asyncio.run(store.save_message("c", "u", "user", "child"))
+        assert contents(asyncio.run(store.load_messages("c", "u"))) == ["before", "child"]
+
+    in_a_fork(child)
+    assert contents(asyncio.run(store.load_messages("c", "u"))) == ["before"]
+    asyncio.run(store.close())
+
+
+@needs_fork
+def test_ids_differ_from_the_childs():
+    reading, writing = os.pipe()
+    in_a_fork(lambda: os.write(writing, ids.uuid7().encode()))
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        assert pipe.read() != ids.uuid7()
 
 
 # The end
 
 
-async def test_close_waits_for_saves_under_way(path):
+@pytest.mark.parametrize("queue_limit", [1, 1024])
+async def test_close_waits_for_saves_under_way(path, monkeypatch, queue_limit):
+    monkeypatch.setattr(writer, "QUEUE_LIMIT", queue_limit)
     store = SQLite(path)
     saves = await start(*(store.save_message("c", "u", "user", f"{n}") for n in range(20)))
     await store.close()
     assert select(path, "SELECT COUNT(*) FROM messages") == [(20,)]
-    await asyncio.gather(*saves)
+    assert len(set(await asyncio.gather(*saves))) == 20
 
 
 @pytest.mark.parametrize("use", ["saves", "loads", "nothing"])
@@ -890,6 +903,29 @@ async def test_a_file_can_be_opened_again_after_its_last_close(path):
         async with SQLite(path) as store:
             await store.save_message("c", "u", "user", f"{n}")
             assert await store.count_user_messages("u") == n + 1
+
+
+def test_objects_come_and_go_on_one_file_in_many_threads(path):
+    saved = []
+
+    async def visit(name, n):
+        store = SQLite(path)
+        await store.save_message(name, "u", "user", f"{n}")
+        saved.append((name, f"{n}"))
+        if n % 2:  # else it is dropped
+            await asyncio.gather(store.close(), store.close())
+
+    def visits(name):
+        for n in range(30):
+            asyncio.run(visit(name, n))
+
+    threads = [threading.Thread(target=visits, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(saved) == 120
+    assert sorted(select(path, "SELECT conversation_id, content FROM messages")) == sorted(saved)
 
 
 @pytest.mark.parametrize("where", ["file", ":memory:"])

@@ -88,7 +88,8 @@ class SQLite:
 
     A save returns when its row is committed; saves that wait together share one commit. Objects
     on the same file share one writing thread. The file is opened with the first call, and closed
-    by `close`, by dropping the last object on it, or at the end of the program.
+    by `close`, by dropping the last object on it, or at the end of the program. After a fork,
+    parent and child each go on with the object on connections of their own.
 
     Every method raises `StorageError` when the file cannot be opened, read or written;
     `retryable` is true when another program held its lock for 5 seconds. What was saved before
