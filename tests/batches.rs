@@ -131,7 +131,7 @@ async fn a_batch_timeout_stops_what_runs_and_what_waits_to_run() {
     let start = Instant::now();
     let outcomes = run(&sleepers, 4, policy, never()).await;
     assert_eq!(outcomes[0], Outcome::Over(Ok(0)));
-    assert_eq!(outcomes[1..], [Outcome::TimedOut; 3]);
+    assert_eq!(outcomes[1..], [Outcome::BatchTimedOut; 3]);
     assert_eq!(*sleepers.log.started.lock().unwrap(), [0, 1, 2]);
     assert_eq!(start.elapsed().as_secs(), 5);
 }

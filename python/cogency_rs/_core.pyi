@@ -130,7 +130,13 @@ class Batch:
         cls,
         calls: list[Callable[[], Any]],
         over: Callable[
-            [int, Any, BaseException | None, Literal["over", "timeout", "not started"]], None
+            [
+                int,
+                Any,
+                BaseException | None,
+                Literal["over", "timeout", "batch timeout", "not started"],
+            ],
+            None,
         ],
         *,
         call_timeout: float | None = None,

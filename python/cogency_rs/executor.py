@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -196,7 +196,7 @@ class RunningTools:
         return [self._results[index] for index in range(len(self._calls))]
 
     def _start(self, index: int) -> Any:
-        """Begin a call, on the loop's thread: an awaitable, a job for a thread, or the result itself."""
+        """Begin a call, on the loop's thread: a coroutine, a job for a thread, or the result itself."""
         call = self._calls[index]
         tool = self._tools.get(call.name)
         refusal = self._refusal(call, tool)
@@ -212,8 +212,7 @@ class RunningTools:
         if self._is_blocking(tool):
             is_async = inspect.iscoroutinefunction(tool.execute)
             return OwnLoop(execute) if is_async else PlainCall(execute)
-        value = _contained(execute)
-        return _awaited(value) if hasattr(value, "__await__") else value
+        return _awaited(execute)
 
     def _refusal(self, call: ToolCall, tool: Any) -> str | None:
         """Why a call cannot start, or `None`."""
@@ -248,8 +247,12 @@ class RunningTools:
     def _result(
         self, index: int, value: Any, error: BaseException | None, state: str
     ) -> ToolResult:
+        name, limits = self._calls[index].name, self._limits
         if state == "timeout":
-            return failure(self._timed_out(index))
+            return failure(f"Tool '{name}' timed out after {limits.tool_timeout:g} s")
+        if state == "batch timeout":
+            most = limits.batch_timeout
+            return failure(f"Tool '{name}' timed out: its batch took longer than {most:g} s")
         if state == "not started" or (
             self._cancelled and isinstance(error, asyncio.CancelledError)
         ):
@@ -257,13 +260,6 @@ class RunningTools:
         if error is not None:
             return failure(f"Tool execution failed: {_reason(error)}")
         return _as_result(value)
-
-    def _timed_out(self, index: int) -> str:
-        name, limits = self._calls[index].name, self._limits
-        seconds = limits.tool_timeout
-        if seconds is not None and time.perf_counter() - self._started.get(index, 0) >= seconds:
-            return f"Tool '{name}' timed out after {seconds:g} s"
-        return f"Tool '{name}' timed out: its batch took longer than {limits.batch_timeout:g} s"
 
 
 class PlainCall(ThreadJob):
@@ -296,7 +292,7 @@ class OwnLoop(ThreadJob):
                 raise asyncio.CancelledError
             self._task = asyncio.current_task()
         try:
-            return await _awaited(self._execute())
+            return await _awaited(self._execute)
         finally:
             with self._lock:
                 self._task = None
@@ -363,9 +359,10 @@ def by_name(tools: Iterable[Any]) -> dict[str, Any]:
     return names
 
 
-async def _awaited(awaitable: Any) -> Any:
+async def _awaited(execute: Callable[[], Awaitable[Any]]) -> Any:
+    # Called in here, so that a task that is cancelled before it begins leaves no coroutine unawaited.
     with _Contained():
-        return await awaitable
+        return await execute()
 
 
 def _contained(execute: Callable[[], Any]) -> Any:

@@ -44,8 +44,10 @@ pub struct Policy {
 pub enum Outcome<T> {
     /// It was over in time, or after the batch was cancelled: what it left.
     Over(T),
-    /// It, or its batch, took longer than it may; it was stopped, or never started.
+    /// It took longer than it may, and was stopped.
     TimedOut,
+    /// Its batch took longer than it may; it was stopped, or never started.
+    BatchTimedOut,
     /// The batch was cancelled before the call started.
     NotStarted,
 }
@@ -89,7 +91,7 @@ impl<R: Runner> Batch<'_, R> {
     async fn call(&self, index: usize) -> Outcome<R::Output> {
         let _slot = tokio::select! {
             biased;
-            () = expiry(self.deadline) => return Outcome::TimedOut,
+            () = expiry(self.deadline) => return Outcome::BatchTimedOut,
             slot = self.slot() => slot,
         };
         let mut cancelled = self.cancelled.clone();
@@ -97,21 +99,21 @@ impl<R: Runner> Batch<'_, R> {
             return Outcome::NotStarted;
         }
         let own = self.call_timeout.map(|timeout| Instant::now() + timeout);
-        let deadline = [own, self.deadline].into_iter().flatten().min();
         let mut guard = StopOnDrop { runner: self.runner, index, armed: true };
         let mut running = std::pin::pin!(self.runner.start(index));
         let first = tokio::select! {
             biased;
             output = &mut running => First::Over(output),
-            () = expiry(deadline) => First::TimedOut,
+            () = expiry(own) => First::TimedOut(Outcome::TimedOut),
+            () = expiry(self.deadline) => First::TimedOut(Outcome::BatchTimedOut),
             () = until_true(&mut cancelled) => First::Cancelled,
         };
         let outcome = match first {
             First::Over(output) => Outcome::Over(output),
-            First::TimedOut => {
+            First::TimedOut(outcome) => {
                 self.runner.cancel(index);
                 running.await;
-                Outcome::TimedOut
+                outcome
             }
             First::Cancelled => {
                 self.runner.cancel(index);
@@ -133,7 +135,7 @@ impl<R: Runner> Batch<'_, R> {
 
 enum First<T> {
     Over(T),
-    TimedOut,
+    TimedOut(Outcome<T>),
     Cancelled,
 }
 

@@ -59,7 +59,7 @@ pub struct Batch {
 impl Batch {
     /// Starts `calls`, each a callable that starts one call when it is called: it returns an awaitable, a
     /// `ThreadJob`, or the result itself. `over(index, value, exception, state)` is told of every call that is over,
-    /// with `state` one of `"over"`, `"timeout"` and `"not started"`. Must be made on the thread of a running loop.
+    /// with `state` one of `"over"`, `"timeout"`, `"batch timeout"` and `"not started"`. Must be made on the thread of a running loop.
     #[new]
     #[pyo3(signature = (calls, over, *, call_timeout=None, batch_timeout=None, concurrency=None))]
     fn new(
@@ -317,6 +317,9 @@ impl Runner for TaskRunner {
                     pyo3::intern!(py, "over"),
                 ),
                 Outcome::TimedOut => (py.None(), py.None(), pyo3::intern!(py, "timeout")),
+                Outcome::BatchTimedOut => {
+                    (py.None(), py.None(), pyo3::intern!(py, "batch timeout"))
+                }
                 Outcome::NotStarted => (py.None(), py.None(), pyo3::intern!(py, "not started")),
             };
             if let Err(error) = self.over.call1(py, (index, value, error, state)) {

@@ -1,0 +1,144 @@
+"""Many turns with tools that do what tools do: exactly one result for each call, and nothing left over."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import random
+import resource
+import sys
+import threading
+import time
+
+import pytest
+
+from cogency_rs import Accumulator, Execution, ToolResult, parse_tokens, worker_threads
+
+uvloop = pytest.importorskip("uvloop")
+
+TURNS = int(os.environ.get("COGENCY_RS_STRESS_TURNS", "400"))
+AT_ONCE = 50
+
+
+class Tool:
+    description, schema = "", {}
+
+    def __init__(self, name, execute, *, blocking=False):
+        self.name, self.execute, self.blocking = name, execute, blocking
+
+
+running = 0
+
+
+@contextlib.contextmanager
+def counted():
+    """Counts the coroutines that are inside a tool."""
+    global running
+    running += 1
+    try:
+        yield
+    finally:
+        running -= 1
+
+
+async def fast(**_):
+    with counted():
+        return ToolResult(outcome="fast")
+
+
+async def slow(**_):
+    with counted():
+        await asyncio.sleep(0.002)
+        return "slow"
+
+
+async def raises(**_):
+    with counted():
+        await asyncio.sleep(0)
+        raise ValueError("raised")
+
+
+async def hangs(**_):
+    with counted():
+        await asyncio.Event().wait()
+
+
+async def cancels_itself(**_):
+    raise asyncio.CancelledError
+
+
+def blocks(**_):
+    time.sleep(0.001)
+    return ToolResult(outcome="blocked", content=[1])
+
+
+async def marked(**_):
+    await asyncio.sleep(0.001)
+
+
+TOOLS = [
+    *(Tool(tool.__name__, tool) for tool in (fast, slow, raises, hangs, cancels_itself, blocks)),
+    Tool("marked", marked, blocking=True),
+]
+
+
+class Log:
+    def __init__(self):
+        self.rows = []
+
+    async def save_message(self, conversation_id, user_id, type, content, timestamp=None):
+        await asyncio.sleep(0)
+        self.rows.append((type, content))
+
+
+async def turn(pick):
+    """One turn, perhaps cancelled somewhere; returns how many calls were saved."""
+    log = Log()
+    calls = [{"name": pick.choice(TOOLS).name, "args": {}} for _ in range(pick.randrange(6))]
+    execution = Execution(storage=log, tools=TOOLS)
+    accumulator = Accumulator("u", "c", execution=execution, tool_timeout=0.01, max_failures=99)
+    events = accumulator.process(parse_tokens(f"so<execute>{json.dumps(calls)}</execute>"))
+    task = asyncio.ensure_future(drain(events))
+    if pick.random() < 0.3:
+        await asyncio.sleep(pick.random() * 0.01)
+        task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    saved = [content for type, content in log.rows if type == "call"]
+    results = [json.loads(content) for type, content in log.rows if type == "result"]
+    assert [len(batch) for batch in results] == ([len(saved)] if saved else [])
+    return len(saved)
+
+
+async def drain(events):
+    async with contextlib.aclosing(events):
+        async for _ in events:
+            pass
+
+
+async def many(seed):
+    pick = random.Random(seed)
+    tasks = set(asyncio.all_tasks())
+    saved = 0
+    for _ in range(0, TURNS, AT_ONCE):
+        saved += sum(await asyncio.gather(*(turn(pick) for _ in range(AT_ONCE))))
+    assert set(asyncio.all_tasks()) == tasks
+    return saved
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+def test_every_call_has_one_result_and_nothing_is_left_over(loop):
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(many(0))  # what is made once is made now
+        gc.collect()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert runner.run(many(1)) > TURNS
+        gc.collect()
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert running == 0
+    assert threading.active_count() <= 1 + worker_threads()
+    assert grown < 20_000 if sys.platform == "linux" else True  # KiB

@@ -1,0 +1,515 @@
+"""How a batch runs: where its tools run, what stops them, and who hears of it; on asyncio and uvloop."""
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import cogency_rs
+from cogency_rs import ConfigError, ToolCall, ToolResult, execute_tools
+
+uvloop = pytest.importorskip("uvloop")
+
+who = contextvars.ContextVar("who", default="nobody")
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def run(request):
+    """Run a coroutine to its end on a loop of its own."""
+
+    def run(coroutine):
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            return runner.run(coroutine)
+
+    return run
+
+
+class Blocking:
+    """A plain function. It waits until it is let go, without leaving its thread."""
+
+    name, description, schema = "blocking", "Blocks.", {}
+
+    def __init__(self):
+        self.started, self.release = threading.Barrier(1), threading.Event()
+
+    def execute(self, **_):
+        self.started.wait(10)
+        assert self.release.wait(10)
+        return threading.get_ident()
+
+
+class Marked:
+    """A coroutine function that says it blocks."""
+
+    name, description, schema, blocking = "marked", "Blocks, and awaits.", {}, True
+
+    def __init__(self):
+        self.journal = []
+
+    async def execute(self, seconds=0, **_):
+        self.journal.append("began")
+        try:
+            await asyncio.sleep(seconds)
+            return ToolResult(outcome="awaited", content=threading.get_ident())
+        except asyncio.CancelledError:
+            self.journal.append("cancelled")
+            raise
+        finally:
+            await asyncio.sleep(0)
+            self.journal.append("cleaned up")
+
+
+class Sleeping:
+    """A coroutine function like any other."""
+
+    name, description, schema = "sleeping", "Awaits.", {}
+
+    def __init__(self):
+        self.running = self.most = self.over = 0
+
+    async def execute(self, seconds=0, **_):
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.running -= 1
+            self.over += 1
+        return "slept"
+
+
+class Says:
+    """Whatever the function given to it says."""
+
+    name, description, schema = "says", "Says something.", {}
+
+    def __init__(self, say, *, blocking=False):
+        self.say, self.blocking = say, blocking
+
+    async def execute(self, **_):
+        return self.say()
+
+
+def batch(*tools, calls=None, **options):
+    """Run one call of each tool, or these calls."""
+    execution = cogency_rs.Execution(storage=None, tools=tools)
+    calls = [ToolCall(tool.name, {}) for tool in tools] if calls is None else calls
+    return execute_tools(calls, execution=execution, user_id="u", conversation_id="c", **options)
+
+
+def texts(results):
+    return [result.outcome for result in results]
+
+
+def test_blocking_tools_run_at_the_same_time_and_the_loop_goes_on(run):
+    tool = Blocking()
+    tool.started = threading.Barrier(5)  # four calls and the loop, none of which can go on alone
+
+    async def main():
+        running = asyncio.ensure_future(batch(tool, calls=[ToolCall("blocking", {})] * 4))
+        while tool.started.n_waiting < 4:
+            await asyncio.sleep(0.001)
+        tool.started.wait(10)
+        tool.release.set()
+        return await running
+
+    threads = [result.content for result in run(main())]
+    assert len(set(threads)) == 4
+    assert threading.get_ident() not in threads
+
+
+def test_a_marked_coroutine_function_gets_a_loop_of_its_own_in_a_thread(run):
+    [result] = run(batch(Marked()))
+    assert result.outcome == "awaited"
+    assert result.content != threading.get_ident()
+
+
+def test_a_plain_function_that_returns_an_awaitable_is_awaited_on_the_loop(run):
+    class Wrapped:
+        name, description, schema = "wrapped", "", {}
+
+        def execute(self, **arguments):
+            return Says(threading.get_ident).execute(**arguments)
+
+    [result] = run(batch(Wrapped()))
+    assert result.content == threading.get_ident()
+
+
+@pytest.mark.parametrize("blocking", [False, True], ids=["on the loop", "in a thread"])
+def test_context_variables_of_the_caller_are_seen_in_every_tool_and_changes_stay_there(
+    run, blocking
+):
+    def say():
+        seen = who.get()
+        who.set("the tool")
+        return seen
+
+    async def main():
+        who.set("the caller")
+        results = await batch(Says(say, blocking=blocking), calls=[ToolCall("says", {})] * 2)
+        return [result.content for result in results], who.get()
+
+    assert run(main()) == (["the caller", "the caller"], "the caller")
+
+
+def test_never_more_calls_run_at_once_than_may(run):
+    tool = Sleeping()
+    calls = [ToolCall("sleeping", {"seconds": 0.0001})] * 800
+    results = run(batch(tool, calls=calls, max_concurrency=8))
+    assert len(results) == tool.over == 800
+    assert tool.most == 8
+
+
+def test_a_timeout_fails_its_call_alone_and_its_coroutine_is_cancelled_and_awaited(run):
+    tool = Sleeping()
+    calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 0.001)]
+    results = run(batch(tool, calls=calls, tool_timeout=0.1))
+    assert texts(results) == ["Success", "Tool 'sleeping' timed out after 0.1 s", "Success"]
+    assert tool.over == 3
+
+
+def test_a_batch_timeout_fails_what_is_not_over(run):
+    tool = Sleeping()
+    calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 60)]
+    results = run(batch(tool, calls=calls, batch_timeout=0.05, max_concurrency=2))
+    late = "Tool 'sleeping' timed out: its batch took longer than 0.05 s"
+    assert texts(results) == ["Success", late, late]
+
+
+def test_a_blocking_tool_that_times_out_is_left_to_end_on_its_own_and_its_result_is_dropped(run):
+    tool = Blocking()
+    [result] = run(batch(tool, tool_timeout=0.05))
+    assert result.outcome == "Tool 'blocking' timed out after 0.05 s"
+    tool.release.set()
+
+
+def test_a_marked_coroutine_that_times_out_is_cancelled_in_its_thread(run):
+    tool = Marked()
+    [result] = run(batch(tool, calls=[ToolCall("marked", {"seconds": 60})], tool_timeout=0.05))
+    assert result.outcome == "Tool 'marked' timed out after 0.05 s"
+    assert tool.journal == ["began", "cancelled", "cleaned up"]
+
+
+def test_cancelling_the_caller_cancels_and_awaits_every_coroutine(run):
+    tool = Sleeping()
+
+    async def main():
+        calls = [ToolCall("sleeping", {"seconds": 60})] * 50
+        running = asyncio.ensure_future(batch(tool, calls=calls))
+        while tool.running < 50:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return tool.over
+
+    assert run(main()) == 50
+
+
+@pytest.mark.parametrize("blocking", [False, True], ids=["on the loop", "in a thread"])
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ValueError("no"), "Tool execution failed: no"),
+        (ValueError(), "Tool execution failed: ValueError"),
+        (asyncio.CancelledError(), "Tool execution failed: the tool cancelled itself"),
+        (SystemExit(3), "Tool execution failed: the tool asked the program to exit with 3"),
+    ],
+    ids=repr,
+)
+def test_what_a_tool_raises_is_its_own_result(run, blocking, error, outcome):
+    def say():
+        raise error
+
+    results = run(batch(Says(say, blocking=blocking), Sleeping()))
+    assert texts(results) == [outcome, "Success"]
+
+
+@pytest.mark.parametrize("blocking", [False, True], ids=["on the loop", "in a thread"])
+def test_an_interrupt_in_a_tool_goes_on_to_the_program(run, blocking):
+    def say():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(batch(Says(say, blocking=blocking), Sleeping()))
+
+
+def test_observers_hear_of_every_start_and_end_on_the_loop_in_the_order_they_happen(run):
+    heard = []
+
+    def started(call):
+        heard.append(("start", call.name, threading.get_ident()))
+
+    def ended(call, result, seconds):
+        heard.append(("end", call.name, threading.get_ident()))
+        assert seconds >= 0
+        assert isinstance(result, ToolResult)
+
+    async def main():
+        tool = Blocking()
+        running = asyncio.ensure_future(
+            batch(Sleeping(), tool, Marked(), on_tool_start=started, on_tool_end=ended)
+        )
+        while len(heard) < 5:
+            await asyncio.sleep(0.001)
+        tool.release.set()
+        await running
+
+    run(main())
+    assert {thread for *_, thread in heard} == {threading.get_ident()}
+    starts = [name for kind, name, _ in heard if kind == "start"]
+    ends = [name for kind, name, _ in heard if kind == "end"]
+    assert starts == ["sleeping", "blocking", "marked"]
+    assert sorted(ends[:2]) == ["marked", "sleeping"]
+    assert ends[2:] == ["blocking"]
+
+
+def test_a_call_that_is_refused_does_not_start(run):
+    heard = []
+    calls = [ToolCall("nobody", {})]
+    run(
+        batch(calls=calls, on_tool_start=heard.append, on_tool_end=lambda *what: heard.append(what))
+    )
+    assert heard == []
+
+
+def test_an_observer_that_fails_is_logged_and_harms_nothing(run, caplog):
+    def fails(*_):
+        raise RuntimeError("observer")
+
+    results = run(batch(Sleeping(), on_tool_start=fails, on_tool_end=fails))
+    assert texts(results) == ["Success"]
+    assert [record.exc_info[1].args for record in caplog.records] == [("observer",)] * 2
+
+
+FLAT = {
+    "path": {"type": "string", "required": True, "min_length": 1, "max_length": 3},
+    "count": {"type": "integer", "min": 1, "max": 9},
+    "ratio": {"type": "float", "required": False},
+    "deep": {"type": "boolean", "required": False, "default": None},
+}
+JSON_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "minLength": 1},
+        "lines": {"type": "array", "maxItems": 2},
+        "count": {"type": ["integer", "null"], "minimum": 1, "maximum": 9},
+        "rest": {},
+    },
+    "required": ["path"],
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "args", "problem"),
+    [
+        (FLAT, {"path": "a"}, None),
+        (FLAT, {"path": "a", "count": 9, "ratio": 1, "deep": True, "more": []}, None),
+        (FLAT, {"path": "a", "deep": None}, None),
+        (FLAT, {}, "argument 'path' is required, and was not given"),
+        (FLAT, {"path": ""}, "argument 'path' must have at least 1 characters, and had 0"),
+        (FLAT, {"path": "äöüß"}, "argument 'path' must have at most 3 characters, and had 4"),
+        (FLAT, {"path": ["a", "b"]}, None),  # "string" stands for every type it has no word for
+        (
+            FLAT,
+            {"path": "a", "count": "3"},
+            "argument 'count' must be an integer, and was a string: \"3\"",
+        ),
+        (
+            FLAT,
+            {"path": "a", "count": True},
+            "argument 'count' must be an integer, and was a boolean: true",
+        ),
+        (
+            FLAT,
+            {"path": "a", "count": 1.5},
+            "argument 'count' must be an integer, and was a number: 1.5",
+        ),
+        (FLAT, {"path": "a", "count": 0}, "argument 'count' must be at least 1, and was 0"),
+        (FLAT, {"path": "a", "count": 10**400}, "argument 'count' must be at most 9, and was 1000"),
+        (FLAT, {"path": "a", "ratio": None}, "argument 'ratio' must be a number, and was null"),
+        (JSON_SCHEMA, {"path": "a", "count": None, "rest": {}}, None),
+        (JSON_SCHEMA, {}, "argument 'path' is required, and was not given"),
+        (JSON_SCHEMA, {"path": 1}, "argument 'path' must be a string, and was an integer: 1"),
+        (JSON_SCHEMA, {"path": ""}, "argument 'path' must have at least 1 characters, and had 0"),
+        (JSON_SCHEMA, {"path": "a", "count": 10}, "argument 'count' must be at most 9, and was 10"),
+        (
+            JSON_SCHEMA,
+            {"path": "a", "count": []},
+            "must be an integer or null, and was an array: []",
+        ),
+        (JSON_SCHEMA, {"path": "a", "lines": [1, 2, 3]}, "must have at most 2 items, and had 3"),
+        ({"x": {"type": "what"}}, {"x": 1}, None),
+        (
+            {"x": None, "type": {"type": "integer"}},
+            {"type": "a"},
+            "argument 'type' must be an integer",
+        ),
+        ("no schema", {}, None),
+    ],
+)
+def test_arguments_are_checked_before_a_tool_starts(run, schema, args, problem):
+    tool = Says(lambda: "ran")
+    tool.schema = schema
+    [result] = run(batch(tool, calls=[ToolCall("says", args)]))
+    if problem is None:
+        assert (result.error, result.content) == (False, "ran")
+    else:
+        assert result.error
+        assert result.outcome.startswith("Invalid arguments for tool 'says': ")
+        assert problem in result.outcome
+
+
+def test_an_unknown_tool_is_told_which_ones_there_are(run):
+    [result] = run(batch(Sleeping(), Marked(), calls=[ToolCall("nobody", {})]))
+    assert result.outcome == "Tool 'nobody' not registered. Known tools: sleeping, marked"
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"tool_timeout": 0}, {"batch_timeout": float("nan")}, {"max_concurrency": 1.5}],
+    ids=str,
+)
+def test_a_limit_that_no_batch_could_keep_is_refused(run, limit):
+    with pytest.raises(ConfigError, match=next(iter(limit))):
+        run(batch(**limit))
+
+
+def test_several_loops_in_several_threads_run_batches_at_once(run):
+    barrier = threading.Barrier(4)
+    problems = []
+
+    def turn():
+        try:
+            barrier.wait(10)
+            for _ in range(20):
+                calls = [ToolCall("sleeping", {"seconds": 0.0005}), ToolCall("marked", {})] * 3
+                results = run(batch(Sleeping(), Marked(), calls=calls, tool_timeout=30))
+                assert texts(results) == ["Success", "awaited"] * 3
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=turn) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert problems == []
+
+
+def run_python(code):
+    """Run code in a Python of its own."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+PROGRAM = """
+import asyncio, os, sys, time
+from cogency_rs import Execution, ToolCall, execute_tools, set_worker_threads, worker_threads
+
+class Busy:
+    name, description, schema = "busy", "", {}
+    def execute(self, seconds=30, **_):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(0.0005)
+
+class Endless:
+    name, description, schema, blocking = "endless", "", {}, True
+    async def execute(self, **_):
+        while True:
+            await asyncio.sleep(0.0005)
+
+def batch(*names, seconds=30, **options):
+    calls = [ToolCall(name, {"seconds": seconds}) for name in names]
+    execution = Execution(storage=None, tools=[Busy(), Endless()])
+    return execute_tools(calls, execution=execution, user_id="", conversation_id="", **options)
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("after a timeout", "asyncio.run(batch('busy', 'busy', 'endless', tool_timeout=0.05))"),
+        (
+            "in the middle of a batch",
+            """
+async def main():
+    task = asyncio.create_task(batch('busy', 'busy', 'endless'))
+    await asyncio.sleep(0.05)
+    sys.exit(0)
+asyncio.run(main())
+""",
+        ),
+        (
+            "with its loop closed in the middle of a batch",
+            """
+loop = asyncio.new_event_loop()
+task = loop.create_task(batch('busy', seconds=0.1, tool_timeout=5))
+loop.run_until_complete(asyncio.sleep(0.05))
+loop.close()
+time.sleep(0.2)
+task._log_destroy_pending = False
+""",
+        ),
+    ],
+    ids=lambda value: value if "\n" not in value and "(" not in value else "",
+)
+def test_a_program_that_ends_while_tools_block_ends_at_once_and_in_order(what, code):
+    start = time.monotonic()
+    done = run_python(PROGRAM + code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.monotonic() - start < 20  # the tools would take 30
+
+
+def test_a_forked_child_runs_batches_of_its_own():
+    done = run_python(
+        PROGRAM
+        + """
+asyncio.run(batch('busy', seconds=0, tool_timeout=5))
+child = os.fork()
+if child == 0:
+    asyncio.run(batch('busy', 'busy', seconds=0.01, tool_timeout=5))
+    os._exit(7)
+_, status = os.waitpid(child, 0)
+asyncio.run(batch('busy', seconds=0, tool_timeout=5))
+print(os.waitstatus_to_exitcode(status))
+"""
+    )
+    assert done.stdout == "7\n", done.stderr
+
+
+def test_the_number_of_worker_threads_is_set_before_the_first_one_starts():
+    done = run_python(
+        PROGRAM
+        + """
+import threading
+from cogency_rs import ConfigError
+set_worker_threads(2)
+class Count:
+    name, description, schema = "count", "", {}
+    now = most = 0
+    lock = threading.Lock()
+    def execute(self, **_):
+        with self.lock:
+            Count.now += 1
+            Count.most = max(Count.most, Count.now)
+        time.sleep(0.02)
+        with self.lock:
+            Count.now -= 1
+execution = Execution(storage=None, tools=[Count()])
+calls = [ToolCall("count", {})] * 6
+asyncio.run(execute_tools(calls, execution=execution, user_id="", conversation_id=""))
+print(worker_threads(), Count.most)
+try:
+    set_worker_threads(3)
+except ConfigError as error:
+    print("refused")
+"""
+    )
+    assert done.stdout == "2 2\nrefused\n", done.stderr
