@@ -119,10 +119,12 @@ class Accumulator:
                     else:
                         steps += await self._run(step, turn, log)
         finally:
-            if log.open_calls:  # saved, but the turn was stopped before they could run
-                results = [failure("Cancelled")] * log.open_calls
-                await log.save_only(turn.results(results, CircuitBreaker()))
-            await batches.aclose()
+            try:
+                if log.open_calls:  # saved, but the turn was stopped before they could run
+                    results = [failure("Cancelled")] * log.open_calls
+                    await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+            finally:
+                await batches.aclose()
 
     def _take_event(self, turn: Turn, event: Any) -> Steps | None:
         """Hand over an event that some other parser made."""
@@ -146,7 +148,7 @@ class Accumulator:
         try:
             await running.join()
         except asyncio.CancelledError:
-            await log.save_only(turn.results(running.results(), self.circuit_breaker))
+            await log.save_what_is_left(turn.results(running.results(), self.circuit_breaker))
             raise
         return turn.results(running.results(), self.circuit_breaker) or []
 
@@ -206,11 +208,14 @@ class _Log:
         else:
             await self._save(rows)
 
-    async def save_only(self, steps: Steps | None) -> None:
-        """Save the rows among `steps` and leave the rest."""
+    async def save_what_is_left(self, steps: Steps | None) -> None:
+        """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
         for step in steps or ():
             if type(step) is tuple:
-                await self.save(step)
+                try:
+                    await self.save(step)
+                except Exception:
+                    logger.exception("The results of a turn that was stopped could not be saved")
 
     async def _save_calls(self, rows: tuple[Row, ...]) -> None:
         if self._saves_together:

@@ -6,7 +6,9 @@ values and exceptions it hands out are of cogency's own classes.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -19,6 +21,7 @@ from ._core import CircuitBreaker
 from .accumulator import Accumulator
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from .storage import SQLite
+from .storage.sqlite import ParseError
 
 __all__ = ["SUPPORTED", "Installation", "install", "installation", "uninstall"]
 
@@ -312,9 +315,28 @@ def _build(limits: executor.Limits) -> dict[str, Any]:
                 max_concurrency=limits.max_concurrency,
             )
 
+    def with_their_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        async def call(self: SQLite, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return await method(self, *args, **kwargs)
+            except StorageError as error:
+                raise errors.StorageError(
+                    str(error), cause=error.cause, retryable=error.retryable
+                ) from error
+            except ParseError as error:
+                raise protocols.ParseError(str(error), error.raw) from error
+
+        return call
+
     class InstalledSQLite(SQLite):
-        _error = errors.StorageError
-        _match = protocols.MessageMatch
+        async def search_messages(self, *args: Any, **kwargs: Any) -> list[Any]:
+            matches = await super().search_messages(*args, **kwargs)
+            return [protocols.MessageMatch(*match) for match in matches]
+
+    for name, method in inspect.getmembers(InstalledSQLite, inspect.iscoroutinefunction):
+        if not name.startswith("_"):
+            setattr(InstalledSQLite, name, with_their_errors(method))
 
     class InstalledBreaker(CircuitBreaker):
         pass

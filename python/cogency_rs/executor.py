@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import json
 import logging
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -173,7 +172,7 @@ class RunningTools:
             self._over,
             call_timeout=limits.tool_timeout,
             batch_timeout=limits.batch_timeout,
-            concurrency=limits.max_concurrency,
+            concurrency=limits.max_concurrency and min(limits.max_concurrency, len(calls) or 1),
         )
 
     async def join(self) -> None:
@@ -189,6 +188,9 @@ class RunningTools:
                     await self._batch.wait()
                 except asyncio.CancelledError:
                     continue  # they have been asked to stop already
+            raise
+        except BaseException:
+            self._batch.cancel()  # nobody is left to wait for it
             raise
 
     def results(self) -> list[ToolResult]:
@@ -217,11 +219,7 @@ class RunningTools:
     def _refusal(self, call: ToolCall, tool: Any) -> str | None:
         """Why a call cannot start, or `None`."""
         if isinstance(call, UnreadableCall):
-            most = sys.get_int_max_str_digits()
-            return (
-                "Tool execution failed: an integer in the arguments has more digits than Python reads "
-                f"({most})"
-            )
+            return f"Tool execution failed: its arguments cannot be read: {call.reason}"
         if tool is None:
             known = f". Known tools: {', '.join(self._tools)}" if self._tools else ""
             return f"Tool '{call.name}' not registered{known}"
@@ -259,7 +257,10 @@ class RunningTools:
             return failure("Cancelled")
         if error is not None:
             return failure(f"Tool execution failed: {_reason(error)}")
-        return _as_result(value)
+        try:
+            return _as_result(value)
+        except Exception as error:
+            return failure(f"Tool execution failed: its result cannot be read: {_reason(error)}")
 
 
 class PlainCall(ThreadJob):
@@ -269,8 +270,9 @@ class PlainCall(ThreadJob):
         self._execute = execute
 
     def __call__(self) -> Any:
-        """Run it."""
-        return _contained(self._execute)
+        """Run it. An awaitable that it returns is for the loop."""
+        value = _contained(self._execute)
+        return _awaited(lambda: value) if hasattr(value, "__await__") else value
 
 
 class OwnLoop(ThreadJob):
@@ -331,18 +333,21 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
+@dataclass
 class UnreadableCall(ToolCall):
     """A call whose arguments Python cannot hold; it fails without being started."""
+
+    reason: str = ""
 
 
 def tool_call(text: str) -> ToolCall:
     """Read a call that the parser wrote."""
     try:
         call = json.loads(text)
-    except ValueError:
-        # Valid JSON, but an integer with more digits than `sys.get_int_max_str_digits()` allows.
-        call = json.loads(text, parse_int=str)
-        return UnreadableCall(call["name"], {})
+    except (ValueError, RecursionError) as error:
+        # Valid JSON, but an integer with more digits, or brackets deeper, than Python reads.
+        name, _ = json.JSONDecoder().raw_decode(text, len('{"name": '))
+        return UnreadableCall(name, {}, str(error))
     return ToolCall(call["name"], call["args"])
 
 
@@ -399,21 +404,32 @@ class _ToolExitError(Exception):
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, asyncio.CancelledError):
-        return str(error) or "the tool cancelled itself"
-    return str(error) or type(error).__name__
+    """The text of an error, or else its name."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    if not text and isinstance(error, asyncio.CancelledError):
+        return "the tool cancelled itself"
+    return text or type(error).__name__
 
 
 def _as_result(value: Any) -> ToolResult:
+    """What a tool returned, as a result that can be read and written as JSON."""
     if not (hasattr(value, "outcome") and hasattr(value, "error")):
         value = ToolResult(outcome="Success", content=value)
+    elif not hasattr(value, "content"):
+        value = ToolResult(outcome=value.outcome, error=value.error)
+    bool(value.error)  # must be one or the other
     for field in ("outcome", "content"):
-        item = getattr(value, field, None)
+        item = getattr(value, field)
         if item is None or isinstance(item, str):
             continue
         try:
             json.dumps(item)
-        except (TypeError, ValueError, RecursionError) as error:
+        except Exception as error:
             kind = type(item).__name__
-            return failure(f"Tool execution failed: its {field} ({kind}) is no JSON value: {error}")
+            return failure(
+                f"Tool execution failed: its {field} ({kind}) is no JSON value: {_reason(error)}"
+            )
     return value

@@ -62,7 +62,7 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     """
     try:
         calls = [json.loads(call) for call in read_block(text)]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError(str(error), cause=error, original_input=text.strip()) from error
     return [ToolCall(call["name"], call["args"]) for call in calls]
 
@@ -141,7 +141,8 @@ def text_behind(events: Any) -> TextStream | None:
         text = _streams.get(events)
     except TypeError:  # not hashable, or no weak references: surely not ours
         return None
-    return None if text is None or text.taken else text
+    is_open = text is not None and not text.taken and events.ag_frame is not None
+    return text if is_open else None
 
 
 async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, None]:

@@ -108,6 +108,11 @@ impl Driver {
         }
     }
 
+    /// Whether the loop was closed.
+    pub fn is_loop_closed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.event_loop.bind(py).call_method0(pyo3::intern!(py, "is_closed"))?.is_truthy()
+    }
+
     /// Gives up what is not done.
     pub fn abandon(&self) {
         let work = lock(&self.work).take();

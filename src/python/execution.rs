@@ -106,11 +106,17 @@ impl Batch {
         self.driver.wait(py)
     }
 
-    /// Asks every call that is not over to stop, and starts no further one.
-    fn cancel(&self, py: Python<'_>) {
-        self.driver.drive(py, || {
-            self.cancelled.send_replace(true);
-        });
+    /// Asks every call that is not over to stop, and starts no further one. On a loop that was closed nothing will
+    /// ever be over, so there the calls are given up.
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        if self.driver.is_loop_closed(py)? {
+            self.driver.abandon();
+        } else {
+            self.driver.drive(py, || {
+                self.cancelled.send_replace(true);
+            });
+        }
+        Ok(())
     }
 }
 
@@ -292,6 +298,8 @@ impl Runner for TaskRunner {
         Python::try_attach(|py| {
             let cancel = pyo3::intern!(py, "cancel");
             let told = match &running {
+                // A task of a loop that was closed cannot be cancelled, and will not run.
+                Running::Task(_) if self.driver.is_loop_closed(py).unwrap_or(true) => Ok(()),
                 Running::Task(task) => task.call_method0(py, cancel).map(drop),
                 Running::Job { job, stop } => job.call_method0(py, cancel).and_then(|is_heard| {
                     let _ = stop.is_heard.set(is_heard.is_truthy(py)?);

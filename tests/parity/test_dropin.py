@@ -164,7 +164,6 @@ async def test_values_that_cross_the_border_are_cogencys_own():
             storage=None, tools=(), shell_timeout=1, sandbox_dir="", access="sandbox"
         )
         where = {"execution": execution, "user_id": "u", "conversation_id": "c"}
-        assert cogency.lib.sqlite.SQLite._match is protocols.MessageMatch
         assert type(await cogency.core.executor.execute_tool(call, **where)) is protocols.ToolResult
         with pytest.raises(errors.ProtocolError) as caught:
             cogency.core.parser.parse_execute_block("<execute>oops</execute>")
@@ -174,6 +173,20 @@ async def test_values_that_cross_the_border_are_cogencys_own():
         assert caught.value.original_json == "{oops}"
         with pytest.raises(protocols.ParseError):
             codec.parse_tool_result('{"outcome": 1}')
+
+
+async def test_what_the_storage_returns_and_raises_is_cogencys_own(tmp_path):
+    protocols, errors = sys.modules["cogency.core.protocols"], sys.modules["cogency.core.errors"]
+    with cogency_rs.install():
+        async with cogency.lib.sqlite.SQLite(tmp_path / "store.db") as storage:
+            await storage.save_message("c", "u", "user", "hello there")
+            [match] = await storage.search_messages("hello", "u", None)
+            assert type(match) is protocols.MessageMatch
+            await storage.save_profile("u", {"who": 1})
+            with pytest.raises(protocols.ParseError):
+                await storage.load_profile("u")
+        with pytest.raises(errors.StorageError, match="closed"):
+            await storage.save_message("c", "u", "user", "too late")
 
 
 class SlowTool:

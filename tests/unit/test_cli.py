@@ -305,7 +305,7 @@ LOOKED = [
                 {
                     "tool": "python",
                     "status": "failure",
-                    "content": "Tool 'python' not registered",
+                    "content": "Tool 'python' not registered. Known tools: list, read, write, search, check",
                 }
             ]
         ),

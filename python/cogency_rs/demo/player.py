@@ -78,7 +78,7 @@ async def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
         folder = Path(temporary, "folder")
         workspace.seed(folder)
         async with SQLite(Path(temporary, "log.db")) as log:
-            tools = folder_tools(folder, view, slowness=pace.slowness)
+            tools = folder_tools(folder, slowness=pace.slowness)
             session = _Session(Execution(storage=log, tools=tools), view, pace)
             view.session_begins(len(turns))
             for number, turn in enumerate(turns, start=1):
@@ -102,6 +102,8 @@ class _Session:
             execution=execution,
             stream="token",
             max_failures=sys.maxsize,  # the recorded model has gone on
+            on_tool_start=view.tool_started,
+            on_tool_end=view.tool_ended,
         )
 
     async def play_turn(self, number: int, turn: RecordedTurn) -> None:

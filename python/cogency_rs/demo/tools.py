@@ -7,36 +7,25 @@ like would take on a large project; the waits of a batch overlap.
 from __future__ import annotations
 
 import asyncio
-import time
 import tomllib
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError
-from ..types import ToolCall, ToolResult
+from ..types import ToolResult
 from .workspace import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["FolderTool", "ToolObserver", "folder_tools"]
-
-
-class ToolObserver(Protocol):
-    """Whoever wants to know when a tool runs."""
-
-    def tool_started(self, call: ToolCall) -> None:
-        """A call begins."""
-
-    def tool_ended(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
-        """A call is over."""
+__all__ = ["FolderTool", "folder_tools"]
 
 
 @dataclass(frozen=True)
 class FolderTool:
-    """A tool on one folder, which reports its start and its end.
+    """A tool on one folder.
 
     Attributes:
         work: takes the arguments that the schema names and does the work.
@@ -48,36 +37,27 @@ class FolderTool:
     schema: dict[str, Any]
     work: Callable[..., ToolResult]
     seconds: float
-    observer: ToolObserver
 
     async def execute(self, **given: Any) -> ToolResult:
         """Run once; arguments that the schema does not name are left aside."""
-        call = ToolCall(self.name, {name: given[name] for name in self.schema if name in given})
-        self.observer.tool_started(call)
-        started = time.perf_counter()
+        args = {name: given[name] for name in self.schema if name in given}
         await asyncio.sleep(self.seconds)
-        result = self._result(call)
-        self.observer.tool_ended(call, result, time.perf_counter() - started)
-        return result
-
-    def _result(self, call: ToolCall) -> ToolResult:
         try:
-            return self.work(**call.args)
+            return self.work(**args)
         except OSError as error:
             return ToolResult(error.strerror or "the file system refused", error=True)
         except Exception as error:  # the model's arguments may be anything
             return ToolResult(str(error), error=True)
 
 
-def folder_tools(folder: Path, observer: ToolObserver, *, slowness: float) -> list[FolderTool]:
+def folder_tools(folder: Path, *, slowness: float) -> list[FolderTool]:
     """Make the tools.
 
     Args:
         folder: all they can reach.
-        observer: told of every call's start and end.
         slowness: 1 for the time their like would take, less for less.
     """
-    make = partial(_tool, folder, observer, slowness)
+    make = partial(_tool, folder, slowness)
     return [
         make(_list, 0.10, "list the files of a folder", path="the folder"),
         make(_read, 0.15, "read a text file", path="the file"),
@@ -101,7 +81,6 @@ def folder_tools(folder: Path, observer: ToolObserver, *, slowness: float) -> li
 
 def _tool(
     folder: Path,
-    observer: ToolObserver,
     slowness: float,
     work: Callable[..., ToolResult],
     seconds: float,
@@ -113,9 +92,7 @@ def _tool(
         for name, meaning in parameters.items()
     }
     name = work.__name__.removeprefix("_")
-    return FolderTool(
-        name, description, schema, partial(work, folder), seconds * slowness, observer
-    )
+    return FolderTool(name, description, schema, partial(work, folder), seconds * slowness)
 
 
 def _list(folder: Path, path: str) -> ToolResult:
