@@ -8,9 +8,8 @@ import textwrap
 import threading
 import time
 
-import pytest
-
 import cogency_rs
+import pytest
 from cogency_rs import ConfigError, ToolCall, ToolResult, execute_tools
 
 uvloop = pytest.importorskip("uvloop")
