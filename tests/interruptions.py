@@ -8,75 +8,94 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from dataclasses import dataclass, field
 from typing import Any
 
-Moment = Callable[[asyncio.Task[Any], Any], None]
+Moment = Callable[[Callable[[], None], Any], None]
+"""Told how to cancel and what is waited for, just before the coroutine suspends."""
 
 
-def as_it_begins_to_wait(task: asyncio.Task[Any], waited_for: Any) -> None:
-    task.cancel()
+def as_it_begins_to_wait(cancel: Callable[[], None], waited_for: Any) -> None:
+    cancel()
 
 
-def while_it_waits(task: asyncio.Task[Any], waited_for: Any) -> None:
+def while_it_waits(cancel: Callable[[], None], waited_for: Any) -> None:
     loop = asyncio.get_running_loop()
-    loop.call_soon(loop.call_soon, task.cancel)
+    loop.call_soon(loop.call_soon, cancel)
 
 
-def when_it_need_not_wait_any_longer(task: asyncio.Task[Any], waited_for: Any) -> None:
+def when_it_need_not_wait_any_longer(cancel: Callable[[], None], waited_for: Any) -> None:
     # Runs before the callback that wakes the task, which is added when the task really suspends.
     if waited_for is None:
-        asyncio.get_running_loop().call_soon(task.cancel)
+        asyncio.get_running_loop().call_soon(cancel)
     else:
-        waited_for.add_done_callback(lambda _: task.cancel())
+        waited_for.add_done_callback(lambda _: cancel())
 
 
 MOMENTS = [as_it_begins_to_wait, while_it_waits, when_it_need_not_wait_any_longer]
 
 
+@dataclass
+class Ending:
+    """How interrupted work ended.
+
+    Attributes:
+        suspensions: how often it waited.
+        requested: whether it was told to stop before it was over.
+        cancelled: whether it ended with `CancelledError`.
+        leaked: the tasks it left behind at that moment.
+    """
+
+    suspensions: int = 0
+    requested: bool = False
+    cancelled: bool = False
+    leaked: set[asyncio.Task[Any]] = field(default_factory=set)
+
+
 class _Watched(Awaitable[Any]):
     """Awaits `work`, and calls `moment` at suspension `at`."""
 
-    def __init__(self, work: Coroutine[Any, Any, Any], at: int, moment: Moment) -> None:
-        self._work, self._at, self._moment = work, at, moment
-        self.suspensions = 0
+    def __init__(
+        self, work: Coroutine[Any, Any, Any], at: int, moment: Moment, ending: Ending
+    ) -> None:
+        self._work, self._at, self._moment, self._ending = work, at, moment, ending
 
     def __await__(self) -> Generator[Any, Any, Any]:
         task = asyncio.current_task()
-        assert task is not None
-        resume: Callable[[], Any] = lambda: self._work.send(None)  # noqa: E731
+        thrown: BaseException | None = None
         while True:
             try:
-                waited_for = resume()
+                waited_for = self._work.throw(thrown) if thrown else self._work.send(None)
             except StopIteration as returned:
                 return returned.value
-            self.suspensions += 1
-            if self.suspensions == self._at:
-                self._moment(task, waited_for)
+            self._ending.suspensions += 1
+            if self._ending.suspensions == self._at:
+                self._moment(lambda: self._cancel(task), waited_for)
+            thrown = None
             try:
                 yield waited_for
             except BaseException as error:
-                resume = lambda error=error: self._work.throw(error)  # noqa: E731
-            else:
-                resume = lambda: self._work.send(None)  # noqa: E731
+                thrown = error
+
+    def _cancel(self, task: asyncio.Task[Any]) -> None:
+        self._ending.requested |= task.cancel()
 
 
-async def cancelled_at(work: Coroutine[Any, Any, Any], at: int, moment: Moment) -> bool | None:
-    """Run `work` as a task and cancel it at suspension `at`.
+async def cancelled_at(work: Coroutine[Any, Any, Any], at: int, moment: Moment) -> Ending:
+    """Run `work` as a task and cancel it at suspension `at`; what else it raises passes on."""
+    ending = Ending()
+    watched = _Watched(work, at, moment, ending)
+    others = asyncio.all_tasks()
 
-    Returns:
-        Whether it ended with `CancelledError`; `None` when it suspends fewer times.
-    """
-    watched = _Watched(work, at, moment)
-
-    async def main() -> Any:
-        return await watched
+    async def main() -> None:
+        try:
+            await watched
+        finally:
+            ending.leaked = asyncio.all_tasks() - others - {asyncio.current_task()}
 
     task = asyncio.create_task(main())
     await asyncio.wait([task])
-    if watched.suspensions < at:
+    ending.cancelled = task.cancelled()
+    if not ending.cancelled:
         task.result()
-        return None
-    if task.cancelled():
-        return True
-    task.result()
-    return False
+    return ending

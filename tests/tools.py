@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 INJECTED = {"storage", "sandbox_dir", "access", "conversation_id", "user_id", "timeout"}
 """The arguments that come from the turn and not from the model."""
 
+SOON = 0.1
+"""Seconds after which a call that waits for ever times out; no other call takes as long."""
+
 
 @dataclass
 class FunctionTool:
@@ -24,6 +27,10 @@ class FunctionTool:
     execute: Callable[..., Any]
     description: str = "does something"
     schema: dict[str, Any] = field(default_factory=dict)
+
+
+async def nothing(**_: Any) -> None:
+    """Take anything, give nothing."""
 
 
 async def _ok(**arguments: Any) -> ToolResult:
@@ -48,7 +55,7 @@ def returns(value: Any, name: str = "t") -> FunctionTool:
     async def execute(**_: Any) -> Any:
         return value
 
-    return FunctionTool(name, execute)
+    return FunctionTool(name, execute, f"returns {value!r}")
 
 
 def raises(error: BaseException | type[BaseException], name: str = "t") -> FunctionTool:
@@ -57,7 +64,7 @@ def raises(error: BaseException | type[BaseException], name: str = "t") -> Funct
     async def execute(**_: Any) -> Any:
         raise error
 
-    return FunctionTool(name, execute)
+    return FunctionTool(name, execute, f"raises {error!r}")
 
 
 class Waiting:

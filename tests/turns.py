@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from cogency_rs import Accumulator, Execution
 from tools import rounds
+
+from cogency_rs import Accumulator, Execution
 
 Entry = tuple[str, str, str | None]
 """What happened, the type and the content: `("saved", "think", "hm")`."""

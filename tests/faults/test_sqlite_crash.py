@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from cogency_rs.errors import StorageError
 from cogency_rs.storage import SQLite, connection, writer
 

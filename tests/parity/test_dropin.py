@@ -7,8 +7,9 @@ import textwrap
 import types
 import warnings
 
-import cogency_rs
 import pytest
+
+import cogency_rs
 from cogency_rs import dropin
 
 with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
+
 from cogency_rs import Parser, parse_execute_block, parse_tokens
 
 if TYPE_CHECKING:

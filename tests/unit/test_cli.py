@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from cogency_rs import StorageError, __version__
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
+from rich.console import Console
+
 from cogency_rs.cli import main
 from cogency_rs.demo import player, recording, screen
 from cogency_rs.demo.wrap import Wrapper
-from rich.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,8 +8,9 @@ import textwrap
 import threading
 import time
 
-import cogency_rs
 import pytest
+
+import cogency_rs
 from cogency_rs import ConfigError, ToolCall, ToolResult, execute_tools
 
 uvloop = pytest.importorskip("uvloop")

@@ -8,8 +8,9 @@ import json
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
-import cogency_rs
 import pytest
+
+import cogency_rs
 from cogency_rs import Limits, parse_tokens
 
 if TYPE_CHECKING:

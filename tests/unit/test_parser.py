@@ -14,8 +14,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import cogency_rs
 import pytest
+
+import cogency_rs
 from cogency_rs import Limits, Parser, ProtocolError, ToolCall, parse_execute_block
 
 if TYPE_CHECKING:

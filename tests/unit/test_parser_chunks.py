@@ -12,9 +12,10 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from cogency_rs import Limits, Parser
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+
+from cogency_rs import Limits, Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

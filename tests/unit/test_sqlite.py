@@ -17,6 +17,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+
 from cogency_rs.errors import ConfigError, StorageError
 from cogency_rs.storage import SQLite, ids, writer
 from cogency_rs.storage.connection import connect
