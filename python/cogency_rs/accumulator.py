@@ -199,11 +199,10 @@ class _Log:
         Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
         which calls are in the log.
         """
-        kind = rows[0][0]
-        if kind == "call":
-            await _to_the_end(self._save_calls(rows))
-        elif kind == "result":
+        kinds = {kind for kind, _, _ in rows}
+        if "result" in kinds:
             self.open_calls = 0
+        if kinds & {"call", "result"}:
             await _to_the_end(self._save(rows))
         else:
             await self._save(rows)
@@ -217,21 +216,14 @@ class _Log:
                 except Exception:
                     logger.exception("The results of a turn that was stopped could not be saved")
 
-    async def _save_calls(self, rows: tuple[Row, ...]) -> None:
-        if self._saves_together:
-            await self._save(rows)
-            self.open_calls += len(rows)
-            return
-        for row in rows:
-            await self._save((row,))
-            self.open_calls += 1
-
     async def _save(self, rows: tuple[Row, ...]) -> None:
         if self._saves_together:
             await self._storage.save_messages([(*self._key, *row) for row in rows])
-        else:
-            for row in rows:
-                await self._storage.save_message(*self._key, *row)
+            self.open_calls += sum(kind == "call" for kind, _, _ in rows)
+            return
+        for row in rows:
+            await self._storage.save_message(*self._key, *row)
+            self.open_calls += row[0] == "call"
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

@@ -127,7 +127,8 @@ MAX_SECONDS = 366 * 24 * 3600.0
 
 def is_blocking(tool: Any) -> bool:
     """Whether a tool is to run in a worker thread: it says so, or it is no coroutine function."""
-    return bool(getattr(tool, "blocking", False)) or not inspect.iscoroutinefunction(tool.execute)
+    marked = getattr(tool, "blocking", False) is True  # a mock has every attribute
+    return marked or not inspect.iscoroutinefunction(tool.execute)
 
 
 class RunningTools:

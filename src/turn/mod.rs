@@ -26,7 +26,7 @@ pub struct Turn {
     calls: Vec<(Call, f64)>,
     /// Calls that are saved and have no results yet.
     batch: Vec<Call>,
-    /// When the batch was closed by its execute event; its results carry this time.
+    /// When the batch was last added to, or closed by its execute event; its results carry this time.
     executed: f64,
     ended: bool,
 }
@@ -93,10 +93,7 @@ impl Turn {
             Event::Think(text) => self.text(RunKind::Think, text, now, steps),
             Event::Respond(text) => self.text(RunKind::Respond, text, now, steps),
             Event::Result(_) => self.flush(now, steps),
-            Event::Call(call) => {
-                self.flush_run(now, steps);
-                self.calls.push((call, now));
-            }
+            Event::Call(call) => self.calls.push((call, now)),
             Event::Execute => {
                 self.flush(now, steps);
                 self.executed = now;
@@ -159,9 +156,10 @@ impl Turn {
     }
 
     fn text(&mut self, kind: RunKind, text: Text, now: f64, steps: &mut Vec<Step>) {
-        self.flush_calls(steps);
-        if self.run.as_ref().is_some_and(|run| run.kind != kind) {
-            self.flush_run(now, steps);
+        let goes_on =
+            self.run.as_ref().is_some_and(|run| run.kind == kind) && self.calls.is_empty();
+        if !goes_on {
+            self.flush(now, steps);
         }
         let run =
             self.run.get_or_insert_with(|| Run { kind, content: Text::default(), started: now });
@@ -176,44 +174,32 @@ impl Turn {
         steps.push(Step::Emit(Emission::End, now));
     }
 
+    /// Saves what is not saved yet, the open run and the calls behind it, in one step; then emits it.
     fn flush(&mut self, now: f64, steps: &mut Vec<Step>) {
-        self.flush_run(now, steps);
-        self.flush_calls(steps);
-    }
-
-    fn flush_run(&mut self, now: f64, steps: &mut Vec<Step>) {
-        let Some(Run { kind, content, started }) = self.run.take() else {
-            return;
-        };
-        if content.is_blank() {
-            return;
+        let (mut rows, mut emissions) = (Vec::new(), Vec::new());
+        if let Some(Run { kind, content, started }) = self.run.take()
+            && !content.is_blank()
+        {
+            let content = match self.stream {
+                Stream::Token => content,
+                Stream::Event => {
+                    let content = content.stripped();
+                    emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                    content
+                }
+            };
+            rows.push(Row { kind: kind.row(), content, timestamp: started });
         }
-        let row = |content| vec![Row { kind: kind.row(), content, timestamp: started }];
-        match self.stream {
-            Stream::Token => steps.push(Step::Save(row(content))),
-            Stream::Event => {
-                let content = content.stripped();
-                steps.push(Step::Save(row(content.clone())));
-                steps.push(Step::Emit(kind.emission(content), now));
-            }
-        }
-    }
-
-    fn flush_calls(&mut self, steps: &mut Vec<Step>) {
-        if self.calls.is_empty() {
-            return;
-        }
-        let calls = std::mem::take(&mut self.calls);
-        let content = |call: &Call| Text::from(call.json());
-        let row = |(call, timestamp): &(Call, f64)| Row {
-            kind: RowKind::Call,
-            content: content(call),
-            timestamp: *timestamp,
-        };
-        steps.push(Step::Save(calls.iter().map(row).collect()));
-        for (call, timestamp) in calls {
-            steps.push(Step::Emit(Emission::Call(content(&call)), timestamp));
+        for (call, timestamp) in std::mem::take(&mut self.calls) {
+            self.executed = now; // unless they run, their results are as old as they are
+            let content = Text::from(call.json());
+            rows.push(Row { kind: RowKind::Call, content: content.clone(), timestamp });
+            emissions.push(Step::Emit(Emission::Call(content), timestamp));
             self.batch.push(call);
+        }
+        if !rows.is_empty() {
+            steps.push(Step::Save(rows));
+            steps.extend(emissions);
         }
     }
 }
@@ -281,17 +267,29 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_before_the_call_it_precedes_and_calls_are_saved_together() {
+    fn text_comes_before_the_calls_it_precedes_and_is_saved_together_with_them() {
         let events = vec![
+            Event::Think("hm".into()),
             Event::Respond("so".into()),
             Event::Call(call("a")),
             Event::Call(call("b")),
             Event::Execute,
         ];
         let steps = run(Stream::Event, events);
-        assert_eq!(steps[..2], ["[respond:so]", "respond:so"]);
-        assert!(steps[2].starts_with("[call:") && steps[2].matches("call:").count() == 2);
-        assert_eq!(steps[3..], ["call", "call", "execute", "run 2"]);
+        assert_eq!(steps[..2], ["[think:hm]", "think:hm"]);
+        assert!(
+            steps[2].starts_with("[respond:so call:") && steps[2].matches("call:").count() == 2
+        );
+        assert_eq!(steps[3..], ["respond:so", "call", "call", "execute", "run 2"]);
+    }
+
+    #[test]
+    fn text_behind_a_call_is_a_run_of_its_own() {
+        let events =
+            vec![Event::Respond("a".into()), Event::Call(call("t")), Event::Respond("b".into())];
+        let steps = run(Stream::Event, events);
+        assert!(steps[0].starts_with("[respond:a call:"));
+        assert_eq!(steps[1..], ["respond:a", "call", "[respond:b]", "respond:b"]);
     }
 
     #[test]
