@@ -1,0 +1,280 @@
+"""A model made of a script: an HTTP server on 127.0.0.1 that answers as OpenAI's Responses API does.
+
+Each request gets the next turn of the script, as server-sent events or, where the request asks for no stream, as one
+JSON object. Nothing waits for a clock: a turn stops at a `HOLD` until `release()`, and ends as its `ending` says. Every
+answer says `Connection: close` and leaves the closing to the client, so `closed()` returns only for a client that
+leaves no connection open.
+
+    async with ScriptedServer([Turn("Hel", "lo", HOLD, " world<end>")]) as server:
+        ...  # a client of server.base_url reads "Hello" and waits
+        server.release()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from types import TracebackType
+
+__all__ = ["HOLD", "Ending", "Exchange", "ScriptedServer", "Turn", "in_pieces"]
+
+
+class Ending(Enum):
+    """How a streamed turn ends."""
+
+    COMPLETE = "the provider's closing events, then the end of the body"
+    TRUNCATED = "the end of the body, behind the last chunk"
+    DROPPED = "the end of the connection, in the middle of what follows the last chunk"
+
+
+class Hold(Enum):
+    """Stands between the chunks of a turn: what follows waits for `ScriptedServer.release()`."""
+
+    HOLD = "hold"
+
+
+HOLD = Hold.HOLD
+
+
+class Turn:
+    """What the model says to one request, in the chunks in which it is sent."""
+
+    def __init__(self, *chunks: str | Hold, ending: Ending = Ending.COMPLETE) -> None:
+        self.chunks = chunks
+        self.ending = ending
+
+
+def in_pieces(text: str, size: int = 4) -> list[str]:
+    """Cut a text as a model streams it, a few characters at a time."""
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@dataclass
+class Exchange:
+    """One request, and how far its answer has come.
+
+    Attributes:
+        path: what was asked for.
+        headers: by their names in lower case.
+        body: the JSON that was sent.
+        sent: the chunks of the turn that went out.
+    """
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    sent: list[str] = field(default_factory=list)
+
+
+class ScriptedServer:
+    """Serves the turns of a script, one a request, while its `async with` block runs.
+
+    Args:
+        turns: the script; a request beyond it is refused.
+        pause: seconds between two chunks, for someone who watches.
+
+    Attributes:
+        exchanges: the requests so far.
+        base_url: where the API is.
+    """
+
+    def __init__(self, turns: Iterable[Turn], *, pause: float = 0) -> None:
+        self.exchanges: list[Exchange] = []
+        self.base_url = ""
+        self._turns = iter(turns)
+        self._pause = pause
+        self._releases = asyncio.Semaphore(0)
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        port = self._server.sockets[0].getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{port}/v1"
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._server.wait_closed()
+
+    def release(self) -> None:
+        """Let one held turn go on."""
+        self._releases.release()
+
+    async def closed(self) -> None:
+        """Wait until the client has closed every connection."""
+        await asyncio.gather(*self._connections)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = asyncio.ensure_future(self._serve(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            exchange = await _read_request(reader)
+            self.exchanges.append(exchange)
+            answer = asyncio.ensure_future(self._answer(exchange, writer))
+            closing = asyncio.ensure_future(_until_closed(reader))
+            try:
+                await asyncio.wait([answer, closing], return_when=asyncio.FIRST_COMPLETED)
+                if answer.done():
+                    await answer
+                    await closing
+            finally:
+                answer.cancel()
+                closing.cancel()
+                await asyncio.gather(answer, closing, return_exceptions=True)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client has gone
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer(self, exchange: Exchange, writer: asyncio.StreamWriter) -> None:
+        turn = next(self._turns, None) if exchange.path == "/v1/responses" else None
+        if turn is None:
+            error = {"message": f"the script has no answer to {exchange.path}", "type": "script"}
+            writer.write(_whole("400 Bad Request", {"error": error}))
+        elif not exchange.body.get("stream"):
+            text = "".join([chunk async for chunk in self._chunks(turn, exchange)])
+            writer.write(_whole("200 OK", _response(exchange, text, "completed")))
+        else:
+            await self._stream(turn, exchange, writer)
+        await writer.drain()
+
+    async def _stream(self, turn: Turn, exchange: Exchange, writer: asyncio.StreamWriter) -> None:
+        events = _ResponseEvents(exchange)
+        writer.write(
+            _head("200 OK", "text/event-stream; charset=utf-8", "Transfer-Encoding: chunked")
+        )
+        writer.write(_http_chunk(events.opening()))
+        async for chunk in self._chunks(turn, exchange):
+            writer.write(_http_chunk(events.delta(chunk)))
+            await writer.drain()
+        if turn.ending is Ending.DROPPED:
+            broken = _http_chunk(events.delta("never received in full"))
+            writer.write(broken[: len(broken) // 2])
+            writer.write_eof()
+            return
+        if turn.ending is Ending.COMPLETE:
+            writer.write(_http_chunk(events.closing("".join(exchange.sent))))
+        writer.write(_http_chunk(b""))
+
+    async def _chunks(self, turn: Turn, exchange: Exchange) -> AsyncIterator[str]:
+        for chunk in turn.chunks:
+            if isinstance(chunk, Hold):
+                await self._releases.acquire()
+            else:
+                await asyncio.sleep(self._pause)
+                exchange.sent.append(chunk)
+                yield chunk
+
+
+class _ResponseEvents:
+    """The events of one streamed response, numbered; the text is in those named `….delta`."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._number = 0
+
+    def opening(self) -> bytes:
+        response = _response(self._exchange, "", "in_progress")
+        return (
+            self._event("response.created", response=response)
+            + self._event("response.in_progress", response=response)
+            + self._event(
+                "response.output_item.added", output_index=0, item=_message("", "in_progress")
+            )
+            + self._event("response.content_part.added", **_PART, part=_text(""))
+        )
+
+    def delta(self, text: str) -> bytes:
+        return self._event("response.output_text.delta", **_PART, delta=text, logprobs=[])
+
+    def closing(self, text: str) -> bytes:
+        response = _response(self._exchange, text, "completed")
+        item = _message(text, "completed")
+        return (
+            self._event("response.output_text.done", **_PART, text=text, logprobs=[])
+            + self._event("response.content_part.done", **_PART, part=_text(text))
+            + self._event("response.output_item.done", output_index=0, item=item)
+            + self._event("response.completed", response=response)
+        )
+
+    def _event(self, type: str, **fields: Any) -> bytes:
+        data = {"type": type, "sequence_number": self._number, **fields}
+        self._number += 1
+        return f"event: {type}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+
+
+_PART = {"item_id": "msg_scripted", "output_index": 0, "content_index": 0}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _message(text: str, status: str) -> dict[str, Any]:
+    content = [_text(text)] if text else []
+    message = {"id": "msg_scripted", "type": "message", "role": "assistant"}
+    return {**message, "status": status, "content": content}
+
+
+def _response(exchange: Exchange, text: str, status: str) -> dict[str, Any]:
+    return {
+        "id": "resp_scripted",
+        "object": "response",
+        "created_at": 0,
+        "model": exchange.body.get("model"),
+        "status": status,
+        "output": [_message(text, status)] if text else [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Exchange:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    request, *lines = head.splitlines()
+    pairs = (line.split(":", 1) for line in lines if line)
+    headers = {name.lower(): value.strip() for name, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Exchange(request.split()[1], headers, json.loads(body or b"{}"))
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> None:
+    with suppress(ConnectionError):
+        while await reader.read(1024):
+            pass
+
+
+def _head(status: str, content_type: str, length: str) -> bytes:
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n{length}\r\nConnection: close\r\n\r\n"
+    ).encode()
+
+
+def _whole(status: str, body: dict[str, Any]) -> bytes:
+    data = json.dumps(body).encode()
+    return _head(status, "application/json", f"Content-Length: {len(data)}") + data
+
+
+def _http_chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
