@@ -172,6 +172,17 @@ def read_block(text: str) -> list[str]:
 def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
     """Write the results array for tools of these names and their results."""
 
+@final
+class Folding:
+    """A conversation that is folded while it grows. Calls without results are shown as failed."""
+
+    def __new__(cls) -> Folding: ...
+    def extend(self, events: Iterable[Any]) -> None:
+        """Take further events, oldest first; see `to_messages`."""
+
+    def messages(self) -> list[dict[str, Any]]:
+        """Write the messages of all events so far, in a new list of new dicts."""
+
 def to_messages(events: Iterable[Any]) -> list[dict[str, Any]]:
     """Fold stored events into messages, as cogency 3.3.0 does.
 

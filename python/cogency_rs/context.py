@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from . import _core
-from ._core import to_messages
+from ._core import Folding, to_messages
 from .codec import tool_line
 from .errors import StorageError
+from .storage import SQLite
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
 
@@ -61,12 +63,15 @@ async def assemble(
         instructions: see `system_prompt`.
 
     Returns:
-        Messages with `role` and `content`, the system prompt first.
+        Messages with `role` and `content`, the system prompt first. They are the caller's to change. Calls that
+        have no results in the log, because whoever ran them died, are shown with a failure each:
+        `Interrupted before completion`.
 
     Raises:
         StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events and no `history_window`.
 
-    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded.
+    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with `SQLite`
+    and no `history_window`, in those that are new since the last time.
     """
     return await assemble_behind(
         lambda: system_prompt(tools, identity, instructions),
@@ -115,13 +120,30 @@ async def _profile(user_id: str, storage: Any) -> str:
 async def _history(
     user_id: str, conversation_id: str, storage: Any, history_window: int | None
 ) -> Messages:
+    if history_window is None:
+        count, messages = await _fold_all(user_id, conversation_id, storage)
+        if count > MAX_CONVERSATION_LENGTH:
+            raise StorageError(
+                f"Conversation {conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
+                "Enable history_window to limit what is loaded."
+            )
+        return messages
     # A message takes one or two events, so twice the window always fills it.
-    limit = None if history_window is None else 2 * history_window
-    events = await storage.load_messages(conversation_id, user_id, limit=limit)
-    if history_window is None and len(events) > MAX_CONVERSATION_LENGTH:
-        raise StorageError(
-            f"Conversation {conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
-            "Enable history_window to limit what is loaded."
-        )
-    messages = to_messages(events)
-    return messages if history_window is None else messages[-history_window:]
+    events = await storage.load_messages(conversation_id, user_id, limit=2 * history_window)
+    return _fold(events)[-history_window:]
+
+
+async def _fold_all(user_id: str, conversation_id: str, storage: Any) -> tuple[int, Messages]:
+    """How many events a conversation has, and its messages."""
+    # A storage that loads rows in a way of its own is asked for them.
+    if inspect.unwrap(getattr(type(storage), "load_messages", _fold_all)) is SQLite.load_messages:
+        return await storage.fold_messages(conversation_id, user_id)
+    events = await storage.load_messages(conversation_id, user_id, limit=None)
+    return len(events), _fold(events)
+
+
+def _fold(events: Iterable[Any]) -> Messages:
+    """Messages in which calls that have no results are shown as failed."""
+    folding = Folding()
+    folding.extend(events)
+    return folding.messages()

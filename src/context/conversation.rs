@@ -6,6 +6,7 @@
 
 use crate::protocol::canonical::{Layout, Writer};
 use crate::protocol::json::{Container, Scanner};
+use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::{Call, Text};
 
 /// Who speaks.
@@ -35,21 +36,40 @@ impl Message {
     }
 }
 
+/// What becomes of calls that the log has no results for: whoever ran them died.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// They are left out, as cogency 3.3.0 does.
+    #[default]
+    Dropped,
+    /// They are shown, each with a failure in the place of its result.
+    Failed,
+}
+
 /// The fold: rows go in, messages come out as soon as they are complete.
 ///
 /// # Complexity
 /// O(row) for each row; what is held is the assistant's open turn.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
+    unanswered: Unanswered,
     turn: Option<Text>,
     calls: Vec<Call>,
 }
 
 impl Conversation {
+    /// A conversation at its start.
+    #[must_use]
+    pub fn new(unanswered: Unanswered) -> Self {
+        Self { unanswered, ..Self::default() }
+    }
+
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
-    pub fn user(&mut self) -> Option<Message> {
+    pub fn user(&mut self) -> [Option<Message>; 2] {
+        let messages = self.open();
         self.calls.clear();
-        self.take_turn()
+        self.turn = None;
+        messages
     }
 
     /// The model thought.
@@ -79,9 +99,19 @@ impl Conversation {
         [assistant, (!content.is_empty()).then(|| Message::results(content))]
     }
 
-    /// The log ends: the assistant's turn, as far as it came.
-    pub fn finish(&mut self) -> Option<Message> {
-        self.take_turn()
+    /// The assistant's turn as far as it has come, if the log ended here.
+    #[must_use]
+    pub fn open(&self) -> [Option<Message>; 2] {
+        let mut end = self.clone();
+        if self.calls.is_empty() || self.unanswered == Unanswered::Dropped {
+            return [end.take_turn(), None];
+        }
+        let failed = |call: &Call| ResultItem {
+            tool: call.name_json().to_owned(),
+            outcome: Outcome::Failure { message: "\"Interrupted before completion\"".into() },
+        };
+        let results: Vec<_> = self.calls.iter().map(failed).collect();
+        end.result(results_array(&results).as_bytes())
     }
 
     fn say(&mut self, parts: &[&[u8]]) {
@@ -144,7 +174,7 @@ mod tests {
             )
         );
         assert_eq!(said(results).as_deref(), Some("<results>\n[]\n</results>"));
-        assert_eq!(conversation.finish(), None);
+        assert_eq!(conversation.open(), [None, None]);
     }
 
     #[test]
@@ -153,14 +183,36 @@ mod tests {
         conversation.respond(b"later");
         let [assistant, results] = conversation.result(b"r");
         assert_eq!((assistant, results.is_some()), (None, true));
-        assert_eq!(said(conversation.finish()).as_deref(), Some("later"));
+        let [assistant, _] = conversation.open();
+        assert_eq!(said(assistant).as_deref(), Some("later"));
     }
 
     #[test]
     fn calls_without_results_are_dropped_at_the_next_user_message() {
         let mut conversation = Conversation::default();
         conversation.call(call("\"a\""));
-        assert_eq!(conversation.user(), None);
+        assert_eq!(conversation.user(), [None, None]);
         assert_eq!(conversation.result(b""), [None, None]);
+    }
+
+    #[test]
+    fn calls_without_results_fail_where_they_are_not_dropped() {
+        let mut conversation = Conversation::new(Unanswered::Failed);
+        conversation.respond(b"so");
+        conversation.call(call("\"a\""));
+        conversation.call(call("\"b\""));
+        let open = conversation.open();
+        assert_eq!(conversation.user(), open);
+        let [assistant, results] = open.map(said);
+        assert!(assistant.is_some_and(|text| text.starts_with("so\n<execute>")));
+        assert_eq!(
+            results.as_deref(),
+            Some(
+                "<results>\n[{\"tool\": \"a\", \"status\": \"failure\", \"content\": \"Interrupted before \
+                 completion\"}, {\"tool\": \"b\", \"status\": \"failure\", \"content\": \"Interrupted before \
+                 completion\"}]\n</results>"
+            )
+        );
+        assert_eq!(conversation.open(), [None, None]);
     }
 }

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, dumps, json, to_str};
 use crate::context::prompt::ToolLine;
-use crate::context::{self as core, Conversation, Message, Role};
+use crate::context::{self as core, Conversation, Message, Role, Unanswered};
 use crate::protocol::Call;
 use crate::protocol::call::stored_call;
 
@@ -15,42 +15,66 @@ use crate::protocol::call::stored_call;
 /// Raises what cogency 3.3.0 raises for rows that are no rows: `KeyError`, `TypeError`, `JSONDecodeError`.
 #[pyfunction]
 pub fn to_messages<'py>(events: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let mut fold = Fold {
-        conversation: Conversation::default(),
-        messages: PyList::empty(events.py()),
-        parts: 0,
-        unjoinable: None,
-    };
-    for event in events.try_iter()? {
-        fold.event(&event?)?;
-    }
-    let last = fold.conversation.finish();
-    fold.assistant(last)?;
-    Ok(fold.messages)
+    let mut folding = Folding::default();
+    folding.extend(events)?;
+    folding.messages(events.py())
 }
 
-struct Fold<'py> {
+/// A conversation that is folded while it grows.
+#[pyclass(module = "cogency_rs._core")]
+#[derive(Default)]
+pub struct Folding {
     conversation: Conversation,
-    messages: Bound<'py, PyList>,
+    /// Messages that are complete: who speaks, and what.
+    messages: Vec<(&'static str, Py<PyAny>)>,
     /// How many pieces the assistant's open turn has.
     parts: usize,
     /// The first piece of the open turn that is no `str`; joining the turn will fail on it.
-    unjoinable: Option<PyErr>,
+    unjoinable: Option<String>,
 }
 
-impl<'py> Fold<'py> {
-    fn event(&mut self, event: &Bound<'py, PyAny>) -> PyResult<()> {
+#[pymethods]
+impl Folding {
+    /// A conversation at its start, in which calls without results are shown as failed.
+    #[new]
+    fn new() -> Self {
+        Self { conversation: Conversation::new(Unanswered::Failed), ..Self::default() }
+    }
+
+    /// Takes further events, oldest first.
+    fn extend(&mut self, events: &Bound<'_, PyAny>) -> PyResult<()> {
+        for event in events.try_iter()? {
+            self.event(&event?)?;
+        }
+        Ok(())
+    }
+
+    /// The messages of all events so far, in a new list of new dicts.
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for (role, content) in &self.messages {
+            list.append(message(py, role, content.bind(py))?)?;
+        }
+        let open = self.conversation.open();
+        self.check_joinable(&open)?;
+        for Message { role, content } in open.into_iter().flatten() {
+            list.append(message(py, name_of(role), to_str(py, content.as_bytes())?.as_any())?)?;
+        }
+        Ok(list)
+    }
+}
+
+impl Folding {
+    fn event(&mut self, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = event.py();
         let kind = event.get_item(pyo3::intern!(py, "type"))?;
-        let Ok(kind) = kind.cast::<PyString>() else {
-            return Ok(());
-        };
+        let Ok(kind) = kind.cast::<PyString>() else { return Ok(()) };
         let content = || event.get_item(pyo3::intern!(py, "content"));
         match kind.to_str().unwrap_or_default() {
             "user" => {
                 let turn = self.conversation.user();
-                self.assistant(turn)?;
-                self.message("user", &content()?)?;
+                self.add(py, turn)?;
+                self.messages.push(("user", content()?.unbind()));
             }
             "think" => {
                 self.conversation.think(&bytes_of(&formatted(&content()?)?)?);
@@ -67,23 +91,21 @@ impl<'py> Fold<'py> {
                     Ok(event) => event.get_item(pyo3::intern!(py, "content"))?,
                     Err(_) => Some(event.call_method1("get", ("content", ""))?),
                 };
-                self.result(content)?;
+                self.result(py, content.as_ref())?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn respond(&mut self, content: &Bound<'py, PyAny>) -> PyResult<()> {
+    fn respond(&mut self, content: &Bound<'_, PyAny>) -> PyResult<()> {
         match content.cast::<PyString>() {
             Ok(text) => self.conversation.respond(&bytes_of(text)?),
             Err(_) => {
                 self.conversation.respond(b"");
                 let (index, found) = (self.parts, content.get_type().name()?);
                 self.unjoinable.get_or_insert_with(|| {
-                    PyTypeError::new_err(format!(
-                        "sequence item {index}: expected str instance, {found} found"
-                    ))
+                    format!("sequence item {index}: expected str instance, {found} found")
                 });
             }
         }
@@ -91,46 +113,55 @@ impl<'py> Fold<'py> {
         Ok(())
     }
 
-    fn result(&mut self, content: Option<Bound<'py, PyAny>>) -> PyResult<()> {
+    fn result(&mut self, py: Python<'_>, content: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let text = match content {
-            Some(content) if content.is_truthy()? => Some(formatted(&content)?),
+            Some(content) if content.is_truthy()? => Some(formatted(content)?),
             _ => None,
         };
         let bytes = text.as_ref().map(|text| bytes_of(text)).transpose()?;
-        let [turn, results] = self.conversation.result(bytes.as_deref().unwrap_or_default());
-        self.assistant(turn)?;
-        self.core_message(results)
+        let messages = self.conversation.result(bytes.as_deref().unwrap_or_default());
+        self.add(py, messages)
     }
 
-    /// Adds the assistant's turn, which is over.
-    fn assistant(&mut self, turn: Option<Message>) -> PyResult<()> {
-        if turn.is_some() {
-            self.parts = 0;
-            if let Some(error) = self.unjoinable.take() {
-                return Err(error);
+    /// Adds messages that are complete.
+    fn add(&mut self, py: Python<'_>, messages: [Option<Message>; 2]) -> PyResult<()> {
+        self.check_joinable(&messages)?;
+        for Message { role, content } in messages.into_iter().flatten() {
+            if role == Role::Assistant {
+                self.parts = 0;
             }
+            self.messages
+                .push((name_of(role), to_str(py, content.as_bytes())?.into_any().unbind()));
         }
-        self.core_message(turn)
+        Ok(())
     }
 
-    fn core_message(&self, message: Option<Message>) -> PyResult<()> {
-        let Some(Message { role, content }) = message else {
-            return Ok(());
-        };
-        let role = match role {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        self.message(role, to_str(self.messages.py(), content.as_bytes())?.as_any())
+    /// The assistant's turn, which is over, can be joined only if all its pieces are text.
+    fn check_joinable(&self, messages: &[Option<Message>; 2]) -> PyResult<()> {
+        let joins = messages.iter().flatten().any(|message| message.role == Role::Assistant);
+        match &self.unjoinable {
+            Some(problem) if joins => Err(PyTypeError::new_err(problem.clone())),
+            _ => Ok(()),
+        }
     }
+}
 
-    fn message(&self, role: &str, content: &Bound<'py, PyAny>) -> PyResult<()> {
-        let py = self.messages.py();
-        let message = PyDict::new(py);
-        message.set_item(pyo3::intern!(py, "role"), PyString::intern(py, role))?;
-        message.set_item(pyo3::intern!(py, "content"), content)?;
-        self.messages.append(message)
+fn name_of(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
     }
+}
+
+fn message<'py>(
+    py: Python<'py>,
+    role: &str,
+    content: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let message = PyDict::new(py);
+    message.set_item(pyo3::intern!(py, "role"), PyString::intern(py, role))?;
+    message.set_item(pyo3::intern!(py, "content"), content)?;
+    Ok(message)
 }
 
 /// `f"{value}"`

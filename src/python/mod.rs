@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::context::{system_prompt, to_messages};
+    use super::context::{Folding, system_prompt, to_messages};
     #[pymodule_export]
     use super::execution::{Batch, ThreadJob};
     #[pymodule_export]

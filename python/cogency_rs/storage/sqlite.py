@@ -20,6 +20,7 @@ from ..errors import ConfigError, StorageError
 from ..types import MessageMatch
 from .connection import MEMORY
 from .database import Database, database_for
+from .history import Histories
 from .ids import uuid7
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class SQLite:
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
         self._closed = False
+        self._histories = Histories()
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
 
     async def close(self) -> None:
@@ -263,6 +265,33 @@ class SQLite:
             {"type": type, "content": content, "timestamp": timestamp}
             for type, content, timestamp in reversed(rows)
         ]
+
+    async def fold_messages(
+        self, conversation_id: str, user_id: str
+    ) -> tuple[int, list[dict[str, Any]]]:
+        """Fold a whole conversation into the messages of a prompt.
+
+        Costs in proportion to the rows that are new since the last time, but for a count that is read off an
+        index. Calls that have no results, because whoever ran them died, are shown as failed.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's rows; "" for everybody's.
+
+        Returns:
+            How many rows it has, and the messages (`role`, `content`), which the caller may change.
+        """
+
+        def fold(connection: sqlite3.Connection) -> tuple[int, list[dict[str, Any]]] | ValueError:
+            try:
+                return self._histories.messages(connection, conversation_id, user_id)
+            except ValueError as error:  # a row is at fault, not the file
+                return error
+
+        folded = await self._open().read(fold)
+        if isinstance(folded, ValueError):
+            raise folded
+        return folded
 
     async def load_messages_by_conversation_id(
         self, conversation_id: str, limit: int

@@ -1,0 +1,226 @@
+"""Assembling again costs only what is new, and gives what assembling anew would give."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cogency_rs import SQLite, assemble, to_messages
+from cogency_rs.storage import history
+
+CALL = json.dumps({"name": "t", "args": {"x": 1}})
+RESULT = json.dumps([{"tool": "t", "status": "success", "outcome": "ok"}])
+INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
+
+
+async def assembled(storage, user="u", conversation="c"):
+    messages = await assemble(user, conversation, tools=[], storage=storage)
+    return messages[1:]
+
+
+class Anew:
+    """The same rows, loaded whole each time."""
+
+    def __init__(self, storage):
+        self.load_messages = storage.load_messages
+
+
+@pytest.fixture
+async def storage(tmp_path):
+    async with SQLite(tmp_path / "store.db") as storage:
+        yield storage
+
+
+@pytest.fixture
+def fed(monkeypatch):
+    """Every row that is folded."""
+    rows, folding = [], history.Folding
+
+    class Folding:
+        def __init__(self):
+            self.inner = folding()
+            self.messages = self.inner.messages
+
+        def extend(self, events):
+            events = list(events)
+            rows.extend(event["content"] for event in events)
+            self.inner.extend(events)
+
+    monkeypatch.setattr(history, "Folding", Folding)
+    return rows
+
+
+rows = st.tuples(
+    st.sampled_from(["user", "think", "respond", "call", "result", "cancelled"]),
+    st.integers(0, 5),
+    st.sampled_from(["u", "v"]),
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("save"), rows),
+        st.tuples(st.just("elsewhere"), rows),
+        st.tuples(st.just("delete"), st.integers(0, 3)),
+        st.tuples(st.just("assemble"), st.sampled_from(["u", "v", ""])),
+    ),
+    max_size=25,
+)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(steps)
+def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
+    tmp_path_factory, steps
+):
+    import asyncio
+
+    async def main():
+        path = tmp_path_factory.mktemp("history") / "store.db"
+        async with SQLite(path, synchronous="OFF") as storage:
+            await storage.save_message("c", "u", "user", "hello", 0.0)
+            with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
+                for number, (step, what) in enumerate(steps):
+                    if step == "assemble":
+                        assert await assembled(storage, what) == await assembled(
+                            Anew(storage), what
+                        )
+                    elif step == "delete":
+                        elsewhere.execute(
+                            "DELETE FROM messages WHERE rowid IN (SELECT rowid FROM messages LIMIT ?)",
+                            (what,),
+                        )
+                    else:
+                        kind, time, user = what
+                        content = {"call": CALL, "result": RESULT}.get(kind, str(number))
+                        if step == "save":
+                            await storage.save_message("c", user, kind, content, float(time))
+                        else:
+                            elsewhere.execute(
+                                "INSERT INTO messages VALUES (?, 'c', ?, ?, ?, ?)",
+                                (f"id {number}", user, kind, content, float(time)),
+                            )
+            assert await assembled(storage) == await assembled(Anew(storage))
+
+    asyncio.run(main())
+
+
+async def test_only_rows_that_are_new_are_folded(storage, fed):
+    for number in range(5):
+        await storage.save_message("c", "u", "user", str(number))
+    await assembled(storage)
+    await storage.save_message("c", "u", "respond", "5")
+    del fed[:]
+    await assembled(storage)
+    assert fed == ["5"]
+
+
+async def test_a_row_with_an_older_time_from_another_process_is_noticed(storage, fed):
+    await storage.save_message("c", "u", "user", "second", 2.0)
+    await assembled(storage)
+    await storage.save_message("c", "u", "user", "first", 1.0)
+    assert [message["content"] for message in await assembled(storage)] == ["first", "second"]
+    assert fed == ["second", "first", "second"]
+
+
+async def test_rows_of_one_time_keep_their_order(storage):
+    for number in range(4):
+        await storage.save_message("c", "u", "user", str(number), 1.0)
+        contents = [message["content"] for message in await assembled(storage)]
+        assert contents == [str(number) for number in range(number + 1)]
+
+
+async def test_a_deleted_conversation_is_empty_and_may_begin_again(storage):
+    await storage.save_message("c", "u", "user", "old", 1.0)
+    await assembled(storage)
+    with closing(sqlite3.connect(storage.db_path, isolation_level=None)) as elsewhere:
+        elsewhere.execute("DELETE FROM messages")
+    assert await assembled(storage) == []
+    await storage.save_message("c", "u", "user", "new", 1.0)
+    assert await assembled(storage) == [{"role": "user", "content": "new"}]
+
+
+async def test_the_messages_are_the_caller_s_to_change(storage):
+    await storage.save_message("c", "u", "user", "hello")
+    messages = await assembled(storage)
+    messages[0]["content"] = "changed"
+    messages.append({"role": "user", "content": "added"})
+    assert await assembled(storage) == [{"role": "user", "content": "hello"}]
+
+
+@pytest.mark.parametrize(("bound", "most"), [("CONVERSATIONS", 2), ("CHARACTERS", 10)])
+async def test_what_was_not_used_for_longest_is_let_go(storage, fed, monkeypatch, bound, most):
+    monkeypatch.setattr(history, bound, most)
+    for name in "abc":
+        await storage.save_message(name, "u", "user", f"hi, {name}")
+    for name in "abc":
+        await assembled(storage, conversation=name)
+    del fed[:]
+    await assembled(storage, conversation="c")
+    assert fed == []
+    await assembled(storage, conversation="a")
+    assert fed == ["hi, a"]
+
+
+async def test_memory_storage_is_folded_too():
+    async with SQLite(":memory:") as storage:
+        await storage.save_message("c", "u", "user", "hello")
+        assert await assembled(storage) == [{"role": "user", "content": "hello"}]
+
+
+async def test_a_storage_with_a_load_messages_of_its_own_is_asked(tmp_path):
+    class Loud(SQLite):
+        async def load_messages(self, *args, **kwargs):
+            rows = await super().load_messages(*args, **kwargs)
+            return [{**row, "content": row["content"].upper()} for row in rows]
+
+    async with Loud(tmp_path / "store.db") as storage:
+        await storage.save_message("c", "u", "user", "hello")
+        assert await assembled(storage) == [{"role": "user", "content": "HELLO"}]
+
+
+async def test_a_row_that_is_no_json_raises_what_loading_it_raises(storage):
+    await storage.save_message("c", "u", "call", "no json")
+    for _ in range(2):
+        with pytest.raises(json.JSONDecodeError):
+            await assembled(storage)
+
+
+# A process died between the calls and their results
+
+CALLS = [("user", "go"), ("respond", "so"), ("call", CALL)]
+
+
+@pytest.mark.parametrize("after", [[], [("user", "and?")]], ids=["at the end", "before a user"])
+async def test_calls_without_results_are_shown_with_a_failure_each(storage, after):
+    for kind, content in [*CALLS, *after]:
+        await storage.save_message("c", "u", kind, content)
+    messages = await assembled(storage)
+    assert [message["role"] for message in messages[:3]] == ["user", "assistant", "user"]
+    assert messages[1]["content"].startswith("so\n<execute>")
+    assert messages[2]["content"] == f"<results>\n{INTERRUPTED}\n</results>"
+    assert messages[3:] == [{"role": "user", "content": content} for _, content in after]
+
+
+async def test_results_that_come_later_take_the_place_of_the_failures(storage):
+    for kind, content in CALLS:
+        await storage.save_message("c", "u", kind, content)
+    await assembled(storage)
+    await storage.save_message("c", "u", "result", RESULT)
+    messages = await assembled(storage)
+    assert messages[2:] == [{"role": "user", "content": f"<results>\n{RESULT}\n</results>"}]
+
+
+async def test_the_window_shows_them_too(storage):
+    for kind, content in CALLS:
+        await storage.save_message("c", "u", kind, content)
+    messages = await assemble("u", "c", tools=[], storage=storage, history_window=2)
+    assert [message["role"] for message in messages] == ["system", "assistant", "user"]
+
+
+def test_to_messages_drops_them_as_cogency_does():
+    events = [{"type": kind, "content": content} for kind, content in CALLS]
+    assert [message["content"] for message in to_messages(events)] == ["go", "so"]
