@@ -66,10 +66,10 @@ class Parser:
 class CircuitBreaker:
     """Opens after `max_failures` failures in a row."""
 
-    max_failures: int
+    max_failures: float
     consecutive_failures: int
 
-    def __new__(cls, max_failures: int = 3) -> Self: ...
+    def __new__(cls, max_failures: float = 3) -> Self: ...
     def record_success(self) -> None:
         """Count a success: the failures before it are forgotten."""
 

@@ -97,8 +97,8 @@ class Accumulator:
             asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
                 every call in the log has its result there.
 
-        What the source or the storage raises passes on unchanged, after the text already received has been
-        emitted. A `<results>` block that the model wrote itself is dropped.
+        What the source raises passes on unchanged, after the text already received has been emitted; what the
+        storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
         """
         text = text_behind(events)
         if text is None:
@@ -128,7 +128,8 @@ class Accumulator:
 
     def _take_event(self, turn: Turn, event: Any) -> Steps | None:
         """Hand over an event that some other parser made."""
-        kind, content = event["type"], event.get("content") or ""
+        kind = event["type"]
+        content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
         if kind == "call":
             content = format_call_agent(self._parse_call(content))
         return turn.event(kind, content)
@@ -148,7 +149,8 @@ class Accumulator:
         try:
             await running.join()
         except asyncio.CancelledError:
-            await log.save_what_is_left(turn.results(running.results(), self.circuit_breaker))
+            # What was stopped says nothing about the tools, so it does not count.
+            await log.save_what_is_left(turn.results(running.results(), CircuitBreaker()))
             raise
         return turn.results(running.results(), self.circuit_breaker) or []
 

@@ -128,7 +128,7 @@ async def _history(
                 "Enable history_window to limit what is loaded."
             )
         return messages
-    # A message takes one or two events, so twice the window always fills it.
+    # As many as cogency 3.3.0 loads: enough, unless a turn takes more than two rows for each message.
     events = await storage.load_messages(conversation_id, user_id, limit=2 * history_window)
     return _fold(events)[-history_window:]
 

@@ -242,8 +242,10 @@ def _build(limits: executor.Limits) -> dict[str, Any]:
     async def execute_tools(
         calls: Sequence[Any], *, execution: Any, user_id: str, conversation_id: str
     ) -> list[Any]:
+        if not calls:
+            return []
         running = executor.RunningTools(
-            calls,
+            list(calls),
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,

@@ -85,12 +85,15 @@ async def execute_tools(
             that blocks cannot be interrupted: it is left to end on its own.
         ConfigError: a limit is not above 0.
     """
+    limits = Limits(tool_timeout, batch_timeout, max_concurrency)
+    if not calls:
+        return []
     running = RunningTools(
-        calls,
+        list(calls),
         execution=execution,
         user_id=user_id,
         conversation_id=conversation_id,
-        limits=Limits(tool_timeout, batch_timeout, max_concurrency),
+        limits=limits,
         on_tool_start=on_tool_start,
         on_tool_end=on_tool_end,
     )
@@ -163,8 +166,15 @@ class RunningTools:
         self._on_tool_end = on_tool_end
         self._is_blocking = is_blocking
         self._tools = by_name(execution.tools)
-        self._injected = _injected(execution, user_id, conversation_id)
+        self._names = [call.name for call in calls]
+        self._injected = {
+            "storage": execution.storage,
+            "sandbox_dir": execution.sandbox_dir,
+            "access": execution.access,
+            "conversation_id": conversation_id,
+        }
         self._shell_timeout = execution.shell_timeout
+        self._user_id = user_id
         self._started: dict[int, float] = {}
         self._results: dict[int, ToolResult] = {}
         self._cancelled = False
@@ -196,12 +206,13 @@ class RunningTools:
 
     def results(self) -> list[ToolResult]:
         """One result for each call, in call order."""
-        return [self._results[index] for index in range(len(self._calls))]
+        lost = failure("Tool execution failed: its result was lost")
+        return [self._results.get(index, lost) for index in range(len(self._calls))]
 
     def _start(self, index: int) -> Any:
         """Begin a call, on the loop's thread: a coroutine, a job for a thread, or the result itself."""
         call = self._calls[index]
-        tool = self._tools.get(call.name)
+        tool = self._tools.get(call.name) if isinstance(call.name, str) else None
         refusal = self._refusal(call, tool)
         if refusal is not None:
             return failure(refusal)
@@ -211,6 +222,8 @@ class RunningTools:
         args = {**call.args, **self._injected}
         if call.name == "shell":
             args["timeout"] = self._shell_timeout
+        if self._user_id:
+            args["user_id"] = self._user_id
         execute = partial(tool.execute, **args)
         if self._is_blocking(tool):
             is_async = inspect.iscoroutinefunction(tool.execute)
@@ -222,7 +235,7 @@ class RunningTools:
         if isinstance(call, UnreadableCall):
             return f"Tool execution failed: its arguments cannot be read: {call.reason}"
         if tool is None:
-            known = f". Known tools: {', '.join(self._tools)}" if self._tools else ""
+            known = f". Known tools: {', '.join(map(str, self._tools))}" if self._tools else ""
             return f"Tool '{call.name}' not registered{known}"
         if not isinstance(call.args, dict):
             kind = type(call.args).__name__
@@ -246,7 +259,7 @@ class RunningTools:
     def _result(
         self, index: int, value: Any, error: BaseException | None, state: str
     ) -> ToolResult:
-        name, limits = self._calls[index].name, self._limits
+        name, limits = self._names[index], self._limits
         if state == "timeout":
             return failure(f"Tool '{name}' timed out after {limits.tool_timeout:g} s")
         if state == "batch timeout":
@@ -309,19 +322,6 @@ class OwnLoop(ThreadJob):
         return True
 
 
-def _injected(execution: Execution, user_id: str, conversation_id: str) -> dict[str, Any]:
-    """The arguments that every tool gets."""
-    injected: dict[str, Any] = {
-        "storage": execution.storage,
-        "sandbox_dir": execution.sandbox_dir,
-        "access": execution.access,
-        "conversation_id": conversation_id,
-    }
-    if user_id:
-        injected["user_id"] = user_id
-    return injected
-
-
 def _observe(callback: Callable[..., None], *what: Any) -> None:
     """Call an observer. What it raises is its own trouble."""
     try:
@@ -361,7 +361,7 @@ def by_name(tools: Iterable[Any]) -> dict[str, Any]:
     """Tools by the name the model calls them by; of equal names the first counts."""
     names: dict[str, Any] = {}
     for tool in tools:
-        names.setdefault(tool.name, tool)
+        names.setdefault(getattr(tool, "name", None), tool)
     return names
 
 
@@ -421,8 +421,8 @@ def _as_result(value: Any) -> ToolResult:
         value = ToolResult(outcome="Success", content=value)
     elif not hasattr(value, "content"):
         value = ToolResult(outcome=value.outcome, error=value.error)
-    bool(value.error)  # must be one or the other
-    for field in ("outcome", "content"):
+    # Of a failure only the outcome is shown.
+    for field in ("outcome",) if value.error else ("outcome", "content"):
         item = getattr(value, field)
         if item is None or isinstance(item, str):
             continue

@@ -58,12 +58,13 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     Raises:
         ProtocolError: there is no block, or it is no JSON array of `{"name": str, "args": dict}`, or it holds an
             integer of more digits than Python reads; says what is wrong and where. `original_input` is the text.
-        TypeError: `text` is no `str`.
+        AttributeError, TypeError: `text` is no `str`.
     """
+    stripped = text.strip()
     try:
-        calls = [json.loads(call) for call in read_block(text)]
+        calls = [json.loads(call) for call in read_block(stripped)]
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(str(error), cause=error, original_input=text.strip()) from error
+        raise ProtocolError(str(error), cause=error, original_input=stripped) from error
     return [ToolCall(call["name"], call["args"]) for call in calls]
 
 

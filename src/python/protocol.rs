@@ -8,7 +8,6 @@ use super::error::{ConfigError, protocol_error};
 use crate::protocol::call::{CallReader, Progress};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::tag::{Kind, TAGS};
-use crate::protocol::text::trim;
 use crate::protocol::{self as core, Event, Stream};
 
 /// Bounds that keep memory bounded, whatever the text.
@@ -172,13 +171,11 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let py = text.py();
     let given = string_of("text", text)?;
     let bytes = bytes_of(given)?;
-    let stripped = given.call_method0(pyo3::intern!(py, "strip"))?;
-    let error = |message: &str| Err(protocol_error(py, message, &stripped));
+    let error = |message: &str| Err(protocol_error(py, message, given));
     let Some(tag) = TAGS.iter().find(|tag| tag.kind == Kind::Calls) else {
         return Ok(Vec::new());
     };
-    let bytes = trim(&bytes);
-    let Some(start) = memchr::memmem::find(bytes, tag.open.as_bytes()) else {
+    let Some(start) = memchr::memmem::find(&bytes, tag.open.as_bytes()) else {
         return error(&format!("No {} block found in the text", tag.open));
     };
     let body = &bytes[start + tag.open.len()..];

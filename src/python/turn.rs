@@ -1,5 +1,6 @@
 //! `Turn`: the parser and the turn behind it, step by step.
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -12,34 +13,44 @@ use crate::turn::{self, Emission, Row, Step};
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
 pub struct CircuitBreaker {
+    /// As it was given: any number.
+    max_failures: Py<PyAny>,
     inner: turn::Breaker,
 }
 
 #[pymethods]
 impl CircuitBreaker {
     #[new]
-    #[pyo3(signature = (max_failures=3))]
-    fn new(max_failures: i64) -> Self {
-        Self { inner: turn::Breaker::new(max_failures) }
+    #[pyo3(signature = (max_failures=None))]
+    #[pyo3(text_signature = "(max_failures=3)")]
+    fn new(max_failures: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<Self> {
+        let max_failures = match max_failures {
+            Some(given) => given.clone(),
+            None => 3_i32.into_pyobject(py)?.into_any(),
+        };
+        let inner = turn::Breaker::new(number(&max_failures)?);
+        Ok(Self { max_failures: max_failures.unbind(), inner })
     }
 
     #[getter]
-    fn max_failures(&self) -> i64 {
-        self.inner.max_failures
+    fn max_failures(&self, py: Python<'_>) -> Py<PyAny> {
+        self.max_failures.clone_ref(py)
     }
 
     #[setter]
-    fn set_max_failures(&mut self, max_failures: i64) {
-        self.inner.max_failures = max_failures;
+    fn set_max_failures(&mut self, max_failures: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.inner.max_failures = number(max_failures)?;
+        self.max_failures = max_failures.clone().unbind();
+        Ok(())
     }
 
     #[getter]
-    fn consecutive_failures(&self) -> i64 {
+    fn consecutive_failures(&self) -> u32 {
         self.inner.consecutive_failures
     }
 
     #[setter]
-    fn set_consecutive_failures(&mut self, consecutive_failures: i64) {
+    fn set_consecutive_failures(&mut self, consecutive_failures: u32) {
         self.inner.consecutive_failures = consecutive_failures;
     }
 
@@ -54,6 +65,16 @@ impl CircuitBreaker {
 
     fn is_open(&self) -> bool {
         self.inner.is_open()
+    }
+}
+
+/// A number of any size; one too large for a float is beyond every count.
+fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    match value.extract::<f64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            Ok(if value.gt(0)? { f64::INFINITY } else { f64::NEG_INFINITY })
+        }
+        number => number,
     }
 }
 

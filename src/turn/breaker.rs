@@ -1,18 +1,18 @@
 //! Stops an agent that only fails.
 
 /// Opens after so many failures in a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Breaker {
-    /// Failures in a row at which it opens.
-    pub max_failures: i64,
+    /// Failures in a row at which it opens; infinite for never.
+    pub max_failures: f64,
     /// Failures since the last success.
-    pub consecutive_failures: i64,
+    pub consecutive_failures: u32,
 }
 
 impl Breaker {
     /// A breaker that has seen nothing.
     #[must_use]
-    pub fn new(max_failures: i64) -> Self {
+    pub fn new(max_failures: f64) -> Self {
         Self { max_failures, consecutive_failures: 0 }
     }
 
@@ -29,6 +29,6 @@ impl Breaker {
     /// Whether too many calls in a row have failed.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.consecutive_failures >= self.max_failures
+        f64::from(self.consecutive_failures) >= self.max_failures
     }
 }

@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn all_results_are_saved_and_emitted_before_the_breaker_ends_the_turn() {
         let (mut turn, mut steps) = (Turn::new(Stream::Event), Vec::new());
-        let mut breaker = Breaker::new(2);
+        let mut breaker = Breaker::new(2.0);
         for name in ["a", "b", "c"] {
             turn.event(Event::Call(call(name)), 1.0, &mut steps);
         }

@@ -1,0 +1,661 @@
+"""Cancellation: wherever it hits, the log is complete, nothing runs on, and the caller knows.
+
+Most tests here cancel a turn at its n-th suspension, for every n until it completes (`interruptions.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import json
+import threading
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from interruptions import MOMENTS, cancelled_at
+from tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, stored, with_tools
+from turns import (
+    LOGS,
+    BatchLog,
+    Chunks,
+    Log,
+    accumulator,
+    carry_out,
+    check_answered,
+    event,
+    results_in,
+    types,
+)
+
+from cogency_rs import ToolResult, execute_tools, parse_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterable, Callable
+
+pytestmark = pytest.mark.timeout(60)
+
+CANCELLED = {"status": "failure", "content": "Cancelled"}
+
+
+# At every suspension
+
+
+class Tools:
+    """Tools that end in different ways, and a record of what became of each call.
+
+    Attributes:
+        began: the calls that started.
+        returned: the calls that returned a value.
+        over: the calls whose `finally` ran to its end.
+    """
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+        self.returned: list[str] = []
+        self.over: list[str] = []
+        self.all = [
+            self._tool("instant", 0, 0),
+            self._tool("short", 1, 0),
+            self._tool("long", 4, 0),
+            self._tool("tidy", 2, 3),
+            self._tool("stubborn", 3, 2, resists=True),
+        ]
+
+    def _tool(
+        self, name: str, works: int, cleans_up: int, *, resists: bool = False
+    ) -> FunctionTool:
+        async def execute(**_: Any) -> ToolResult:
+            self.began.append(name)
+            try:
+                try:
+                    await rounds(works)
+                except asyncio.CancelledError:
+                    await rounds(cleans_up)
+                    if not resists:
+                        raise
+                self.returned.append(name)
+                return ToolResult(outcome=name)
+            finally:
+                self.over.append(name)
+
+        return FunctionTool(name, execute)
+
+    def check(self, array: list[dict[str, Any]]) -> None:
+        """Fail unless the results are what became of the calls."""
+        assert sorted(self.over) == sorted(self.began)
+        for item in array:
+            tool = item.pop("tool")
+            if tool in self.returned:
+                assert item == {"status": "success", "outcome": tool}
+            else:
+                assert item == CANCELLED, tool
+
+
+BATCHES = {
+    "nothing to wait for": ["instant", "instant"],
+    "one call": ["long"],
+    "all kinds": ["instant", "short", "long", "tidy", "stubborn"],
+    "one that resists": ["stubborn", "short"],
+}
+
+PAUSES = {"instant": {}, "slow": {"before": 2, "after": 1}}
+
+
+class SlowChunks(Chunks):
+    """A source that takes its time, also to close."""
+
+    def __init__(self, *items: Any) -> None:
+        super().__init__(*items, pause=1)
+
+    async def aclose(self) -> None:
+        self.closed += 1
+        await rounds(1)
+
+
+def text_source(names: list[str]) -> tuple[SlowChunks, AsyncIterable[Any]]:
+    source = SlowChunks("<think>hm</think>", "so", block(*names), "more")
+    return source, parse_tokens(source)
+
+
+def foreign_source(names: list[str]) -> tuple[SlowChunks, AsyncIterable[Any]]:
+    calls = [event("call", stored(name)) for name in names]
+    rest = [event("execute"), event("respond", "so"), *calls, event("execute"), event("end")]
+    source = SlowChunks(event("respond", "so"), *calls, *rest)
+    return source, source
+
+
+async def consume(events: AsyncGenerator[Any, None]) -> None:
+    """Read a turn the way a careful consumer does, who has something to do for each event."""
+    async with aclosing(events):
+        async for _ in events:
+            await rounds(1)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("pauses", PAUSES.values(), ids=PAUSES)
+@pytest.mark.parametrize("kind", LOGS)
+@pytest.mark.parametrize("origin", [text_source, foreign_source])
+@pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("mode", ["event", "token"])
+async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, kind, pauses, moment):
+    for at in itertools.count(1):
+        tools, log = Tools(), kind(**pauses)
+        source, events = origin(names)
+        turns = accumulator(with_tools(*tools.all, storage=log), stream=mode, max_failures=99)
+        ending = await cancelled_at(consume(turns.process(events)), at, moment)
+        try:
+            assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
+            check_answered(log.rows)
+            assert sorted(tools.over) == sorted(tools.began), "no tool is left half done"
+            if origin is text_source:
+                for array in results_in(log.rows):
+                    tools.check(array)
+            assert ending.leaked == set(), "no task is left"
+            # A source that nobody has asked for anything is not open.
+            assert source.closed == (1 if source.asked else 0)
+
+            before = len(log.rows)
+            await carry_out(turns, parse_tokens(f"a{block('instant')}"))
+            assert types(log.rows[before:]) == ["respond", "call", "result"], "the next turn works"
+        except BaseException as error:
+            error.add_note(f"cancelled at suspension {at}")
+            raise
+        if ending.suspensions < at:
+            break
+    assert at > 10
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}, {"tool_timeout": 60}], ids=repr)
+@pytest.mark.parametrize("names", list(BATCHES.values())[1:], ids=list(BATCHES)[1:])
+async def test_a_batch_that_is_cancelled_anywhere(names, options, moment):
+    for at in itertools.count(1):
+        tools = Tools()
+        batch = execute_tools(
+            [call(name) for name in names],
+            execution=with_tools(*tools.all),
+            user_id="u",
+            conversation_id="c",
+            **options,
+        )
+        ending = await cancelled_at(batch, at, moment)
+        try:
+            assert ending.cancelled is ending.requested
+            assert sorted(tools.over) == sorted(tools.began)
+            assert ending.leaked == set()
+        except BaseException as error:
+            error.add_note(f"cancelled at suspension {at}")
+            raise
+        if ending.suspensions < at:
+            break
+    assert at > 1
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("origin", [text_source, foreign_source])
+@pytest.mark.parametrize("kind", LOGS)
+@pytest.mark.parametrize("mode", ["event", "token"])
+async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(mode, kind, origin, moment):
+    """After n events, at the m-th suspension of `aclose`, for every n and m."""
+    names = ["short", "long"]
+    for count in itertools.count(1):
+        ended = False
+        for at in itertools.count(1):
+            tools, log = Tools(), kind(before=1, after=1)
+            source, events = origin(names)
+            turns = accumulator(with_tools(*tools.all, storage=log), stream=mode)
+            stream = turns.process(events)
+            for _ in range(count):
+                ended |= await anext(stream, None) is None
+            if ended:
+                break
+            ending = await cancelled_at(stream.aclose(), at, moment)
+            try:
+                check_answered(log.rows)
+                assert ending.leaked == set(), "no task is left"
+                assert source.closed == 1, "the source is closed"
+            except BaseException as error:
+                error.add_note(f"left after {count} events, cancelled at suspension {at}")
+                raise
+            if ending.suspensions < at:
+                break
+        if ended:
+            break
+    assert count > 5
+
+
+# While tools run
+
+
+async def turn_that_waits(
+    tools: list[Any], names: list[str], until: asyncio.Event, kind: type[Log] = Log, **options: Any
+) -> tuple[asyncio.Task[Any], Log]:
+    """A turn that has come to where `until` is set."""
+    log = kind()
+    turns = accumulator(with_tools(*tools, storage=log), **options)
+    task = asyncio.create_task(carry_out(turns, parse_tokens(block(*names))))
+    await until.wait()
+    return task, log
+
+
+def statuses(log: Log) -> list[tuple[str, Any]]:
+    [array] = results_in(log.rows)
+    return [(item["status"], item.get("content", item.get("outcome"))) for item in array]
+
+
+@pytest.mark.parametrize("kind", LOGS)
+async def test_finished_calls_keep_their_result_and_the_others_read_as_cancelled(kind):
+    slow = Waiting()
+    names = ["ok", "wait", "fail", "wait"]
+    task, log = await turn_that_waits([OK, FAIL, slow], names, slow.started, kind)
+    await rounds(3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert statuses(log) == [
+        ("success", {}),
+        ("failure", "Cancelled"),
+        ("failure", "it failed"),
+        ("failure", "Cancelled"),
+    ]
+    assert types(log.rows) == ["call"] * 4 + ["result"]
+
+
+async def test_the_cancelled_row_is_an_ordinary_one():
+    slow = Waiting()
+    task, log = await turn_that_waits([slow], ["wait"], slow.started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    expected = [{"tool": "wait", "status": "failure", "content": "Cancelled"}]
+    assert log.rows[-1].content == json.dumps(expected)
+
+
+async def test_calls_that_had_not_started_read_as_cancelled_and_never_start():
+    slow, ran = Waiting(), []
+
+    async def late(**_: Any) -> None:
+        ran.append(True)
+
+    tools = [OK, slow, FunctionTool("late", late)]
+    names = ["ok", "wait", "late", "late"]
+    task, log = await turn_that_waits(tools, names, slow.started, max_concurrency=1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [status for status, _ in statuses(log)] == ["success", "failure", "failure", "failure"]
+    assert {content for _, content in statuses(log)[1:]} == {"Cancelled"}
+    assert ran == []
+
+
+async def test_the_row_is_saved_before_the_caller_knows():
+    slow, log = Waiting(), BatchLog(before=5, after=5)
+    turns = accumulator(with_tools(slow, storage=log))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
+    await slow.started.wait()
+    task.cancel()
+    seen: list[list[str]] = []
+    task.add_done_callback(lambda _: seen.append(types(log.rows)))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == [["call", "result"]]
+
+
+async def test_no_event_follows_a_cancellation():
+    slow, journal = Waiting(), []
+    turns = accumulator(with_tools(slow, storage=Log()))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait")), journal))
+    await slow.started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [type for _, type, _ in journal] == ["call", "execute"]
+
+
+async def test_the_cancellation_s_message_reaches_the_caller():
+    slow = Waiting()
+    task, _ = await turn_that_waits([slow], ["wait"], slow.started)
+    task.cancel("the user pressed stop")
+    with pytest.raises(asyncio.CancelledError, match="the user pressed stop"):
+        await task
+
+
+def tool_that(on_cancel: Callable[[], Any], started: asyncio.Event) -> FunctionTool:
+    """A tool that waits, and does something of its own when it is cancelled."""
+
+    async def execute(**_: Any) -> Any:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return await on_cancel()
+
+    return FunctionTool("t", execute)
+
+
+async def test_a_tool_that_answers_its_cancellation_keeps_its_answer():
+    async def answer() -> ToolResult:
+        await rounds(3)
+        return ToolResult(outcome="half done")
+
+    started = asyncio.Event()
+    task, log = await turn_that_waits([tool_that(answer, started)], ["t", "t"], started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert statuses(log) == [("success", "half done")] * 2
+
+
+async def test_a_tool_that_fails_while_it_is_cancelled_has_failed():
+    async def fail() -> None:
+        raise OSError("no")
+
+    started = asyncio.Event()
+    task, log = await turn_that_waits([tool_that(fail, started), OK], ["t", "ok"], started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [status for status, _ in statuses(log)] == ["failure", "success"]
+
+
+async def test_a_tool_is_waited_for_however_long_it_resists():
+    release, resisting, started = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def resist() -> ToolResult:
+        resisting.set()
+        await release.wait()
+        return ToolResult(outcome="in the end")
+
+    task, log = await turn_that_waits([tool_that(resist, started)], ["t"], started)
+    task.cancel()
+    await resisting.wait()
+    await rounds(20)
+    assert (task.done(), types(log.rows)) == (False, ["call"])
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert statuses(log) == [("success", "in the end")]
+
+
+async def test_a_second_cancellation_does_not_cut_the_cleanup_short():
+    release, cleaning, started = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    steps: list[str] = []
+
+    async def clean_up() -> None:
+        cleaning.set()
+        await release.wait()
+        steps.append("cleaned up")
+        raise asyncio.CancelledError
+
+    task, log = await turn_that_waits([tool_that(clean_up, started)], ["t"], started)
+    task.cancel()
+    await cleaning.wait()
+    for _ in range(3):
+        task.cancel()
+        await rounds(3)
+    assert (task.done(), steps) == (False, [])
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (steps, statuses(log)) == (["cleaned up"], [("failure", "Cancelled")])
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_cancelling_while_the_row_is_saved_loses_nothing(times):
+    saving, release = asyncio.Event(), asyncio.Event()
+
+    class Held(Log):
+        async def _save(self, rows: Any) -> None:
+            rows = list(rows)
+            if rows[0][2] == "result":
+                saving.set()
+                await release.wait()
+            await super()._save(rows)
+
+    slow, log = Waiting(), Held()
+    turns = accumulator(with_tools(slow, storage=log))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
+    await slow.started.wait()
+    task.cancel()
+    await saving.wait()
+    for _ in range(times):
+        task.cancel()
+        await rounds(2)
+    assert not task.done()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    check_answered(log.rows)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_batch_within_a_batch_is_cancelled_with_it():
+    slow = Waiting()
+
+    async def nest(**_: Any) -> Any:
+        inner = with_tools(slow)
+        calls = [call("wait"), call("wait")]
+        return await execute_tools(calls, execution=inner, user_id="u", conversation_id="c")
+
+    task, log = await turn_that_waits([FunctionTool("nest", nest)], ["nest"], slow.started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(slow.journal) == ["started", "started", "stopped", "stopped"]
+    assert statuses(log) == [("failure", "Cancelled")]
+
+
+async def test_a_turn_within_a_turn_is_cancelled_with_it():
+    """A tool that is an agent of its own."""
+    slow, inner = Waiting(), Log()
+
+    async def agent(**_: Any) -> Any:
+        turns = accumulator(with_tools(slow, storage=inner))
+        await carry_out(turns, parse_tokens(block("wait", "wait")))
+
+    task, log = await turn_that_waits([FunctionTool("agent", agent)], ["agent"], slow.started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    check_answered(inner.rows)
+    check_answered(log.rows)
+    assert statuses(inner) == [("failure", "Cancelled")] * 2
+
+
+async def test_a_tool_may_cancel_the_turn_it_runs_in():
+    turn: list[asyncio.Task[Any]] = []
+
+    async def stop(**_: Any) -> str:
+        turn[0].cancel()
+        return "stopped"
+
+    log = Log()
+    turns = accumulator(with_tools(FunctionTool("stop", stop), OK, storage=log))
+    turn.append(asyncio.create_task(carry_out(turns, parse_tokens(block("stop", "ok")))))
+    with pytest.raises(asyncio.CancelledError):
+        await turn[0]
+    check_answered(log.rows)
+    assert statuses(log)[0] == ("success", "stopped")
+
+
+async def test_a_plain_function_that_blocks_is_not_waited_for():
+    """It cannot be interrupted; its call reads as cancelled and it is left to end on its own."""
+    started, release, over = threading.Event(), threading.Event(), threading.Event()
+
+    def blocks(**_: Any) -> str:
+        started.set()
+        release.wait(10)
+        over.set()
+        return "too late"
+
+    log = Log()
+    turns = accumulator(with_tools(FunctionTool("t", blocks), OK, storage=log))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(block("t", "ok"))))
+    assert await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not over.is_set()
+        assert statuses(log) == [("failure", "Cancelled"), ("success", {})]
+    finally:
+        release.set()
+    assert await asyncio.to_thread(over.wait, 10)
+    await carry_out(turns, parse_tokens(block("ok")))
+    assert types(log.rows) == ["call", "call", "result", "call", "result"]
+
+
+async def test_a_call_that_is_cancelled_just_as_it_starts_leaves_no_coroutine_behind():
+    """Python warns of a coroutine that was never awaited."""
+
+    async def first(**_: Any) -> None:
+        asyncio.get_running_loop().call_soon(task.cancel)
+
+    tools = [FunctionTool("first", first), FunctionTool("second", first)]
+    task = asyncio.create_task(
+        execute_tools(
+            [call("first"), call("second")],
+            execution=with_tools(*tools),
+            user_id="u",
+            conversation_id="c",
+            max_concurrency=1,
+        )
+    )
+    await asyncio.wait([task])
+    gc.collect()
+    assert task.done()
+
+
+async def test_other_turns_run_on():
+    slow, other = Waiting(), Waiting("other")
+    log = Log()
+    turns = accumulator(with_tools(slow, other, storage=log))
+    tasks = [
+        asyncio.create_task(carry_out(turns, parse_tokens(block(name))))
+        for name in ("wait", "other")
+    ]
+    await slow.started.wait()
+    await other.started.wait()
+    tasks[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+    other.release.set()
+    assert types(await tasks[1]) == ["call", "execute", "result"]
+
+
+# Ways to be cancelled
+
+
+async def test_a_timeout_around_a_turn():
+    slow, log = Waiting(), Log()
+    turns = accumulator(with_tools(slow, OK, storage=log))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as limit:
+
+            async def expire() -> None:
+                await slow.started.wait()
+                limit.reschedule(asyncio.get_running_loop().time())
+
+            watcher = asyncio.create_task(expire())
+            await carry_out(turns, parse_tokens(block("ok", "wait")))
+    await watcher
+    assert statuses(log) == [("success", {}), ("failure", "Cancelled")]
+    assert asyncio.current_task().cancelling() == 0
+    await carry_out(turns, parse_tokens(block("ok")))
+    check_answered(log.rows)
+
+
+async def test_a_timeout_around_a_batch():
+    slow = Waiting()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await execute_tools(
+                [call("wait")], execution=with_tools(slow), user_id="u", conversation_id="c"
+            )
+    assert slow.journal == ["started", "stopped"]
+
+
+async def test_a_group_whose_other_task_fails():
+    slow, log = Waiting(), Log()
+    turns = accumulator(with_tools(slow, storage=log))
+
+    async def fail() -> None:
+        await slow.started.wait()
+        raise OSError("no")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(carry_out(turns, parse_tokens(block("wait"))))
+            group.create_task(fail())
+    assert [str(error) for error in caught.value.exceptions] == ["no"]
+    assert statuses(log) == [("failure", "Cancelled")]
+
+
+async def test_a_wait_that_gives_up():
+    slow, log = Waiting(), Log()
+    turns = accumulator(with_tools(slow, storage=log))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(carry_out(turns, parse_tokens(block("wait"))), timeout=0.02)
+    check_answered(log.rows)
+
+
+def test_a_program_that_ends_while_a_turn_runs():
+    log = Log(before=2)
+
+    async def main() -> asyncio.Task[Any]:
+        slow = Waiting()
+        turns = accumulator(with_tools(slow, OK, storage=log))
+        task = asyncio.create_task(carry_out(turns, parse_tokens(block("ok", "wait"))))
+        await slow.started.wait()
+        return task
+
+    assert asyncio.run(main()).cancelled()
+    assert statuses(log) == [("success", {}), ("failure", "Cancelled")]
+
+
+async def test_a_turn_that_is_cancelled_before_it_begins_leaves_nothing():
+    source, log = Chunks("a"), Log()
+    turns = accumulator(with_tools(storage=log))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(source)))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (source.asked, log.rows) == (0, [])
+
+
+# The storage
+
+
+@pytest.mark.parametrize("kind", LOGS)
+async def test_a_storage_that_fails_meanwhile_does_not_hide_the_cancellation(kind):
+    slow = Waiting()
+    log = kind(fault=lambda attempt: OSError("disk full") if attempt > 1 else None)
+    turns = accumulator(with_tools(slow, storage=log))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
+    await slow.started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert slow.journal == ["started", "stopped"]
+
+
+async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
+    """The storage is cancelled like anything else; it has saved the row or it has not."""
+    entered = asyncio.Event()
+
+    class Held(Log):
+        async def save_message(self, *row: Any) -> str:
+            entered.set()
+            await asyncio.Event().wait()
+            return "id"
+
+    source = Chunks("a<end>")
+    turns = accumulator(with_tools(storage=Held()))
+    task = asyncio.create_task(carry_out(turns, parse_tokens(source)))
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert source.closed == 1
