@@ -14,7 +14,15 @@ from typing import Any
 from ._core import CircuitBreaker, Turn
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError
-from .executor import Limits, OnToolEnd, OnToolStart, RunningTools, failure, is_blocking, tool_call
+from .executor import (
+    BatchLimits,
+    OnToolEnd,
+    OnToolStart,
+    RunningTools,
+    failure,
+    is_blocking,
+    tool_call,
+)
 from .parser import Reader, text_behind
 from .types import Event, Execution, StreamMode
 
@@ -77,7 +85,7 @@ class Accumulator:
         self.storage = execution.storage
         self.circuit_breaker = CircuitBreaker(max_failures)
         self._execution = execution
-        self._limits = Limits(tool_timeout, batch_timeout, max_concurrency)
+        self._limits = BatchLimits(tool_timeout, batch_timeout, max_concurrency)
         self._on_tool_start = on_tool_start
         self._on_tool_end = on_tool_end
 

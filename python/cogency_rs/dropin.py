@@ -59,7 +59,7 @@ class Installation:
         replacements: of each original, by its full name, what stands in its place.
     """
 
-    def __init__(self, version: str, limits: executor.Limits) -> None:
+    def __init__(self, version: str, limits: executor.BatchLimits) -> None:
         self.version = version
         self.limits = limits
         self.replacements: dict[str, tuple[Any, Any]] = {}
@@ -113,7 +113,7 @@ def install(
             or a limit makes no sense. Nothing is replaced then.
     """
     global _current
-    limits = executor.Limits(tool_timeout, max_concurrency=max_concurrency)
+    limits = executor.BatchLimits(tool_timeout, max_concurrency=max_concurrency)
     with _lock:
         if _current is not None and _current.limits == limits:
             return _current
@@ -194,7 +194,7 @@ def _rebind(by_identity: dict[int, Any]) -> None:
                 names[name] = by_identity[id(value)]
 
 
-def _build(limits: executor.Limits) -> dict[str, Any]:
+def _build(limits: executor.BatchLimits) -> dict[str, Any]:
     """Our objects under cogency's names. Made anew for each installation, so that they can be told apart."""
     protocols = importlib.import_module("cogency.core.protocols")
     errors = importlib.import_module("cogency.core.errors")

@@ -85,7 +85,7 @@ async def execute_tools(
             that blocks cannot be interrupted: it is left to end on its own.
         ConfigError: a limit is not above 0.
     """
-    limits = Limits(tool_timeout, batch_timeout, max_concurrency)
+    limits = BatchLimits(tool_timeout, batch_timeout, max_concurrency)
     if not calls:
         return []
     running = RunningTools(
@@ -102,7 +102,7 @@ async def execute_tools(
 
 
 @dataclass(frozen=True)
-class Limits:
+class BatchLimits:
     """What bounds a batch.
 
     Raises:
@@ -155,7 +155,7 @@ class RunningTools:
         execution: Execution,
         user_id: str,
         conversation_id: str,
-        limits: Limits,
+        limits: BatchLimits,
         on_tool_start: OnToolStart | None = None,
         on_tool_end: OnToolEnd | None = None,
         is_blocking: Callable[[Any], bool] = is_blocking,
@@ -278,15 +278,23 @@ class RunningTools:
 
 
 class PlainCall(ThreadJob):
-    """A plain function in a worker thread. It cannot be interrupted."""
+    """A plain function in a worker thread. Once it runs, it cannot be interrupted."""
 
     def __init__(self, execute: Callable[[], Any]) -> None:
         self._execute = execute
+        self._is_cancelled = False
 
     def __call__(self) -> Any:
         """Run it. An awaitable that it returns is for the loop."""
+        if self._is_cancelled:
+            raise asyncio.CancelledError
         value = _contained(self._execute)
         return _awaited(lambda: value) if hasattr(value, "__await__") else value
+
+    def cancel(self) -> bool:
+        """Keep it from starting, if it still waits for a thread; one that runs is left to end."""
+        self._is_cancelled = True
+        return False
 
 
 class OwnLoop(ThreadJob):

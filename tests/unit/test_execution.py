@@ -513,3 +513,24 @@ except ConfigError as error:
 """
     )
     assert done.stdout == "2 2\nrefused\n", done.stderr
+
+
+def test_a_blocking_call_that_is_given_up_while_it_waits_for_a_thread_never_runs():
+    done = run_python(
+        PROGRAM
+        + """
+set_worker_threads(1)
+ran = []
+class Once:
+    name, description, schema = "once", "", {}
+    def execute(self, **_):
+        ran.append(1)
+        time.sleep(0.3)
+execution = Execution(storage=None, tools=[Once()])
+calls = [ToolCall("once", {})] * 3
+asyncio.run(execute_tools(calls, execution=execution, user_id="", conversation_id="", tool_timeout=0.1))
+time.sleep(0.6)
+print(len(ran))
+"""
+    )
+    assert done.stdout == "1\n", done.stderr
