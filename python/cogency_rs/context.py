@@ -98,8 +98,8 @@ async def assemble_behind(
     system = [prompt()]
     if profile is not None and (known := await profile()):
         system.append(known)
-    history = await _history(user_id, conversation_id, storage, history_window)
-    if history and history_transform is not None:
+    count, history = await _history(user_id, conversation_id, storage, history_window)
+    if count and history_transform is not None:
         history = await history_transform(history)
     return [{"role": "system", "content": "\n\n".join(system)}, *history]
 
@@ -119,7 +119,8 @@ async def _profile(user_id: str, storage: Any) -> str:
 
 async def _history(
     user_id: str, conversation_id: str, storage: Any, history_window: int | None
-) -> Messages:
+) -> tuple[int, Messages]:
+    """How many events were loaded, and their messages."""
     if history_window is None:
         count, messages = await _fold_all(user_id, conversation_id, storage)
         if count > MAX_CONVERSATION_LENGTH:
@@ -127,10 +128,10 @@ async def _history(
                 f"Conversation {conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
                 "Enable history_window to limit what is loaded."
             )
-        return messages
+        return count, messages
     # As many as cogency 3.3.0 loads: enough, unless a turn takes more than two rows for each message.
     events = await storage.load_messages(conversation_id, user_id, limit=2 * history_window)
-    return _fold(events)[-history_window:]
+    return len(events), _fold(events)[-history_window:]
 
 
 async def _fold_all(user_id: str, conversation_id: str, storage: Any) -> tuple[int, Messages]:

@@ -165,8 +165,8 @@ class RunningTools:
         self._on_tool_start = on_tool_start
         self._on_tool_end = on_tool_end
         self._is_blocking = is_blocking
-        self._tools = by_name(execution.tools)
         self._names = [call.name for call in calls]
+        self._tools = by_name(execution.tools, self._names)
         self._injected = {
             "storage": execution.storage,
             "sandbox_dir": execution.sandbox_dir,
@@ -365,11 +365,18 @@ def failure(message: str) -> ToolResult:
     return ToolResult(outcome=message, error=True)
 
 
-def by_name(tools: Iterable[Any]) -> dict[str, Any]:
-    """Tools by the name the model calls them by; of equal names the first counts."""
+def by_name(tools: Iterable[Any], wanted: Sequence[str]) -> dict[str, Any]:
+    """Tools by the name the model calls them by; of equal names the first counts.
+
+    Like cogency 3.3.0, it looks no further than it must: all tools are there only if a wanted one is not.
+    """
+    missing = {name if isinstance(name, str) else None for name in wanted}
     names: dict[str, Any] = {}
     for tool in tools:
-        names.setdefault(getattr(tool, "name", None), tool)
+        if not missing:
+            break
+        names.setdefault(tool.name, tool)
+        missing.discard(tool.name)
     return names
 
 

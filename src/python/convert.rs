@@ -79,3 +79,17 @@ pub fn now() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0.0, |since| since.as_secs_f64())
 }
+
+/// An argument as it was given, or not; `None` is given.
+pub enum Setting {
+    Default,
+    Given(Py<PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Setting {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self::Given(value.to_owned().unbind()))
+    }
+}

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
-use super::convert::{bytes_of, dumps, event, now, string_of};
+use super::convert::{Setting, bytes_of, dumps, event, now, string_of};
 use super::error::{ConfigError, protocol_error};
 use crate::protocol::call::{CallReader, Progress};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
@@ -59,20 +59,6 @@ impl Limits {
         format!(
             "Limits(max_block_bytes={max_block_bytes}, max_depth={max_depth}, max_calls={max_calls})"
         )
-    }
-}
-
-/// A limit as it was given, or not. `None` is no limit's value.
-enum Setting {
-    Default,
-    Given(Py<PyAny>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for Setting {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self::Given(value.to_owned().unbind()))
     }
 }
 

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::convert::{bytes_of, event, now, string_of, to_str};
+use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
 use super::protocol::{Limits, outcome_of, stream_of};
 use crate::protocol::call::stored_call;
 use crate::protocol::{self as core, Event, Parser, Text};
@@ -21,12 +21,12 @@ pub struct CircuitBreaker {
 #[pymethods]
 impl CircuitBreaker {
     #[new]
-    #[pyo3(signature = (max_failures=None))]
+    #[pyo3(signature = (max_failures=Setting::Default))]
     #[pyo3(text_signature = "(max_failures=3)")]
-    fn new(max_failures: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<Self> {
+    fn new(max_failures: Setting, py: Python<'_>) -> PyResult<Self> {
         let max_failures = match max_failures {
-            Some(given) => given.clone(),
-            None => 3_i32.into_pyobject(py)?.into_any(),
+            Setting::Given(given) => given.into_bound(py),
+            Setting::Default => 3_i32.into_pyobject(py)?.into_any(),
         };
         let inner = turn::Breaker::new(number(&max_failures)?);
         Ok(Self { max_failures: max_failures.unbind(), inner })
