@@ -30,7 +30,7 @@ pub struct Folding {
     /// How many pieces the assistant's open turn has.
     parts: usize,
     /// The first piece of the open turn that is no `str`; joining the turn will fail on it.
-    unjoinable: Option<String>,
+    unjoinable: Option<PyErr>,
 }
 
 #[pymethods]
@@ -56,7 +56,7 @@ impl Folding {
             list.append(message(py, role, content.bind(py))?)?;
         }
         let open = self.conversation.open();
-        self.check_joinable(&open)?;
+        self.check_joinable(py, &open)?;
         for Message { role, content } in open.into_iter().flatten() {
             list.append(message(py, name_of(role), to_str(py, content.as_bytes())?.as_any())?)?;
         }
@@ -103,10 +103,9 @@ impl Folding {
             Ok(text) => self.conversation.respond(&bytes_of(text)?),
             Err(_) => {
                 self.conversation.respond(b"");
-                let (index, found) = (self.parts, content.get_type().name()?);
-                self.unjoinable.get_or_insert_with(|| {
-                    format!("sequence item {index}: expected str instance, {found} found")
-                });
+                if self.unjoinable.is_none() {
+                    self.unjoinable = Some(joining_error(content, self.parts)?);
+                }
             }
         }
         self.parts += 1;
@@ -125,7 +124,7 @@ impl Folding {
 
     /// Adds messages that are complete.
     fn add(&mut self, py: Python<'_>, messages: [Option<Message>; 2]) -> PyResult<()> {
-        self.check_joinable(&messages)?;
+        self.check_joinable(py, &messages)?;
         for Message { role, content } in messages.into_iter().flatten() {
             if role == Role::Assistant {
                 self.parts = 0;
@@ -137,12 +136,23 @@ impl Folding {
     }
 
     /// The assistant's turn, which is over, can be joined only if all its pieces are text.
-    fn check_joinable(&self, messages: &[Option<Message>; 2]) -> PyResult<()> {
+    fn check_joinable(&self, py: Python<'_>, messages: &[Option<Message>; 2]) -> PyResult<()> {
         let joins = messages.iter().flatten().any(|message| message.role == Role::Assistant);
         match &self.unjoinable {
-            Some(problem) if joins => Err(PyTypeError::new_err(problem.clone())),
+            Some(error) if joins => Err(error.clone_ref(py)),
             _ => Ok(()),
         }
+    }
+}
+
+/// What Python says when it joins pieces of which number `index` is no text.
+fn joining_error(piece: &Bound<'_, PyAny>, index: usize) -> PyResult<PyErr> {
+    let py = piece.py();
+    let pieces = PyList::new(py, std::iter::repeat_n("", index))?;
+    pieces.append(piece)?;
+    match PyString::new(py, "\n").call_method1("join", (pieces,)) {
+        Err(error) => Ok(error),
+        Ok(_) => Ok(PyTypeError::new_err(format!("item {index} of a turn is no text"))),
     }
 }
 
@@ -166,13 +176,11 @@ fn message<'py>(
 
 /// `f"{value}"`
 fn formatted<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    match value.cast::<PyString>() {
-        Ok(text) => Ok(text.clone()),
-        Err(_) => {
-            let text = value.call_method1(pyo3::intern!(value.py(), "__format__"), ("",))?;
-            Ok(text.cast_into::<PyString>()?)
-        }
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return Ok(text.clone());
     }
+    let format = value.py().import("builtins")?.getattr("format")?;
+    Ok(format.call1((value,))?.cast_into::<PyString>()?)
 }
 
 /// The call in a stored row, or `None` for JSON that is none. What is no JSON raises what `json.loads` raises.

@@ -1,0 +1,62 @@
+"""Writes `docs/differences.md` from `differences`: `python -m parity.document > ../docs/differences.md` in `tests/`."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pprint import pformat
+from typing import Any
+
+from .differences import ALL, ROOMS, Difference
+from .examples import OURS, THEIRS
+
+INTRODUCTION = """\
+<!-- Made from tests/parity/differences.py by `python -m parity.document` in tests/; do not edit. -->
+
+# Where cogency-rs differs from cogency 3.3.0
+
+cogency-rs gives what cogency 3.3.0 gives, byte for byte: the same events for the same text, the same rows in the log,
+the same messages, the same results, the same errors. This page lists every exception. Each is there on purpose, and the
+parity tests (`tests/parity`) hold the rest of the behaviour to cogency's, with cogency itself as the oracle: a
+difference that is not on this page fails them.
+
+The name of a difference is the name of the predicate in `tests/parity/differences.py` that says exactly when it
+applies. The examples are run by the tests with both packages, in a small vocabulary: `events` parses a text, `result`
+is the outcome, content and error of one call of the tool `t`, `emitted` and `saved` are what an accumulator hands to
+the user and to the log, `messages` is what the model is shown of a log. A tuple that begins with the name of an
+exception says that it was raised; `…` stands for text that was cut short.
+"""
+
+
+def document() -> str:
+    rooms = [(room, [each for each in ALL.values() if each.room == room]) for room in ROOMS]
+    tables = "\n".join(f"## {room}\n\n{table(found)}" for room, found in rooms)
+    examples = "\n".join(example(each) for _, found in rooms for each in found)
+    return f"{INTRODUCTION}\n{tables}\n## Examples\n\n{examples}"
+
+
+def table(differences: list[Difference]) -> str:
+    rows = [f"| difference | {THEIRS} | {OURS} | why |", "| --- | --- | --- | --- |"]
+    rows += [
+        f"| [`{each.name}`](#{each.name}) | {each.theirs} | {each.ours} | {each.why} |"
+        for each in differences
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def example(difference: Difference) -> str:
+    shown = [
+        f"{each.code}\n{comment(THEIRS, each.theirs)}\n{comment(OURS, each.ours)}"
+        for each in difference.examples
+    ]
+    return f"### {difference.name}\n\n```python\n" + "\n\n".join(shown) + "\n```\n"
+
+
+def comment(side: str, value: Any) -> str:
+    start = f"# {side}: ".ljust(17)
+    text = pformat(value, width=103 - len(start), sort_dicts=False)
+    return textwrap.indent(text, "#".ljust(17)).replace("#".ljust(17), start, 1)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

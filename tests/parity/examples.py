@@ -1,0 +1,302 @@
+"""The vocabulary of the examples in `differences`: one meaning, said by both sides.
+
+An example is an expression. `evaluate` runs it with cogency's names or with ours and gives plain values, with long
+texts cut short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import cogency_rs
+from cogency_rs import Execution, ToolCall, ToolResult
+
+from .oracle import (
+    OUR_REPORT,
+    THEIR_REPORT,
+    Log,
+    Parsed,
+    Raised,
+    Script,
+    Scripted,
+    Stored,
+    cogency,
+    content_of,
+    our_parse,
+    outcome,
+    result_fields,
+    run,
+    shape,
+    stream,
+    their_parse,
+)
+
+REPORT = "Error: Malformed tool call syntax. …"
+MOST = 40
+
+
+class Side:
+    """One of the two, as the names an example may use."""
+
+    def __init__(self, modules: Callable[[str], Any], parse: Callable[..., Parsed]) -> None:
+        self._parse = parse
+        self.parse_tokens = modules("parser").parse_tokens
+        self.parse_execute_block = modules("parser").parse_execute_block
+        self.execute_tools = modules("executor").execute_tools
+        self.Accumulator = modules("accumulator").Accumulator
+        self.format_results_array = modules("codec").format_results_array
+        self.parse_tool_result = modules("codec").parse_tool_result
+        self.to_messages = modules("conversation").to_messages
+        self.assemble = modules("assembly").assemble
+
+    def names(self) -> dict[str, Any]:
+        methods = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
+        return {**WORDS, **methods}
+
+    # The parser.
+
+    def events(self, source: Any, **options: Any) -> list[tuple[str, ...]]:
+        parsed = self._parse(source, **options)
+        found = [brief(event) for event in parsed.events]
+        return found + ([(parsed.raised.kind,)] if parsed.raised else [])
+
+    def lengths(self, text: str) -> list[int]:
+        return [len(content_of(event)) for event in self._parse(text).events]
+
+    def report(self, text: str) -> str:
+        return content_of(self._parse(text).events[0])
+
+    def calls(self, text: str) -> Any:
+        return told(outcome(lambda: [asdict(call) for call in self.parse_execute_block(text)]))
+
+    def is_closed_behind(self, text: str) -> bool:
+        async def read() -> bool:
+            source = stream([text, "more"])
+            async for _ in self.parse_tokens(source):
+                pass
+            return await anext(source, None) is None
+
+        return asyncio.run(read())
+
+    # Tools.
+
+    def result(self, tool: Any, name: str = "t", args: Any = (), schema: Any = None) -> Any:
+        tool = tool if isinstance(tool, Scripted) else Scripted("t", tool)
+        tool.schema = schema or {}
+        calls = [ToolCall(name, {} if args == () else args)]
+        execution = Execution("storage", [tool], 7, "sandbox", "system")
+        running = self.execute_tools(
+            calls, execution=execution, user_id="user", conversation_id="conversation"
+        )
+        try:
+            results = run(running)
+        except BaseException as error:  # one that no tool should raise
+            return told(Raised.of(error))
+        return told(results) if isinstance(results, Raised) else result_fields(results[0])
+
+    def array(self, *results: ToolResult) -> str:
+        return self.format_results_array([ToolCall("t", {})] * len(results), list(results))
+
+    # The accumulator.
+
+    def emitted(self, source: Any, tool: Script | None = None, **options: Any) -> Any:
+        return self._turn(source, tool, **options)[0]
+
+    def saved(self, source: Any, tool: Script | None = None, **options: Any) -> Any:
+        return self._turn(source, tool, **options)[1]
+
+    def exactly(self, source: Any, **options: Any) -> list[dict[str, Any]]:
+        return self._turn(source, None, whole=True, **options)[0]
+
+    def saved_in_turns(
+        self, *turns: Any, tool: Script | None = None, until: str | None = None
+    ) -> list[tuple[str, ...]]:
+        log = Log(None)
+        execution = self._execution(log, tool)
+
+        async def read() -> None:
+            accumulator = self.Accumulator("user", "conversation", execution=execution)
+            for events in turns:
+                async for event in accumulator.process(stream(events)):
+                    if event["type"] == until:
+                        break
+
+        asyncio.run(read())
+        return [row[2:4] for row in log.rows]
+
+    def saved_when_cancelled(self, events: Any) -> list[tuple[str, ...]]:
+        log = Log(None)
+
+        class Sleeper(Scripted):
+            async def _act_async(self, **_: Any) -> None:
+                await asyncio.sleep(60)
+
+        execution = Execution(log, [Sleeper("t", Script())], 7, "sandbox", "system")
+
+        async def read() -> list[tuple[str, ...]]:
+            accumulator = self.Accumulator("user", "conversation", execution=execution)
+
+            async def consume() -> None:
+                async for _ in accumulator.process(stream(events)):
+                    pass
+
+            turn = asyncio.create_task(consume())
+            while not log.rows:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+            turn.cancel()
+            await asyncio.wait([turn])
+            return [("CancelledError",)] if turn.cancelled() else []
+
+        raised = asyncio.run(read())
+        return [row[2:4] for row in log.rows] + raised
+
+    def public_state(self, accumulator: Any) -> list[str]:
+        made = accumulator("user", "conversation", execution=self._execution(Log(None), None))
+        return sorted(name for name in vars(made) if not name.startswith("_"))
+
+    def _turn(
+        self,
+        source: Any,
+        tool: Script | None,
+        failing_save: int | None = None,
+        whole: bool = False,
+        **options: Any,
+    ) -> tuple[list[Any], list[Any]]:
+        log = Log(failing_save)
+        emitted: list[Any] = []
+
+        async def read() -> Any:
+            accumulator = self.Accumulator(
+                "user", "conversation", execution=self._execution(log, tool), **options
+            )
+            events = self.parse_tokens(source) if isinstance(source, str) else stream(source)
+            async for event in accumulator.process(events):
+                emitted.append(exact(event) if whole else brief(shape(event)))  # noqa: PERF401
+
+        raised = run(read())
+        rows: list[Any] = [row[2:4] for row in log.rows]
+        ends = [] if raised is None else [(raised.kind,)]
+        return emitted + ends, rows + ends
+
+    def _execution(self, log: Log, tool: Script | None) -> Execution:
+        tools = [] if tool is None else [Scripted("t", tool)]
+        return Execution(log, tools, 7, "sandbox", "system")
+
+    # The next prompt.
+
+    def messages(self, rows: Any) -> Any:
+        messages = outcome(self.to_messages, rows)
+        if isinstance(messages, Raised):
+            return (messages.kind,)
+        return [(message["role"], cut(message["content"], 60)) for message in messages]
+
+    def prompt(self, rows: Any, profile: Any = None) -> Any:
+        messages = run(
+            self.assemble(
+                "user",
+                "conversation",
+                tools=[],
+                storage=Stored(rows, profile),
+                history_window=None,
+                history_transform=None,
+                profile_enabled=profile is not None,
+            )
+        )
+        return told(messages)
+
+    def history(self, rows: Any) -> Any:
+        return [(message["role"], cut(message["content"], 60)) for message in self.prompt(rows)[1:]]
+
+    def system_prompt_is_cogencys(self) -> bool:
+        prompt = cogency("context.system").prompt
+        return self.prompt([])[0]["content"] == prompt(tools=[], identity=None, instructions=None)
+
+
+def _theirs(name: str) -> Any:
+    room = "context" if name in {"conversation", "assembly"} else "core"
+    return cogency(f"{room}.{name}")
+
+
+THEIRS = "cogency 3.3.0"
+OURS = "cogency-rs"
+
+
+def evaluate(code: str, side: str) -> Any:
+    """What an example gives with the names of `side`."""
+    if side == THEIRS:
+        names = Side(_theirs, lambda source, **_: their_parse(source)).names()
+    else:
+        names = Side(lambda _: _Ours, our_parse).names()
+    return eval(code, names)
+
+
+class _Ours:
+    """Our functions, wherever they are defined."""
+
+
+for _name in cogency_rs.__all__:
+    setattr(_Ours, _name, staticmethod(getattr(cogency_rs, _name)))
+
+
+def brief(event: Any) -> tuple[str, ...]:
+    fields = dict(event)
+    content = fields.get("content")
+    if content is None:
+        return (fields["type"],)
+    is_report = OUR_REPORT.fullmatch(content) or THEIR_REPORT.fullmatch(content)
+    return (fields["type"], REPORT if is_report else cut(content, MOST))
+
+
+def exact(event: dict[str, Any]) -> dict[str, Any]:
+    time = event["timestamp"]
+    return {**event, "timestamp": "now" if time > 1e9 else time}
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most + 60 else f"{text[:most]}…"
+
+
+def told(value: Any) -> Any:
+    return (value.kind, value.text) if isinstance(value, Raised) else value
+
+
+def raised(thunk: Callable[[], Any]) -> Any:
+    read = outcome(thunk)
+    return told(read) if isinstance(read, Raised) else "nothing"
+
+
+def _event(kind: str) -> Callable[[str], list[dict[str, Any]]]:
+    return lambda content: [{"type": kind, "content": content, "timestamp": 1.0}]
+
+
+def _call(name: str, **args: Any) -> list[dict[str, Any]]:
+    return _event("call")(cogency_rs.format_call_agent(ToolCall(name, args)))
+
+
+class _Falsy(Scripted):
+    def __bool__(self) -> bool:
+        return False
+
+
+WORDS: dict[str, Any] = {
+    "CancelledError": asyncio.CancelledError,
+    "Execution": Execution,
+    "ToolResult": ToolResult,
+    "call": _call,
+    "call_row": _event("call"),
+    "end": [{"type": "end", "timestamp": 1.0}],
+    "execute": [{"type": "execute", "timestamp": 1.0}],
+    "falsy": lambda script: _Falsy("t", script),
+    "log": Log(None),
+    "metric": [{"type": "metric", "step": {}, "total": {}, "timestamp": 1.0}],
+    "raised": raised,
+    "raises": Script,
+    "respond": _event("respond"),
+    "result_row": _event("result"),
+    "returns": Script,
+    "user_row": _event("user"),
+}

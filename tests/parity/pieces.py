@@ -1,0 +1,201 @@
+"""A model's text cut at the protocol's tags, with Python's `json` as the judge of a block.
+
+Written from the protocol's rules and not from either parser, so that a test can say which rule a text touches.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from cogency_rs import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEFAULT = Limits()
+
+_OPENING = re.compile("<(think|execute|results|end)>")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_CLOSE = "</execute>"
+_LENIENT = json.JSONDecoder(strict=False)
+
+
+class Piece:
+    """A run of text, or a tag with what belongs to it.
+
+    Attributes:
+        kind: `text`, `think`, `execute`, `results` or `end`; `rest` for what nobody reads behind a batch.
+        body: what stands between the tags, or the text.
+        closed: whether the closing tag is there.
+    """
+
+    def __init__(self, kind: str, body: str, *, closed: bool = True) -> None:
+        self.kind = kind
+        self.body = body
+        self.closed = closed
+
+    def __str__(self) -> str:
+        if self.kind in {"text", "rest"}:
+            return self.body
+        if self.kind == "end":
+            return "<end>"
+        return f"<{self.kind}>{self.body}" + (f"</{self.kind}>" if self.closed else "")
+
+    def __repr__(self) -> str:
+        return f"Piece({self.kind!r}, {self.body!r}, closed={self.closed})"
+
+    def with_body(self, body: str, *, closed: bool = True) -> Piece:
+        return Piece(self.kind, body, closed=closed)
+
+    @cached_property
+    def size(self) -> int:
+        return len(self.body.encode("utf-8", "surrogatepass"))
+
+    @cached_property
+    def depth(self) -> int:
+        """How many brackets are open at most, those in strings left away."""
+        deepest = depth = 0
+        for bracket in re.findall(r"[\[\]{}]", _STRING.sub('""', self.body)):
+            depth += 1 if bracket in "[{" else -1
+            deepest = max(deepest, depth)
+        return deepest
+
+    @cached_property
+    def value(self) -> Any:
+        """The JSON of a closed block, or `None` when it is none."""
+        if self.kind != "execute" or not self.closed:
+            return None
+        with generous():
+            try:
+                return json.loads(self.body.strip(), strict=False)
+            except ValueError:
+                return None
+            except RecursionError:
+                return []
+
+    def calls(self, limits: Limits = DEFAULT) -> list[dict[str, Any]] | None:
+        """The calls of a block that can run, within `limits`."""
+        value = self.value
+        if not isinstance(value, list) or not all(map(_is_call, value)):
+            return None
+        if self.depth > limits.max_depth or len(value) > limits.max_calls:
+            return None
+        return None if self.size > limits.max_block_bytes else value
+
+    def is_malformed(self, limits: Limits = DEFAULT) -> bool:
+        return self.kind == "execute" and self.calls(limits) is None
+
+
+def pieces(text: str, limits: Limits = DEFAULT) -> list[Piece]:
+    """The pieces of a text, in order; joined they are the text."""
+    found: list[Piece] = []
+    at = 0
+    while tag := _OPENING.search(text, at):
+        if tag.start() > at:
+            found.append(Piece("text", text[at : tag.start()]))
+        piece = _piece(tag[1], text[tag.end() :], limits)
+        found.append(piece)
+        at = tag.start() + len(str(piece))
+        if piece.kind == "execute" and not piece.is_malformed(limits):
+            if at < len(text):
+                found.append(Piece("rest", text[at:]))
+            return found
+    if at < len(text):
+        found.append(Piece("text", text[at:]))
+    return found
+
+
+def _piece(kind: str, behind: str, limits: Limits) -> Piece:
+    if kind == "end":
+        return Piece(kind, "")
+    end = _end_of_block(behind, limits) if kind == "execute" else behind.find(f"</{kind}>")
+    if end == -1:
+        return Piece(kind, behind, closed=False)
+    return Piece(kind, behind[:end])
+
+
+def _end_of_block(behind: str, limits: Limits) -> int:
+    """Where the closing tag of a block begins; -1 when it has none."""
+    start = len(behind) - len(behind.lstrip())
+    with generous():
+        try:
+            _, end = _LENIENT.raw_decode(behind, start)
+        except ValueError:
+            end = -1
+        except RecursionError:
+            return behind.find(_CLOSE)
+    if end != -1:
+        tail = behind[end:].lstrip()
+        end = len(behind) - len(tail)
+        if tail.startswith(_CLOSE) and _size(behind[:end]) <= limits.max_block_bytes:
+            return end
+        if _CLOSE.startswith(tail) and _size(behind) <= limits.max_block_bytes:
+            return -1
+    elif _size(behind) <= limits.max_block_bytes and _is_unfinished(behind[start:]):
+        return -1
+    return behind.find(_CLOSE)
+
+
+def _is_unfinished(text: str) -> bool:
+    """Whether `text` is the beginning of some JSON and does not end inside a string."""
+    outside = _STRING.sub('""', text)
+    if '"' in outside.replace('""', ""):
+        return False
+    closing = "".join("}" if b == "{" else "]" for b in reversed(_open_brackets(outside)))
+    # A word or a number may be cut anywhere.
+    whole = re.sub(r"(?<![\w.+-])(-|-?[a-zA-Z]+|-?\d+(\.\d*)?([eE][+-]?\d*)?)\Z", _finished, text)
+    for missing in ("", "0", ":0", '"":0'):
+        with generous():
+            try:
+                json.loads(whole + missing + closing, strict=False)
+            except (ValueError, RecursionError):
+                continue
+            return True
+    return False
+
+
+def _open_brackets(text: str) -> list[str]:
+    stack: list[str] = []
+    for bracket in re.findall(r"[\[\]{}]", text):
+        if bracket in "[{":
+            stack.append(bracket)
+        elif stack:
+            stack.pop()
+    return stack
+
+
+def _finished(token: re.Match[str]) -> str:
+    begun_number = re.fullmatch(
+        r"-|-?(0|[1-9]\d*)(\.|(\.\d+)?([eE][+-]?\d*)?)?", token[0], re.ASCII
+    )
+    words = ("null", "true", "false", "NaN", "Infinity", "-Infinity")
+    begun = begun_number or any(word.startswith(token[0]) for word in words)
+    return "0" if begun else token[0]
+
+
+def _is_call(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get("name"), str) and isinstance(value.get("args"), dict)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+@contextmanager
+def generous() -> Iterator[None]:
+    """Python with room for deep nesting and for integers of any length."""
+    depth, digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
+    sys.setrecursionlimit(max(depth, 50_000))
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(depth)
+        sys.set_int_max_str_digits(digits)

@@ -1,0 +1,256 @@
+"""A log becomes cogency's messages, byte for byte, and is asked for as cogency asks for it."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cogency_rs
+
+from . import differences
+from .oracle import Raised, Stored, cogency, outcome, run, skip_without_cogency
+from .pieces import generous
+from .recorded import lines
+from .strategies import json_trees, logs, made, odd_logs, parity, stored, words
+
+skip_without_cogency()
+
+
+def theirs(events: Any) -> Any:
+    return outcome(cogency("context.conversation").to_messages, events)
+
+
+def ours(events: Any) -> Any:
+    return outcome(cogency_rs.to_messages, events)
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Equal, in the order of keys too, and where it is NaN."""
+    return repr(found) == repr(wanted)
+
+
+@parity(300)
+@given(logs)
+def test_a_log_gives_cogency_s_messages(events):
+    assert ours(events) == theirs(events)
+
+
+@parity(300)
+@given(odd_logs)
+def test_a_log_of_anything_gives_what_cogency_gives(events):
+    found, wanted = ours(events), theirs(events)
+    assert same(found, wanted), (found, wanted)
+
+
+deep = st.sampled_from([100, 150, 1200]).map(
+    lambda depth: '{"name": "t", "args": {"x": ' + "[" * depth + "]" * depth + "}}"
+)
+huge = st.sampled_from([4300, 4301, 6000]).flatmap(
+    lambda digits: st.sampled_from(
+        ['{"name": "t", "args": {"x": -%s}}', "[%s, -1]", "%s", '{"name": "t", "by": {"x": -%s}}']
+    ).map(lambda shape: shape % ("7" * digits))
+)
+
+
+@parity(100)
+@given(st.lists(st.one_of(stored, made("call", deep), made("call", huge)), max_size=6))
+def test_what_python_cannot_read_is_shown(events):
+    names = {each.name for each in differences.ROWS for row in events if each(row)}
+    with generous() if names else nullcontext():
+        wanted = theirs(events)
+    assert ours(events) == wanted
+
+
+@pytest.mark.parametrize(
+    "events", [None, 5, "ab", {}, {"type": "user"}, (), b"", [[]], [("type",)]]
+)
+def test_what_is_no_list_of_events_raises_what_cogency_raises(events):
+    assert ours(events) == theirs(events)
+
+
+class Shade(str, Enum):  # unlike a StrEnum, it is formatted as its name
+    DARK = "dark"
+
+
+class Shouted(str):
+    def __format__(self, spec: str) -> str:
+        return self.upper()
+
+
+class Unshown:
+    def __format__(self, spec: str) -> str:
+        raise LookupError("not to be shown")
+
+
+@pytest.mark.parametrize("kind", ["user", "think", "respond", "call", "result", Shade.DARK])
+@pytest.mark.parametrize(
+    "content",
+    [object, int, Shade.DARK, Shouted("a"), Unshown(), 1.5, b"{}", True, [], Decimal("1.0")],
+)
+def test_content_of_any_type_gives_what_cogency_gives(kind, content):
+    events = [{"type": "respond", "content": "a"}, {"type": kind, "content": content}]
+    assert same(ours(events), theirs(events)), (ours(events), theirs(events))
+
+
+def test_events_may_come_from_a_generator():
+    row = {"type": "user", "content": "a"}
+    assert ours(row for _ in "12") == theirs(row for _ in "12")
+
+
+def test_recorded_conversations_give_cogency_s_messages(recordings):
+    for conversation in lines(recordings, "conversations"):
+        events = conversation["events"]
+        assert ours(events) == theirs(events)
+
+
+def test_every_beginning_of_a_recorded_conversation_gives_cogency_s_messages(recordings):
+    for conversation in lines(recordings, "conversations")[:5]:
+        events = conversation["events"]
+        for end in range(len(events)):
+            assert ours(events[:end]) == theirs(events[:end])
+        for start in range(len(events)):
+            assert ours(events[start:]) == theirs(events[start:])
+
+
+# assemble
+
+
+async def shortened(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": f"{len(messages)} before"}, *messages[-1:]]
+
+
+async def refused(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    raise LookupError(f"{len(messages)} messages")
+
+
+def assembled(assemble: Any, events: Any, profile: Any, options: dict[str, Any]) -> Any:
+    """What `assemble` gives and what it asked its storage for; of the system message, the profile.
+
+    Cogency is given the log with a result for every call.
+    """
+    is_theirs = assemble is not cogency_rs.assemble and not isinstance(events, Exception)
+    if is_theirs and differences.calls_without_results(events):
+        events = differences.promised_log(events)
+    storage = Stored(events, profile)
+    messages = run(assemble(storage=storage, tools=[], conversation_id="c", **options))
+    if isinstance(messages, list):
+        system, *history = messages
+        assert differences.words_of_the_system_prompt(system)
+        _, found, known = system["content"].rpartition("USER PROFILE:")
+        messages = [list(system), known if found else None, *history]
+    return messages, storage.asked
+
+
+few = st.lists(
+    st.one_of(made("metric", words), made("call", st.sampled_from(["{}", "[]"]))), max_size=2
+)
+
+
+@parity(250)
+@given(
+    st.one_of(logs, few, st.sampled_from([OSError("locked"), ValueError("")])),
+    st.one_of(
+        st.none(),
+        st.dictionaries(words, json_trees, max_size=2),
+        st.sampled_from([OSError("unable to open database file"), OSError("disk"), ValueError()]),
+    ),
+    st.fixed_dictionaries(
+        {
+            "user_id": st.sampled_from(["user", ""]),
+            "history_window": st.sampled_from([None, None, 0, 1, 2, 5, -1]),
+            "history_transform": st.sampled_from([None, None, shortened, refused]),
+            "profile_enabled": st.booleans(),
+        },
+        optional={
+            "identity": st.sampled_from([None, "", "I am"]),
+            "instructions": st.sampled_from([None, "", "do it"]),
+        },
+    ),
+)
+def test_assemble_gives_cogency_s_history(events, profile, options):
+    wanted = assembled(cogency("context.assembly").assemble, events, profile, options)
+    found = assembled(cogency_rs.assemble, events, profile, options)
+    failed = isinstance(wanted[0], Raised) and wanted[0].kind == "RuntimeError"
+    if failed and differences.words_of_a_failed_assembly(
+        events, options["history_window"], profile
+    ):
+        assert (found[0].kind, found[1]) == (wanted[0].kind, wanted[1])
+    else:
+        assert same(found, wanted), (found, wanted)
+
+
+@pytest.mark.parametrize(
+    "events", [[], [{"type": "metric", "content": ""}], [{"type": "call", "content": "{}"}]]
+)
+def test_a_transform_sees_the_history_that_cogency_s_sees(events):
+    """Also one that is empty, though the log is not."""
+    options = {
+        "user_id": "u",
+        "history_window": None,
+        "history_transform": shortened,
+        "profile_enabled": False,
+    }
+    wanted = assembled(cogency("context.assembly").assemble, events, None, options)
+    assert assembled(cogency_rs.assemble, events, None, options) == wanted
+
+
+@pytest.mark.parametrize(("length", "window"), [(10_000, None), (10_001, None), (10_001, 3)])
+def test_a_conversation_that_is_too_long_is_refused_like_cogency_s(length, window):
+    events = [{"type": "user", "content": "a"}] * length
+    options = {
+        "user_id": "u",
+        "history_window": window,
+        "history_transform": None,
+        "profile_enabled": False,
+    }
+    wanted = assembled(cogency("context.assembly").assemble, events, None, options)
+    found = assembled(cogency_rs.assemble, events, None, options)
+    if differences.words_of_a_failed_assembly(events, window, None):
+        assert isinstance(wanted[0], Raised)
+        assert (found[0].kind, found[1]) == (wanted[0].kind, wanted[1])
+    else:
+        assert found == wanted
+
+
+def test_recorded_conversations_are_assembled_like_cogency_s(recordings):
+    for conversation in lines(recordings, "conversations"):
+        for window in (None, 4):
+            options = {
+                "user_id": "u",
+                "history_window": window,
+                "history_transform": None,
+                "profile_enabled": False,
+            }
+            wanted = assembled(
+                cogency("context.assembly").assemble, conversation["events"], None, options
+            )
+            assert assembled(cogency_rs.assemble, conversation["events"], None, options) == wanted
+
+
+async def test_a_growing_log_is_assembled_like_cogency_s(recordings):
+    """Over our own storage, which folds only what is new since the last time."""
+    options = {
+        "tools": [],
+        "history_window": None,
+        "history_transform": None,
+        "profile_enabled": False,
+    }
+    for conversation in lines(recordings, "conversations")[:10]:
+        events = conversation["events"]
+        async with cogency_rs.SQLite(":memory:") as storage:
+            for count, event in enumerate(events, 1):
+                await storage.save_message("c", "u", event["type"], event["content"], float(count))
+                if count % 5 and count < len(events):
+                    continue
+                found = await cogency_rs.assemble("u", "c", storage=storage, **options)
+                log = Stored(differences.promised_log(events[:count]))
+                wanted = await cogency("context.assembly").assemble(
+                    "u", "c", storage=log, **options
+                )
+                assert found[1:] == wanted[1:]

@@ -1,0 +1,276 @@
+"""Tool calls give cogency's results, and call tools as cogency does, but for the named differences."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cogency_rs
+from cogency_rs import Execution, ToolCall, ToolResult
+
+from . import differences
+from .oracle import (
+    Batch,
+    Raised,
+    Script,
+    Scripted,
+    cogency,
+    our_execute,
+    outcome,
+    result_fields,
+    run,
+    skip_without_cogency,
+    their_execute,
+)
+from .strategies import batches, flat_schemas, json_trees, parity, words
+
+skip_without_cogency()
+
+DONE = ToolResult("done", content="it")
+
+
+@parity(400)
+@given(batches)
+def test_a_batch_gives_cogency_s_results(batch):
+    promised, names = differences.promised_batch(batch)
+    wanted, found = their_execute(promised), our_execute(batch)
+    assert found.results == wanted.results
+    for name, script in batch.scripts.items():
+        # Plain tools run in threads, in any order.
+        ordered = sorted if script.how == "plain" else list
+        seen = [ordered(map(by_name, each.seen[name])) for each in (found, wanted)]
+        assert seen[0] == seen[1]
+    if not names:
+        assert found == their_execute(batch)
+
+
+@parity(200)
+@given(
+    flat_schemas, st.dictionaries(st.sampled_from("xyz"), st.one_of(json_trees, words), max_size=3)
+)
+def test_arguments_that_fit_their_schema_change_nothing(schema, args):
+    wanted = results(their_execute, schema, args)
+    found = results(our_execute, schema, args)
+    assert wanted == [("done", "it", False)]
+    if not differences.arguments_against_the_schema(schema, args):
+        assert found == wanted
+        return
+    [(outcome, content, error)] = found
+    assert (content, error) == (None, True)
+    assert outcome.startswith("Invalid arguments for tool 't': argument '")
+
+
+def by_name(args: dict[str, Any]) -> str:
+    return repr(sorted(args.items()))
+
+
+def results(execute: Any, schema: Any, args: Any) -> Any:
+    return execute(Batch((("t", args),), {"t": Script(DONE)}), schema=schema).results
+
+
+class Tool(Scripted):
+    def __init__(self) -> None:
+        super().__init__("t", Script(DONE))
+
+
+class Falsy(Tool):
+    def __len__(self) -> int:
+        return 0
+
+
+class Nameless:
+    async def execute(self, **_: Any) -> ToolResult:
+        return DONE
+
+
+class Unexecutable:
+    name = "t"
+
+
+class Giving(Tool):
+    """A plain function that gives a coroutine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.execute = partial(self._act_async)
+
+
+class Picky(Tool):
+    def __init__(self) -> None:
+        super().__init__()
+        self.execute = self.picky
+
+    async def picky(self, x: int, **_: Any) -> ToolResult:
+        return ToolResult(str(x))
+
+
+class Unwritable(Tool):
+    """It fails, and says why; nobody looks at its content."""
+
+    def __init__(self) -> None:
+        Scripted.__init__(self, "t", Script(ToolResult("my words", content={1, 2}, error=True)))
+
+
+class Mute:
+    """A result with the least that cogency looks at."""
+
+    outcome = "it went wrong"
+    error = True
+
+
+def call(name: Any = "t", args: Any = None) -> ToolCall:
+    return ToolCall(name, {} if args is None else args)
+
+
+def both(make_calls: Any, make_tools: Any, **execution: Any) -> list[Any]:
+    """What `execute_tools` gives on each side."""
+
+    def told(execute: Any) -> Any:
+        given = {"storage": "s", "shell_timeout": 7, "sandbox_dir": "d", "access": "system"}
+        made = Execution(**{**given, "tools": make_tools(), **execution})
+        given = run(
+            execute(make_calls(), execution=made, user_id="user", conversation_id="conversation")
+        )
+        return given if isinstance(given, Raised) else [result_fields(each) for each in given]
+
+    return [told(cogency("core.executor").execute_tools), told(cogency_rs.execute_tools)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "tools"),
+    [
+        pytest.param(list, list, id="no calls"),
+        pytest.param(lambda: None, lambda: [Tool()], id="None for calls"),
+        pytest.param(lambda: (call(), call()), lambda: (Tool(),), id="tuples"),
+        pytest.param(
+            lambda: (call() for _ in range(2)), lambda: [Tool()], id="calls from a generator"
+        ),
+        pytest.param(
+            lambda: [call()], lambda: (tool for tool in [Tool()]), id="tools from a generator"
+        ),
+        pytest.param(lambda: [call()], lambda: None, id="None for tools"),
+        pytest.param(lambda: [call()], lambda: [Tool(), Picky()], id="equal names"),
+        pytest.param(lambda: [call()], lambda: [Nameless()], id="a tool without a name"),
+        pytest.param(
+            lambda: [call()], lambda: [Tool(), Nameless()], id="and one that nobody asks for"
+        ),
+        pytest.param(lambda: [call()], lambda: [Unexecutable()], id="a tool without execute"),
+        pytest.param(lambda: [call()], lambda: [Giving()], id="a function that gives a coroutine"),
+        pytest.param(lambda: [call()], lambda: [Unwritable()], id="a failure with odd content"),
+        pytest.param(
+            lambda: [call(args={"x": 1}), call()], lambda: [Picky()], id="a missing argument"
+        ),
+        pytest.param(lambda: [call(args={1: 2})], lambda: [Tool()], id="a keyword that is no str"),
+        pytest.param(
+            lambda: [call(args={"storage": 1})], lambda: [Tool()], id="an injected argument"
+        ),
+        pytest.param(lambda: [5], lambda: [Tool()], id="a call that is none"),
+        pytest.param(lambda: [call([])], list, id="a name that has no hash"),
+        pytest.param(lambda: [call(5)], list, id="a name that is no str"),
+    ],
+)
+def test_arguments_of_every_kind_give_what_cogency_gives(calls, tools):
+    theirs, found = both(calls, tools)
+    assert found == theirs
+
+
+def test_no_calls_need_no_execution():
+    for execute in (cogency("core.executor").execute_tools, cogency_rs.execute_tools):
+        given = run(execute([], execution=None, user_id="", conversation_id=""))
+        assert given == []
+
+
+@pytest.mark.parametrize("args", [None, 5, "ab", [("x", 1)], [1]])
+def test_arguments_that_are_no_mapping_fail_their_call_alone(args):
+    assert differences.arguments_that_are_no_mapping(args)
+    calls = [ToolCall("t", args), call()]
+    _, found = both(lambda: calls, lambda: [Tool()])
+    message = (
+        f"Invalid arguments for tool 't': they must be an object, and were {type(args).__name__}"
+    )
+    assert found == [(message, None, True), ("done", "it", False)]
+
+
+def test_a_falsy_tool_is_a_tool():
+    assert differences.falsy_tool(Falsy())
+    _, found = both(lambda: [call()], lambda: [Falsy()])
+    assert found == [("done", "it", False)]
+
+
+def test_a_result_is_read_as_far_as_cogency_reads_it():
+    class Muted(Tool):
+        def __init__(self) -> None:
+            Scripted.__init__(self, "t", Script(Mute()))
+
+    theirs, found = both(lambda: [call()], lambda: [Muted()])
+    assert found == theirs
+
+
+async def test_execute_tool_gives_what_execute_tools_gives():
+    execution = Execution("s", [Tool()], 7, "d", "system")
+    options = {"execution": execution, "user_id": "u", "conversation_id": "c"}
+    for execute in (cogency("core.executor").execute_tool, cogency_rs.execute_tool):
+        assert result_fields(await execute(call(), **options)) == ("done", "it", False)
+
+
+@pytest.mark.parametrize("how", ["async", "plain"])
+def test_keyboard_interrupt_goes_through_as_in_cogency(how):
+    script = Script(KeyboardInterrupt(), how)
+    assert not differences.tool_that_exits(script)
+    for execute in (their_execute, our_execute):
+        with pytest.raises(KeyboardInterrupt):
+            execute(Batch((("t", {}),), {"t": script}))
+
+
+# The circuit breaker.
+
+
+@pytest.mark.parametrize(
+    "most", [3, 1, 0, -1, 2.5, float("inf"), float("nan"), True, 10**30, -(10**30), None, "3", []]
+)
+def test_a_breaker_counts_as_cogency_s_does(most):
+    def use(breaker: Any) -> Any:
+        made = breaker(max_failures=most)
+        steps = [made.record_failure, made.record_failure, made.is_open, made.record_success]
+        steps += [made.is_open, made.record_failure, made.record_failure, made.record_failure]
+        return [
+            (
+                step(),
+                made.is_open(),
+                made.consecutive_failures,
+                repr(most) == repr(made.max_failures),
+            )
+            for step in steps
+        ]
+
+    theirs = outcome(use, cogency("core.circuit").CircuitBreaker)
+    found = outcome(use, cogency_rs.CircuitBreaker)
+    if isinstance(theirs, Raised):
+        assert found.kind == theirs.kind
+    else:
+        assert found == theirs
+
+
+def test_a_breaker_has_cogency_s_default_and_attributes():
+    for breaker in (cogency("core.circuit").CircuitBreaker, cogency_rs.CircuitBreaker):
+        made = breaker()
+        assert (made.max_failures, made.consecutive_failures) == (3, 0)
+        made.max_failures, made.consecutive_failures = 5, 4
+        assert (made.is_open(), made.record_failure()) == (False, True)
+
+
+@parity(200)
+@given(st.integers(-2, 5), st.lists(st.booleans(), max_size=12))
+def test_breakers_open_together(most, failures):
+    def states(breaker: Any) -> list[Any]:
+        made = breaker(most)
+        return [
+            (made.record_failure() if failed else made.record_success(), made.is_open())
+            for failed in failures
+        ]
+
+    assert states(cogency_rs.CircuitBreaker) == states(cogency("core.circuit").CircuitBreaker)
