@@ -6,7 +6,7 @@ RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python upstream bench lint format clean
+.PHONY: help demo test test-rust test-python upstream bench stress lint format clean
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -25,8 +25,13 @@ test-python: $(CORE)  ## The package's tests
 upstream: $(CORE)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tests/upstream.py
 
-bench: $(CORE)   ## Show that parsing is linear
+bench: $(CORE)   ## Show that parsing is linear, and what the log costs beside cogency
 	$(BIN)/python benches/scaling.py
+	$(BIN)/python benches/log.py
+
+stress: $(CORE)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
+	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
+	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
 
 lint: $(CORE)    ## Formatting and lints, warnings are errors
 	cargo fmt --check

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import textwrap
+import threading
 import types
 import warnings
 
@@ -188,6 +189,40 @@ async def test_what_the_storage_returns_and_raises_is_cogencys_own(tmp_path):
                 await storage.load_profile("u")
         with pytest.raises(errors.StorageError, match="closed"):
             await storage.save_message("c", "u", "user", "too late")
+
+
+def test_every_tool_of_cogency_s_that_does_not_await_is_known_to_block():
+    """They run programs, read files and fetch pages; only the one that asks the storage awaits it."""
+    tools = sys.modules["cogency.tools"]
+    awaiting = {"Recall"}
+    assert set(dropin.BLOCKING) | awaiting == {name for name in tools.__all__ if name[0].isupper()}
+
+
+async def test_cogency_s_own_shell_calls_run_at_the_same_time_off_the_loop(tmp_path, monkeypatch):
+    shell, where = sys.modules["cogency.tools.shell"], []
+    all_there = threading.Barrier(4)
+    run = shell.subprocess.run
+
+    def meet(*args, **kwargs):
+        where.append(threading.get_ident())
+        all_there.wait(10)
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(shell.subprocess, "run", meet)
+    call = sys.modules["cogency.core.protocols"].ToolCall("shell", {"command": "echo hello"})
+    execution = cogency.core.config.Execution(
+        storage=None,
+        tools=(sys.modules["cogency.tools"].Shell,),
+        shell_timeout=5,
+        sandbox_dir=str(tmp_path),
+        access="sandbox",
+    )
+    with cogency_rs.install():
+        results = await cogency.core.executor.execute_tools(
+            [call] * 4, execution=execution, user_id="u", conversation_id="c"
+        )
+    assert [result.content for result in results] == ["hello"] * 4
+    assert threading.get_ident() not in where
 
 
 class SlowTool:
