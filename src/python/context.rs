@@ -26,7 +26,7 @@ pub fn to_messages<'py>(events: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyLis
 pub struct Folding {
     conversation: Conversation,
     /// Messages that are complete: who speaks, and what.
-    messages: Vec<(&'static str, Py<PyAny>)>,
+    messages: Vec<(Role, Py<PyAny>)>,
     /// How many pieces the assistant's open turn has.
     parts: usize,
     /// The first piece of the open turn that is no `str`; joining the turn will fail on it.
@@ -53,12 +53,12 @@ impl Folding {
     fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for (role, content) in &self.messages {
-            list.append(message(py, role, content.bind(py))?)?;
+            list.append(message(py, *role, content.bind(py))?)?;
         }
         let open = self.conversation.open();
         self.check_joinable(py, &open)?;
         for Message { role, content } in open.into_iter().flatten() {
-            list.append(message(py, name_of(role), to_str(py, content.as_bytes())?.as_any())?)?;
+            list.append(message(py, role, to_str(py, content.as_bytes())?.as_any())?)?;
         }
         Ok(list)
     }
@@ -74,7 +74,7 @@ impl Folding {
             "user" => {
                 let turn = self.conversation.user();
                 self.add(py, turn)?;
-                self.messages.push(("user", content()?.unbind()));
+                self.messages.push((Role::User, content()?.unbind()));
             }
             "think" => {
                 self.conversation.think(&bytes_of(&formatted(&content()?)?)?);
@@ -129,8 +129,7 @@ impl Folding {
             if role == Role::Assistant {
                 self.parts = 0;
             }
-            self.messages
-                .push((name_of(role), to_str(py, content.as_bytes())?.into_any().unbind()));
+            self.messages.push((role, to_str(py, content.as_bytes())?.into_any().unbind()));
         }
         Ok(())
     }
@@ -156,20 +155,17 @@ fn joining_error(piece: &Bound<'_, PyAny>, index: usize) -> PyResult<PyErr> {
     }
 }
 
-fn name_of(role: Role) -> &'static str {
-    match role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    }
-}
-
 fn message<'py>(
     py: Python<'py>,
-    role: &str,
+    role: Role,
     content: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let role = match role {
+        Role::User => pyo3::intern!(py, "user"),
+        Role::Assistant => pyo3::intern!(py, "assistant"),
+    };
     let message = PyDict::new(py);
-    message.set_item(pyo3::intern!(py, "role"), PyString::intern(py, role))?;
+    message.set_item(pyo3::intern!(py, "role"), role)?;
     message.set_item(pyo3::intern!(py, "content"), content)?;
     Ok(message)
 }
