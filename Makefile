@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
+DEV    := $(VENV)/.dev
+BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python upstream bench stress lint format clean
@@ -19,28 +21,28 @@ test: test-rust test-python upstream  ## Run every test
 test-rust:       ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
 
-test-python: $(CORE)  ## The package's tests
+test-python: $(DEV)  ## The package's tests
 	$(BIN)/python -m pytest -q
 
-upstream: $(CORE)  ## cogency 3.3.0's own test suite, on our core
+upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tests/upstream.py
 
-bench: $(CORE)   ## Show that parsing is linear, and what the log costs beside cogency
+bench: $(DEV)   ## Show that parsing is linear, and what the log costs beside cogency
 	$(BIN)/python benches/scaling.py
 	$(BIN)/python benches/log.py
 
-stress: $(CORE)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
+stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
 
-lint: $(CORE)    ## Formatting and lints, warnings are errors
+lint: $(DEV)    ## Formatting and lints, warnings are errors
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-format: $(CORE)  ## Format the sources
+format: $(DEV)  ## Format the sources
 	cargo fmt
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
@@ -54,7 +56,12 @@ $(VENV)/.created:
 	$(BIN)/python -m pip install --quiet 'maturin>=1.16,<2'
 	@touch $@
 
-# The release extension, installed in place with the command line's and the tests' requirements.
+# The release extension, installed in place with what the command line needs.
 $(CORE): $(VENV)/.created $(RUST)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras cli,dev,parity
+	$(BUILD) --extras cli
+	@touch $@
+
+# And what the tests need.
+$(DEV): $(CORE)
+	$(BUILD) --extras cli,dev,parity
 	@touch $@
