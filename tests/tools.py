@@ -126,3 +126,8 @@ async def rounds(count: int) -> None:
 def outcomes(results: Iterable[ToolResult]) -> list[tuple[bool, Any]]:
     """Of each result, whether it is an error, and its outcome."""
     return [(result.error, result.outcome) for result in results]
+
+
+def nested_call(depth: int) -> str:
+    """A call whose argument is so many arrays, each in the other."""
+    return stored("ok", x=[]).replace("[]", "[" * depth + "]" * depth)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from tools import rounds
+from tools import block, rounds, stored
 
 from cogency_rs import Accumulator, Execution
 
@@ -164,3 +164,22 @@ def check_answered(rows: Iterable[Row]) -> None:
             assert [item["tool"] for item in json.loads(row.content)] == asked
             asked = []
     assert not asked, f"calls without a result: {asked}"
+
+
+MODES = ["event", "token"]
+
+STORED_OK = stored("ok")
+FULL_TURN = f"<think>hm</think>so{block('ok', 'fail')}"
+
+
+def saved(type: str, content: str) -> Entry:
+    return ("saved", type, content)
+
+
+def emitted(type: str, content: str | None = None) -> Entry:
+    return ("emitted", type, content)
+
+
+def both(type: str, content: str) -> list[Entry]:
+    """What event mode does with a unit: saves it, then emits it."""
+    return [saved(type, content), emitted(type, content)]

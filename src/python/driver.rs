@@ -176,6 +176,6 @@ impl Wakeup {
 }
 
 /// A panic elsewhere leaves these values as they were: each is replaced whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

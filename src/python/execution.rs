@@ -9,7 +9,7 @@
 //! while it is used.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
@@ -20,7 +20,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
-use super::driver::Driver;
+use super::driver::{Driver, lock};
 use super::foreign;
 use super::runtime;
 use crate::execution::{self, Outcome, Policy, Runner};
@@ -411,9 +411,4 @@ fn asyncio(py: Python<'_>) -> PyResult<&Names> {
                 .transpose()?,
         })
     })
-}
-
-/// A panic elsewhere leaves these values as they were: each is replaced whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,14 +10,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
+from outlines import Outline, read, runs
 
-from cogency_rs import Parser, parse_execute_block, parse_tokens
+from cogency_rs import parse_execute_block, parse_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
-
-Outline = tuple[str, str | None]
 
 
 def lines(recordings: Path, name: str) -> list[dict]:
@@ -47,23 +46,6 @@ def texts(agent_turns, wild_turns, streams) -> dict[str, str]:
     """Every recorded text by its id."""
     turns = {turn["id"]: turn["text"] for turn in [*agent_turns, *wild_turns]}
     return turns | {stream["id"]: "".join(stream["tokens"]) for stream in streams}
-
-
-def read(chunks: Iterable[str], **options) -> list[Outline]:
-    parser = Parser(**options)
-    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
-    return [(event["type"], event.get("content")) for event in events]
-
-
-def runs(outlines: Iterable[Outline]) -> list[Outline]:
-    """Each run of `think` or `respond` text as one piece."""
-    whole: list[Outline] = []
-    for kind, content in outlines:
-        if kind in {"think", "respond"} and whole and whole[-1][0] == kind:
-            whole[-1] = (kind, whole[-1][1] + content)
-        else:
-            whole.append((kind, content))
-    return whole
 
 
 def calls(outlines: Iterable[Outline]) -> list[dict]:

@@ -14,36 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from outlines import Outline, read, runs
 
-from cogency_rs import Limits, Parser
+from cogency_rs import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
-Outline = tuple[str, str | None]
 
 PREFIX = "Error: Malformed tool call syntax."
 MALFORMED: Outline = ("respond", PREFIX)
 SMALL = Limits(max_block_bytes=40, max_depth=4, max_calls=2)
 
 relaxed = settings(deadline=None, max_examples=150)
-
-
-def read(chunks: Iterable[str], **options) -> list[Outline]:
-    parser = Parser(**options)
-    events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
-    return [(event["type"], event.get("content")) for event in events]
-
-
-def runs(outlines: Iterable[Outline]) -> list[Outline]:
-    """Each run of `think` or `respond` text as one piece."""
-    whole: list[Outline] = []
-    for kind, content in outlines:
-        if kind in {"think", "respond"} and whole and whole[-1][0] == kind:
-            whole[-1] = (kind, whole[-1][1] + content)
-        else:
-            whole.append((kind, content))
-    return whole
 
 
 # The specification, read literally.

@@ -1,0 +1,350 @@
+"""The results of a batch: what a tool may do, what the calls run with, and when a turn is broken off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tools import (
+    FAIL,
+    OK,
+    SOON,
+    FunctionTool,
+    Waiting,
+    block,
+    call,
+    nested_call,
+    raises,
+    returns,
+    rounds,
+    stored,
+    with_tools,
+)
+from turns import (
+    CONVERSATION,
+    STORED_OK,
+    USER,
+    BatchLog,
+    Chunks,
+    Log,
+    accumulator,
+    carry_out,
+    check_answered,
+    event,
+    results_in,
+    types,
+)
+
+from cogency_rs import (
+    Limits,
+    ToolResult,
+    parse_tokens,
+    to_messages,
+)
+
+pytestmark = pytest.mark.timeout(20)
+
+BREAKER = "Max failures. Terminating."
+FAIL_RESULT = {"tool": "fail", "status": "failure", "content": "it failed"}
+
+
+# The results
+
+
+@pytest.mark.parametrize(
+    ("result", "item"),
+    [
+        (ToolResult("ok", "text"), {"outcome": "ok", "content": "text"}),
+        (ToolResult("ok", {"a": [1, None]}), {"outcome": "ok", "content": {"a": [1, None]}}),
+        (ToolResult("ok", None), {"outcome": "ok"}),
+        (ToolResult("ok", ""), {"outcome": "ok"}),
+        (ToolResult("ok"), {"outcome": "ok"}),
+        (ToolResult("ok", 0), {"outcome": "ok", "content": 0}),
+        (ToolResult("ok", 0.0), {"outcome": "ok", "content": 0.0}),
+        (ToolResult("ok", False), {"outcome": "ok", "content": False}),
+        (ToolResult("ok", []), {"outcome": "ok", "content": []}),
+        (ToolResult("ok", {}), {"outcome": "ok", "content": {}}),
+        (ToolResult("ok", " "), {"outcome": "ok", "content": " "}),
+        (ToolResult("", "text"), {"outcome": "", "content": "text"}),
+        (ToolResult("é\ud83d", "日"), {"outcome": "é\ud83d", "content": "日"}),
+        (ToolResult("ok", 10**30), {"outcome": "ok", "content": 10**30}),
+    ],
+    ids=repr,
+)
+async def test_a_success_shows_its_outcome_and_its_content_if_there_is_any(result, item):
+    turns = accumulator(with_tools(returns(result), storage=Log()))
+    events = await carry_out(turns, parse_tokens(block("t")))
+    expected = json.dumps([{"tool": "t", "status": "success", **item}])
+    assert events[-1]["content"] == expected
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (ToolResult("it failed", error=True), "it failed"),
+        (ToolResult("it failed", "details", error=True), "it failed"),
+        (ToolResult("", error=True), ""),
+        (ToolResult("é", error=True), "é"),
+    ],
+    ids=repr,
+)
+async def test_a_failure_shows_its_message_as_content(result, message):
+    turns = accumulator(with_tools(returns(result), storage=Log()))
+    events = await carry_out(turns, parse_tokens(block("t")))
+    expected = json.dumps([{"tool": "t", "status": "failure", "content": message}])
+    assert events[-1]["content"] == expected
+
+
+async def test_the_results_are_in_call_order_one_for_each_call():
+    names = ["ok", "fail", "nobody", "ok"]
+    log = Log()
+    events = await carry_out(
+        accumulator(with_tools(OK, FAIL, storage=log)), parse_tokens(block(*names))
+    )
+    [array] = results_in(log.rows)
+    assert [(item["tool"], item["status"]) for item in array] == [
+        ("ok", "success"),
+        ("fail", "failure"),
+        ("nobody", "failure"),
+        ("ok", "success"),
+    ]
+    assert array[2]["content"].startswith("Tool 'nobody' not registered")
+    assert events[-1]["content"] == log.rows[-1].content
+
+
+async def test_the_results_of_as_many_calls_as_a_block_may_have():
+    calls = [call("ok", n=n) for n in range(Limits().max_calls)]
+    log = BatchLog()
+    await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block(*calls)))
+    [array] = results_in(log.rows)
+    assert [item["content"] for item in array] == [each.args for each in calls]
+
+
+class Raising:
+    """A value that raises wherever one looks."""
+
+    def __init__(self, attribute: str) -> None:
+        self._attribute = attribute
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == object.__getattribute__(self, "_attribute"):
+            raise LookupError("do not look")
+        return object.__getattribute__(self, name)
+
+    outcome, content, error = "ok", "text", False
+
+
+class Undecided:
+    def __bool__(self) -> bool:
+        raise LookupError("neither true nor false")
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+
+class Unlisted(dict):
+    def items(self):
+        raise LookupError("no items")
+
+    __iter__ = keys = items
+
+
+HOSTILE = {
+    "a value whose outcome cannot be read": returns(Raising("outcome")),
+    "a value whose content cannot be read": returns(Raising("content")),
+    "a value whose error cannot be read": returns(Raising("error")),
+    "a result without content": returns(SimpleNamespace(outcome="ok", error=False, content={1})),
+    "a result whose error is neither true nor false": returns(ToolResult("ok", "", Undecided())),
+    "a result whose outcome is no JSON": returns(ToolResult({1}, "")),
+    "a failure whose message is no JSON": returns(ToolResult({1}, "", error=True)),
+    "content that cannot be listed": returns(ToolResult("ok", Unlisted(a=1))),
+    "an error that cannot be shown": raises(MuteError()),
+    "a value that JSON cannot hold": returns({1}),
+    "nesting without end": returns((nest := [], nest.append(nest))[0]),
+    "an error": raises(RuntimeError("no")),
+    "a cancellation of its own": raises(asyncio.CancelledError()),
+    "a request to exit": raises(SystemExit(3)),
+    "an exception that is no Exception": raises(type("Odd", (BaseException,), {})("no")),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+async def test_whatever_a_tool_does_is_its_call_s_failure_and_touches_no_sibling(hostile):
+    log = Log()
+    turns = accumulator(with_tools(OK, hostile, storage=log))
+    await carry_out(turns, parse_tokens(block("ok", "t", "ok")))
+    [array] = results_in(log.rows)
+    assert [item["status"] for item in array] == ["success", "failure", "success"]
+
+
+async def test_a_result_that_has_no_content_needs_none():
+    tool = returns(SimpleNamespace(outcome="ok", error=False))
+    log = Log()
+    await carry_out(accumulator(with_tools(OK, tool, storage=log)), parse_tokens(block("t", "ok")))
+    check_answered(log.rows)
+    assert results_in(log.rows)[0][1]["status"] == "success"
+
+
+async def test_an_integer_that_python_cannot_read_fails_its_call_alone():
+    digits = "7" * (sys.get_int_max_str_digits() + 1)
+    calls = f'[{{"name": "ok", "args": {{"n": {digits}}}}}, {{"name": "ok", "args": {{}}}}]'
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log))
+    await carry_out(turns, parse_tokens(f"<execute>{calls}</execute>"))
+    [array] = results_in(log.rows)
+    assert [item["status"] for item in array] == ["failure", "success"]
+    assert digits in log.rows[0].content
+
+
+async def test_a_log_with_an_integer_that_python_cannot_read_can_still_be_sent():
+    digits = "7" * (sys.get_int_max_str_digits() + 1)
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log))
+    text = f'<execute>[{{"name": "ok", "args": {{"n": {digits}}}}}]</execute>'
+    await carry_out(turns, parse_tokens(text))
+    assistant, results = to_messages([row._asdict() for row in log.rows])
+    assert digits in assistant["content"]
+    assert "failure" in results["content"]
+
+
+async def test_arguments_nested_deeper_than_python_reads_fail_their_call_alone():
+    depth = sys.getrecursionlimit() * 40
+    text = f"<execute>[{nested_call(depth)}, {STORED_OK}]</execute>"
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log))
+    await carry_out(turns, parse_tokens(text, limits=Limits(max_depth=2 * depth)))
+    [array] = results_in(log.rows)
+    assert [item["status"] for item in array] == ["failure", "success"]
+
+
+# What the calls run with
+
+
+async def test_the_tools_get_what_the_turn_runs_with():
+    seen: dict[str, Any] = {}
+
+    async def look(**arguments: Any) -> None:
+        seen.update(arguments)
+
+    log = Log()
+    execution = with_tools(
+        FunctionTool("look", look), storage=log, sandbox_dir="/box", access="project"
+    )
+    await carry_out(accumulator(execution), parse_tokens(block(call("look", file="a"))))
+    assert seen == {
+        "file": "a",
+        "storage": log,
+        "sandbox_dir": "/box",
+        "access": "project",
+        "conversation_id": CONVERSATION,
+        "user_id": USER,
+    }
+
+
+async def test_the_calls_of_a_batch_run_at_the_same_time():
+    barrier = asyncio.Barrier(3)
+
+    async def meet(**_: Any) -> str:
+        await barrier.wait()
+        return "met"
+
+    log = Log()
+    turns = accumulator(with_tools(FunctionTool("meet", meet), storage=log))
+    await carry_out(turns, parse_tokens(block("meet", "meet", "meet")))
+    assert [item["content"] for item in results_in(log.rows)[0]] == ["met"] * 3
+
+
+async def test_a_call_that_takes_too_long_fails_alone():
+    slow, log = Waiting(), Log()
+    turns = accumulator(with_tools(OK, slow, storage=log), tool_timeout=SOON)
+    await carry_out(turns, parse_tokens(block("wait", "ok")))
+    [array] = results_in(log.rows)
+    assert [item["status"] for item in array] == ["failure", "success"]
+    assert slow.journal == ["started", "stopped"]
+
+
+async def test_no_more_calls_run_at_once_than_may():
+    running, most = 0, 0
+
+    async def count(**_: Any) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await rounds(3)
+        running -= 1
+
+    turns = accumulator(with_tools(FunctionTool("count", count), storage=Log()), max_concurrency=2)
+    await carry_out(turns, parse_tokens(block(*["count"] * 7)))
+    assert most == 2
+
+
+# The circuit breaker
+
+
+async def test_all_results_come_first_when_the_breaker_opens():
+    log = Log()
+    turns = accumulator(with_tools(FAIL, storage=log))
+    events = await carry_out(turns, parse_tokens(block("fail", "fail", "fail")))
+    assert types(events) == ["call", "call", "call", "execute", "result", "result", "end"]
+    assert types(log.rows) == ["call", "call", "call", "result"]
+    assert json.loads(events[4]["content"]) == results_in(log.rows)[0] == [FAIL_RESULT] * 3
+
+
+async def test_what_an_open_breaker_says():
+    turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=1)
+    *_, execute, _, opened, end = await carry_out(turns, parse_tokens(block("fail")))
+    assert list(opened.items()) == [
+        ("type", "result"),
+        ("payload", {"outcome": BREAKER, "content": "", "error": True}),
+        ("content", BREAKER),
+        ("timestamp", execute["timestamp"]),
+    ]
+    assert list(opened["payload"]) == ["outcome", "content", "error"]
+    assert end == {"type": "end", "timestamp": execute["timestamp"]}
+
+
+@pytest.mark.parametrize(
+    ("batches", "opens"),
+    [
+        ("fail fail", False),
+        ("fail fail fail", True),
+        ("fail fail fail fail", True),
+        ("fail | fail", False),
+        ("fail | fail | fail", True),
+        ("fail fail | ok | fail fail", False),
+        ("fail fail | ok fail fail", False),
+        ("ok fail fail | fail", True),
+        ("fail fail ok | fail fail", False),
+        ("fail fail fail ok", False),
+        ("nobody nobody nobody", True),
+    ],
+)
+async def test_the_breaker_opens_after_three_failures_in_a_row_across_turns(batches, opens):
+    turns = accumulator(with_tools(OK, FAIL, storage=Log()))
+    for batch in batches.split("|"):
+        events = await carry_out(turns, parse_tokens(block(*batch.split())))
+    assert (types(events)[-1] == "end") is opens
+
+
+async def test_the_breaker_can_be_looked_at():
+    turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=5)
+    await carry_out(turns, parse_tokens(block("fail", "fail")))
+    breaker = turns.circuit_breaker
+    assert (breaker.consecutive_failures, breaker.max_failures) == (2, 5)
+    assert not breaker.is_open()
+
+
+async def test_an_open_breaker_ends_the_turn_of_a_foreign_parser_too():
+    source = Chunks(
+        event("call", stored("fail")), event("execute"), event("respond", "on"), event("end")
+    )
+    turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=1)
+    events = await carry_out(turns, source)
+    assert types(events) == ["call", "execute", "result", "result", "end"]
+    assert (source.asked, source.closed) == (2, 1)
