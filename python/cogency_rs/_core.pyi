@@ -1,7 +1,7 @@
 """The Rust core. What users need of it is exported by `cogency_rs`; the rest is for its shells."""
 
 from asyncio import Future
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from typing import Any, Literal, Self, final
 
 from .types import Event, StreamMode
@@ -88,21 +88,39 @@ class Turn:
     """
 
     def __new__(cls, *, stream: StreamMode, limits: Limits | None = None) -> Turn: ...
-    def feed(self, text: str) -> list[Any] | None:
-        """Read a chunk of the model's text."""
+    def finish(self) -> list[Any]:
+        """Say that the model's text has ended; returns what is left to do."""
 
-    def finish(self) -> list[Any] | None:
-        """Say that the model's text has ended."""
-
-    def event(self, kind: str, content: str) -> list[Any] | None:
+    def event(self, kind: str, content: str) -> None:
         """Take an event that some other parser made."""
 
-    def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> list[Any] | None:
+    def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> list[Any]:
         """Take the results of the batch, one for each call and in call order."""
 
-    @property
-    def done(self) -> bool:
-        """Whether no more text or events are wanted."""
+class Source:
+    """An async iterator that is read into a parser or a turn.
+
+    Awaited, it reads until there are events or steps to hand out, and gives these; or `None` when the iterator has
+    ended or no more of it is wanted: then the rest is in the sink's `finish`.
+
+    Args:
+        iterator: gives chunks of text; or, with `enter`, anything.
+        sink: what reads them.
+        enter: called with every item, to hand it to the turn.
+
+    Raises:
+        TypeError: a chunk is no `str`.
+
+    Whatever the iterator raises passes on.
+    """
+
+    def __new__(
+        cls,
+        iterator: AsyncIterator[Any],
+        sink: Parser | Turn,
+        enter: Callable[[Any], None] | None = None,
+    ) -> Self: ...
+    def __await__(self) -> Generator[Any, Any, list[Any] | None]: ...
 
 class ThreadJob:
     """A call that is to run in a worker thread: calling it runs it there."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from .executor import (
     is_blocking,
     tool_call,
 )
-from .parser import Reader, text_behind
+from .parser import ClosedOnce, text_behind
 from .types import Event, Execution, StreamMode
 
 __all__ = ["Accumulator", "CircuitBreaker"]
@@ -111,12 +111,12 @@ class Accumulator:
         text = text_behind(events)
         if text is None:
             turn = Turn(stream=self.stream)
-            source, take = Reader(aiter(events)), partial(self._take_event, turn)
+            source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
         else:
             turn = Turn(stream=self.stream, limits=text.limits)
-            source, take = text.open(), turn.feed
+            source = text.open(turn)
         log = _Log(self.storage, self.conversation_id, self.user_id)
-        batches = _steps(source, take, turn)
+        batches = _steps(source, turn)
         try:
             async for steps in batches:
                 for step in steps:  # running a batch appends what follows from its results
@@ -134,13 +134,13 @@ class Accumulator:
             finally:
                 await batches.aclose()
 
-    def _take_event(self, turn: Turn, event: Any) -> Steps | None:
+    def _enter_event(self, turn: Turn, event: Any) -> None:
         """Hand over an event that some other parser made."""
         kind = event["type"]
         content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
         if kind == "call":
             content = format_call_agent(self._parse_call(content))
-        return turn.event(kind, content)
+        turn.event(kind, content)
 
     async def _run(self, calls: list[str], turn: Turn, log: _Log) -> Steps:
         """Run a batch; returns the steps that follow from its results."""
@@ -160,33 +160,28 @@ class Accumulator:
             # What was stopped says nothing about the tools, so it does not count.
             await log.save_what_is_left(turn.results(running.results(), CircuitBreaker()))
             raise
-        return turn.results(running.results(), self.circuit_breaker) or []
+        return turn.results(running.results(), self.circuit_breaker)
 
 
-async def _steps(
-    source: Reader[Any], take: Callable[[Any], Steps | None], turn: Turn
-) -> AsyncGenerator[Steps, None]:
+async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps, None]:
     """The steps of a turn, as its source brings them on."""
     failed: Exception | None = None
     try:
-        while not turn.done:
+        while True:
             try:
-                steps = take(await source.next())
-            except StopAsyncIteration:
-                break
+                steps = await source
             except Exception as error:
                 failed = error
                 break
-            if turn.done:
-                await source.close()
-            if steps is not None:
-                yield steps
-        if (steps := turn.finish()) is not None:
+            if steps is None:
+                break
             yield steps
+        await source.aclose()
+        yield turn.finish()
         if failed is not None:
             raise failed
     finally:
-        await source.close()
+        await source.aclose()
 
 
 class _Log:
@@ -217,9 +212,9 @@ class _Log:
         else:
             await self._save(rows)
 
-    async def save_what_is_left(self, steps: Steps | None) -> None:
+    async def save_what_is_left(self, steps: Steps) -> None:
         """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
-        for step in steps or ():
+        for step in steps:
             if type(step) is tuple:
                 try:
                     await self.save(step)

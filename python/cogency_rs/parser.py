@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from typing import Any, Generic, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from ._core import Limits, Parser, read_block
+from ._core import Limits, Parser, Source, Turn, read_block
 from .errors import ConfigError, ProtocolError
 from .types import Event, StreamMode, ToolCall
 
 __all__ = ["Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 def parse_tokens(
@@ -85,25 +83,20 @@ class TextStream:
         self.limits = limits
         self.taken = False
 
-    def open(self) -> Reader[str]:
-        """Begin to read."""
+    def open(self, sink: Parser | Turn) -> ClosedOnce:
+        """Begin to read, into `sink`."""
         self.taken = True
         whole = isinstance(self._source, str)
-        return Reader(_Whole(self._source) if whole else aiter(self._source))
+        return ClosedOnce(_whole(self._source) if whole else aiter(self._source), sink)
 
 
-class Reader(Generic[T]):
-    """Reads an async iterator, and closes it once.
+class ClosedOnce(Source):
+    """Reads an async iterator, and closes it once."""
 
-    Attributes:
-        next: awaited, gives the next item; raises `StopAsyncIteration` behind the last one.
-    """
-
-    def __init__(self, iterator: AsyncIterator[T]) -> None:
-        self.next = iterator.__anext__
+    def __init__(self, iterator: AsyncIterator[Any], *_: Any) -> None:
         self._close = getattr(iterator, "aclose", None)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the iterator, where it can be closed.
 
         By then its items have been read or given up, so a failure to close is logged and stops nothing.
@@ -117,20 +110,9 @@ class Reader(Generic[T]):
             logger.warning("The source of a model's text could not be closed", exc_info=True)
 
 
-class _Whole:
+async def _whole(text: str) -> AsyncGenerator[str, None]:
     """A whole text as its only chunk."""
-
-    def __init__(self, text: str) -> None:
-        self._text: str | None = text
-
-    def __aiter__(self) -> _Whole:
-        return self
-
-    async def __anext__(self) -> str:
-        text, self._text = self._text, None
-        if text is None:
-            raise StopAsyncIteration
-        return text
+    yield text
 
 
 _streams: WeakKeyDictionary[AsyncGenerator[Event, None], TextStream] = WeakKeyDictionary()
@@ -149,24 +131,26 @@ def text_behind(events: Any) -> TextStream | None:
 async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, None]:
     if text.taken:
         return
-    chunks = text.open()
+    source = text.open(parser)
     failed: Exception | None = None
     try:
-        while not parser.done:
+        while True:
             try:
-                events = parser.feed(await chunks.next())
-            except StopAsyncIteration:
-                break
+                events = await source
             except Exception as error:
                 failed = error
                 break
-            if parser.done:
-                await chunks.close()
-            for event in events:
-                yield event
+            if type(events) is dict:
+                yield events
+            elif events is None:
+                break
+            else:
+                for event in events:
+                    yield event
+        await source.aclose()
         for event in parser.finish():
             yield event
         if failed is not None:
             raise failed
     finally:
-        await chunks.close()
+        await source.aclose()

@@ -15,5 +15,5 @@ pub mod text;
 
 pub use call::Call;
 pub use event::Event;
-pub use parser::{Limits, Parser, Stream};
+pub use parser::{Limits, Parser, Run, Stream};
 pub use text::Text;

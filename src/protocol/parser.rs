@@ -99,6 +99,10 @@ impl Parser {
         if chunk.is_empty() {
             return;
         }
+        if let Some(run) = self.pass(chunk) {
+            events.push(run.event(chunk));
+            return;
+        }
         if self.held.is_empty() {
             let used = self.advance(chunk, events);
             self.held.extend_from_slice(&chunk[used..]);
@@ -109,6 +113,25 @@ impl Parser {
             text.drain(..used);
             self.held = text;
         }
+    }
+
+    /// Whether the next `chunk` is one event just as it stands, and of which kind: text that is handed out as it
+    /// arrives, with nothing of it held back. Then it has been read.
+    ///
+    /// [`feed`](Self::feed) asks this itself; who asks it first can hand on the chunk without a copy.
+    pub fn pass(&mut self, chunk: &[u8]) -> Option<Run> {
+        let run = match &self.state {
+            State::Text => Run::Respond,
+            State::Inside(tag) => Run::inside(tag.kind),
+            _ => return None,
+        };
+        let passes = self.stream == Stream::Token
+            && run != Run::Result
+            && self.held.is_empty()
+            && memchr::memchr(b'<', chunk).is_none()
+            && if self.shown { !chunk.is_empty() } else { !is_blank(chunk) };
+        self.shown |= passes;
+        passes.then_some(run)
     }
 
     /// The text has ended: hands out what is still open.
@@ -262,10 +285,13 @@ impl Parser {
 }
 
 /// Text between two tags, by the event it becomes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Run {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// [`Event::Respond`]
     Respond,
+    /// [`Event::Think`]
     Think,
+    /// [`Event::Result`]
     Result,
 }
 

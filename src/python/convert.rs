@@ -10,16 +10,19 @@ use super::error::type_error;
 use crate::protocol::canonical::json_string;
 
 /// The text of a `str` as generalised UTF-8. Borrowed, but for a `str` with lone surrogates.
+#[inline]
 pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
     match text.to_str() {
         Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
-        Err(_) => {
-            let py = text.py();
-            let encode = pyo3::intern!(py, "encode");
-            let bytes = text.call_method1(encode, ("utf-8", "surrogatepass"))?;
-            Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
-        }
+        Err(_) => encode(text).map(Cow::Owned),
     }
+}
+
+#[cold]
+fn encode(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
+    let encode = pyo3::intern!(text.py(), "encode");
+    let bytes = text.call_method1(encode, ("utf-8", "surrogatepass"))?;
+    Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
 /// The argument `what` as a `str`.
@@ -61,14 +64,14 @@ pub fn dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
 /// `{"type": …, "content": …, "timestamp": …}`, or without `content`.
 pub fn event<'py>(
     kind: &Bound<'py, PyString>,
-    content: Option<&[u8]>,
+    content: Option<Bound<'py, PyString>>,
     timestamp: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = kind.py();
     let event = PyDict::new(py);
     event.set_item(pyo3::intern!(py, "type"), kind)?;
     if let Some(content) = content {
-        event.set_item(pyo3::intern!(py, "content"), to_str(py, content)?)?;
+        event.set_item(pyo3::intern!(py, "content"), content)?;
     }
     event.set_item(pyo3::intern!(py, "timestamp"), timestamp)?;
     Ok(event)

@@ -11,6 +11,7 @@ mod foreign;
 mod protocol;
 mod runtime;
 mod schema;
+mod source;
 mod turn;
 
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ mod _core {
     use super::runtime::{set_worker_threads, worker_threads};
     #[pymodule_export]
     use super::schema::check_arguments;
+    #[pymodule_export]
+    use super::source::Source;
     #[pymodule_export]
     use super::turn::{CircuitBreaker, Turn};
 

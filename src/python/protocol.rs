@@ -3,12 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
-use super::convert::{Setting, bytes_of, dumps, event, now, string_of};
+use super::convert::{Setting, bytes_of, dumps, event, now, string_of, to_str};
 use super::error::{ConfigError, protocol_error};
+use super::source::{Read, Sink};
 use crate::protocol::call::{CallReader, Progress};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::tag::{Kind, TAGS};
-use crate::protocol::{self as core, Event, Stream};
+use crate::protocol::{self as core, Event, Run, Stream};
 
 /// Bounds that keep memory bounded, whatever the text.
 #[pyclass(frozen, eq, from_py_object, module = "cogency_rs")]
@@ -124,6 +125,31 @@ impl Parser {
     }
 }
 
+impl Sink for Parser {
+    fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+        let py = chunk.py();
+        let text = string_of("a chunk", chunk)?;
+        let bytes = bytes_of(text)?;
+        if let Some(run) = self.inner.pass(&bytes) {
+            let kind = match run {
+                Run::Think => pyo3::intern!(py, "think"),
+                Run::Respond => pyo3::intern!(py, "respond"),
+                Run::Result => pyo3::intern!(py, "result"),
+            };
+            // The very same object, unless it is more than a `str`.
+            let is_plain = text.is_exact_instance_of::<PyString>();
+            let content = if is_plain { text.clone() } else { to_str(py, &bytes)? };
+            return Ok(Read::Out(event(kind, Some(content), now())?.into_any()));
+        }
+        self.inner.feed(&bytes, &mut self.events);
+        Ok(match self.inner.is_done() {
+            true => Read::Done,
+            false if self.events.is_empty() => Read::More,
+            false => Read::Out(self.take(py)?.into_any()),
+        })
+    }
+}
+
 impl Parser {
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
@@ -144,6 +170,7 @@ fn event_dict<'py>(py: Python<'py>, item: &Event, timestamp: f64) -> PyResult<Bo
         Event::Execute => (pyo3::intern!(py, "execute"), None),
         Event::End => (pyo3::intern!(py, "end"), None),
     };
+    let content = content.map(|content| to_str(py, content)).transpose()?;
     let dict = event(kind, content, timestamp)?;
     if matches!(item, Event::Result(_)) {
         dict.set_item(pyo3::intern!(py, "payload"), py.None())?;

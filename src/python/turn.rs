@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
 use super::protocol::{Limits, outcome_of, stream_of};
+use super::source::{Read, Sink};
 use crate::protocol::call::stored_call;
 use crate::protocol::{self as core, Event, Parser, Text};
 use crate::turn::{self, Emission, Row, Step};
@@ -105,15 +106,8 @@ impl Turn {
         })
     }
 
-    /// Reads a chunk of the model's text.
-    fn feed<'py>(&mut self, text: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let text = string_of("a chunk", text)?;
-        self.parser.feed(&bytes_of(text)?, &mut self.events);
-        self.advance(text.py())
-    }
-
-    /// The model's text has ended.
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+    /// The model's text has ended: what is left to do.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.parser.finish(&mut self.events);
         self.enter_events();
         if !self.inner.has_ended() {
@@ -124,11 +118,7 @@ impl Turn {
 
     /// Takes an event that some other parser made. A `call` must be JSON; a type that is no part of a turn only ends
     /// the text before it.
-    fn event<'py>(
-        &mut self,
-        kind: &Bound<'py, PyString>,
-        content: &Bound<'py, PyString>,
-    ) -> PyResult<Option<Bound<'py, PyList>>> {
+    fn event(&mut self, kind: &Bound<'_, PyString>, content: &Bound<'_, PyString>) -> PyResult<()> {
         let content = bytes_of(content)?;
         let text = || Text::from(&*content);
         match kind.to_str()? {
@@ -139,7 +129,8 @@ impl Turn {
             "end" => self.events.push(Event::End),
             _ => self.events.push(Event::Result(text())),
         }
-        self.advance(kind.py())
+        self.enter_events();
+        Ok(())
     }
 
     /// Takes the results of the batch, one for each call and in call order.
@@ -148,23 +139,34 @@ impl Turn {
         results: Vec<Bound<'py, PyAny>>,
         breaker: &mut CircuitBreaker,
         py: Python<'py>,
-    ) -> PyResult<Option<Bound<'py, PyList>>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let outcomes: PyResult<Vec<_>> = results.iter().map(outcome_of).collect();
         self.inner.results(outcomes?, &mut breaker.inner, &mut self.steps);
         self.take(py)
     }
+}
 
-    /// Whether no more text or events are wanted.
-    #[getter]
-    fn done(&self) -> bool {
-        self.inner.has_ended() || self.parser.is_done()
+impl Sink for Turn {
+    fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+        self.parser.feed(&bytes_of(string_of("a chunk", chunk)?)?, &mut self.events);
+        self.enter_events();
+        self.steps(chunk.py())
     }
 }
 
 impl Turn {
-    fn advance<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        self.enter_events();
-        self.take(py)
+    /// Whether no more text or events are wanted.
+    pub fn is_done(&self) -> bool {
+        self.inner.has_ended() || self.parser.is_done()
+    }
+
+    /// The steps that are known.
+    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Read<'py>> {
+        Ok(match self.is_done() {
+            true => Read::Done,
+            false if self.steps.is_empty() => Read::More,
+            false => Read::Out(self.take(py)?.into_any()),
+        })
     }
 
     fn enter_events(&mut self) {
@@ -179,10 +181,7 @@ impl Turn {
         }
     }
 
-    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        if self.steps.is_empty() {
-            return Ok(None);
-        }
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for step in self.steps.drain(..) {
             match step {
@@ -193,7 +192,7 @@ impl Turn {
                 }
             }
         }
-        Ok(Some(list))
+        Ok(list)
     }
 }
 
@@ -207,13 +206,9 @@ fn save<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyTuple>> {
 
 fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<Bound<'py, PyDict>> {
     match emission {
-        Emission::Think(text) => {
-            event(pyo3::intern!(py, "think"), Some(text.as_bytes()), timestamp)
-        }
-        Emission::Respond(text) => {
-            event(pyo3::intern!(py, "respond"), Some(text.as_bytes()), timestamp)
-        }
-        Emission::Call(text) => event(pyo3::intern!(py, "call"), Some(text.as_bytes()), timestamp),
+        Emission::Think(text) => text_event(pyo3::intern!(py, "think"), text, timestamp),
+        Emission::Respond(text) => text_event(pyo3::intern!(py, "respond"), text, timestamp),
+        Emission::Call(text) => text_event(pyo3::intern!(py, "call"), text, timestamp),
         Emission::Execute => event(pyo3::intern!(py, "execute"), None, timestamp),
         Emission::End => event(pyo3::intern!(py, "end"), None, timestamp),
         Emission::Results(content, tally) => {
@@ -232,6 +227,14 @@ fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<B
             result(&payload, MESSAGE.as_bytes(), timestamp)
         }
     }
+}
+
+fn text_event<'py>(
+    kind: &Bound<'py, PyString>,
+    text: &Text,
+    timestamp: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    event(kind, Some(to_str(kind.py(), text.as_bytes())?), timestamp)
 }
 
 /// A result event of the accumulator, whose keys stand in cogency 3.3.0's order.

@@ -1,0 +1,249 @@
+"""A source is awaited like any other: what the event loop sends, throws or closes reaches its iterator."""
+
+import asyncio
+import gc
+import types
+import weakref
+
+import pytest
+
+from cogency_rs._core import Parser, Source, Turn
+
+
+class Items:
+    """An async iterator of what it is given; an exception is raised."""
+
+    def __init__(self, *items, awaitable=None):
+        self.items = list(items)
+        self.awaitable = awaitable or self.coroutine
+
+    def __aiter__(self):
+        return self
+
+    def __anext__(self):
+        return self.awaitable()
+
+    async def coroutine(self):
+        if not self.items:
+            raise StopAsyncIteration
+        item = self.items.pop(0)
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    @types.coroutine
+    def generator(self):
+        yield from asyncio.sleep(0).__await__()
+        return self.items.pop(0)
+
+    def own(self):
+        return Awaitable(self.items)
+
+
+class Awaitable:
+    """Written by hand, with nothing but `__await__`."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __await__(self):
+        yield
+        return self.items.pop(0)
+
+
+def run(source):
+    """Drive `await source` by hand; gives what it yields and what it returns."""
+    yielded = []
+    while True:
+        try:
+            yielded.append(source.__await__().__next__())
+        except StopIteration as stop:
+            return yielded, stop.value
+
+
+def content(events):
+    return [event["content"] for event in (events if isinstance(events, list) else [events])]
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "generator", "own"])
+async def test_the_next_item_may_be_any_awaitable(kind):
+    items = Items("a", "b")
+    items.awaitable = getattr(items, kind)
+    source = Source(items, Parser(stream="token"))
+    assert content(await source) + content(await source) == ["a", "b"]
+
+
+async def test_what_is_no_awaitable_is_refused():
+    source = Source(Items(awaitable=lambda: "text"), Parser())
+    with pytest.raises(TypeError, match="must be an awaitable, not str"):
+        await source
+
+
+@pytest.mark.parametrize("iterator", [iter("ab"), None, "text", object()])
+def test_what_is_no_async_iterator_is_refused(iterator):
+    with pytest.raises(TypeError, match="source must be an async iterator"):
+        Source(iterator, Parser())
+
+
+@pytest.mark.parametrize("sink", [None, "parser", object()])
+def test_what_reads_no_text_is_refused(sink):
+    with pytest.raises(TypeError):
+        Source(Items(), sink)
+
+
+async def test_it_reads_on_until_there_is_something_to_hand_out():
+    items = Items("<think>a", "b", "c</think>", "d")
+    source = Source(items, parser := Parser())
+    assert content(await source) == ["abc"]
+    assert items.items == ["d"]
+    assert await source is None
+    assert await source is None
+    assert content(parser.finish()) == ["d"]
+
+
+async def test_behind_a_complete_batch_nothing_is_read():
+    items = Items("<execute>[]</execute>", "more")
+    source = Source(items, parser := Parser())
+    assert await source is None
+    assert items.items == ["more"]
+    assert [event["type"] for event in parser.finish()] == ["execute"]
+    assert await source is None
+    assert items.items == ["more"]
+
+
+async def test_an_error_of_the_iterator_passes_on_and_what_was_read_stays():
+    source = Source(Items("ab", KeyError("gone"), "c"), parser := Parser())
+    with pytest.raises(KeyError, match="gone"):
+        await source
+    assert content(parser.finish()) == ["ab"]
+
+
+async def test_an_item_that_is_no_text_is_refused():
+    with pytest.raises(TypeError, match="a chunk must be str, not bytes"):
+        await Source(Items(b"ab"), Parser())
+
+
+async def test_the_text_of_a_chunk_is_handed_on_as_it_is():
+    chunk = "some text that is long enough to be no constant"[5:]
+    (event,) = [await Source(Items(chunk), Parser(stream="token"))]
+    assert event["content"] is chunk
+
+
+async def test_a_kind_of_str_is_handed_on_as_str():
+    class Marked(str):
+        __slots__ = ()
+
+    event = await Source(Items(Marked("text")), Parser(stream="token"))
+    assert type(event["content"]) is str
+
+
+def test_what_the_iterator_waits_for_passes_through():
+    items = Items("a")
+    items.awaitable = items.own
+    assert run(Source(items, Parser(stream="token")))[0] == [None]
+
+
+def test_what_is_sent_and_thrown_reaches_the_iterator():
+    heard = []
+
+    async def chunks():
+        while True:
+            try:
+                heard.append(await Ask())
+            except KeyError as error:
+                heard.append(error)
+                yield "caught"
+
+    class Ask:
+        def __await__(self):
+            return (yield "question")
+
+    source = Source(chunks(), Parser(stream="token"))
+    assert next(source) == "question"
+    assert source.send("answer") == "question"
+    error = KeyError("thrown")
+    with pytest.raises(StopIteration) as stop:
+        source.throw(error)
+    assert stop.value.value["content"] == "caught"
+    assert heard == ["answer", error]
+
+
+def test_what_is_thrown_and_not_caught_comes_back_and_the_next_item_is_awaited():
+    items = Items("a")
+    items.awaitable = items.own
+    source = Source(items, Parser(stream="token"))
+    assert next(source) is None
+    with pytest.raises(ZeroDivisionError):
+        source.throw(ZeroDivisionError())
+    assert content(run(source)[1]) == ["a"]
+
+
+def test_thrown_before_anything_is_awaited_it_is_simply_raised():
+    with pytest.raises(ZeroDivisionError):
+        Source(Items("a"), Parser()).throw(ZeroDivisionError())
+
+
+def test_closing_gives_up_what_is_awaited():
+    closed = []
+
+    class Waits:
+        def __await__(self):
+            try:
+                yield
+            finally:
+                closed.append(True)
+
+    source = Source(Items(awaitable=Waits), Parser())
+    next(source)
+    source.close()
+    source.close()
+    assert closed == [True]
+
+
+async def test_a_cancelled_read_cancels_the_iterator():
+    cancelled = asyncio.Event()
+
+    async def chunks():
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        yield ""
+
+    async def read():
+        await Source(chunks(), Parser())
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+
+
+async def test_other_items_are_handed_to_the_turn_by_a_callable():
+    turn = Turn(stream="token")
+    source = Source(Items("a", "b"), turn, lambda item: turn.event("respond", item * 2))
+    assert content(await source) + content(await source) == ["aa", "bb"]
+
+
+async def test_what_the_callable_raises_passes_on():
+    def enter(item):
+        raise LookupError(item)
+
+    with pytest.raises(LookupError, match="a"):
+        await Source(Items("a"), Turn(stream="token"), enter)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_cycle_through_a_source_is_collected(waits):
+    items = Items("a")
+    items.awaitable = items.own
+    items.source = Source(items, Parser())
+    if waits:
+        next(items.source)
+    gone = weakref.ref(items)
+    del items
+    gc.collect()
+    assert gone() is None
