@@ -137,7 +137,8 @@ class Batch:
     """Calls that run at the same time, driven on the running loop.
 
     Args:
-        calls: callables; each starts its call and returns an awaitable, a `ThreadJob`, or the result itself.
+        count: how many.
+        start: called with the index of each call, starts it; returns an awaitable, a `ThreadJob`, or the result itself.
         over: told of every call that is over, in the order in which they end: index, value, exception, state.
         call_timeout: seconds a call may take.
         batch_timeout: seconds the batch may take.
@@ -146,7 +147,8 @@ class Batch:
 
     def __new__(
         cls,
-        calls: list[Callable[[], Any]],
+        count: int,
+        start: Callable[[int], Any],
         over: Callable[
             [
                 int,

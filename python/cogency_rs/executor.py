@@ -9,8 +9,8 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ._core import Batch, ThreadJob, check_arguments
@@ -131,7 +131,17 @@ MAX_SECONDS = 366 * 24 * 3600.0
 def is_blocking(tool: Any) -> bool:
     """Whether a tool is to run in a worker thread: it says so, or it is no coroutine function."""
     marked = getattr(tool, "blocking", False) is True  # a mock has every attribute
-    return marked or not inspect.iscoroutinefunction(tool.execute)
+    return marked or not _is_coroutine_function(tool.execute)
+
+
+def _is_coroutine_function(function: Any) -> bool:
+    """Say what `inspect.iscoroutinefunction` says, sooner for those that are written as `async def`."""
+    try:
+        if function.__code__.co_flags & inspect.CO_COROUTINE:
+            return True
+    except (AttributeError, TypeError):
+        pass
+    return inspect.iscoroutinefunction(function)
 
 
 class RunningTools:
@@ -173,13 +183,17 @@ class RunningTools:
             "access": execution.access,
             "conversation_id": conversation_id,
         }
-        self._shell_timeout = execution.shell_timeout
-        self._user_id = user_id
+        self._injected_in_shell = {**self._injected, "timeout": execution.shell_timeout}
+        if user_id:
+            self._injected["user_id"] = self._injected_in_shell["user_id"] = user_id
+        self._context = copy_context() if on_tool_start or on_tool_end else None
         self._started: dict[int, float] = {}
-        self._results: dict[int, ToolResult] = {}
+        lost = failure("Tool execution failed: its result was lost")
+        self._results: list[ToolResult] = [lost] * len(calls)
         self._cancelled = False
         self._batch = Batch(
-            [partial(self._start, index) for index in range(len(calls))],
+            len(calls),
+            self._start,
             self._over,
             call_timeout=limits.tool_timeout,
             batch_timeout=limits.batch_timeout,
@@ -206,8 +220,7 @@ class RunningTools:
 
     def results(self) -> list[ToolResult]:
         """One result for each call, in call order."""
-        lost = failure("Tool execution failed: its result was lost")
-        return [self._results.get(index, lost) for index in range(len(self._calls))]
+        return self._results
 
     def _start(self, index: int) -> Any:
         """Begin a call, on the loop's thread: a coroutine, a job for a thread, or the result itself."""
@@ -216,19 +229,15 @@ class RunningTools:
         refusal = self._refusal(call, tool)
         if refusal is not None:
             return failure(refusal)
-        self._started[index] = time.perf_counter()
-        if self._on_tool_start is not None:
-            _observe(self._on_tool_start, call)
-        args = {**call.args, **self._injected}
-        if call.name == "shell":
-            args["timeout"] = self._shell_timeout
-        if self._user_id:
-            args["user_id"] = self._user_id
-        execute = partial(tool.execute, **args)
-        if self._is_blocking(tool):
-            is_async = inspect.iscoroutinefunction(tool.execute)
-            return OwnLoop(execute) if is_async else PlainCall(execute)
-        return _awaited(execute)
+        if self._context is not None:
+            self._observe_start(index, call)
+        injected = self._injected_in_shell if call.name == "shell" else self._injected
+        args = {**call.args, **injected}
+        execute = tool.execute
+        if not self._is_blocking(tool):
+            return _awaited(execute, args)
+        is_async = _is_coroutine_function(execute)
+        return OwnLoop(execute, args) if is_async else PlainCall(execute, args)
 
     def _refusal(self, call: ToolCall, tool: Any) -> str | None:
         """Why a call cannot start, or `None`."""
@@ -250,46 +259,57 @@ class RunningTools:
         """Take what a call left, on the loop's thread."""
         if isinstance(error, _InterruptedError):
             asyncio.get_running_loop().call_soon(_raise, error.interrupt)
-        call, result = self._calls[index], self._result(index, value, error, state)
+        is_value = error is None and state == "over"
+        result = _as_result(value) if is_value else self._failure(index, error, state)
         self._results[index] = result
-        if self._on_tool_end is not None and index in self._started:
-            seconds = time.perf_counter() - self._started[index]
-            _observe(self._on_tool_end, call, result, seconds)
+        if self._context is not None:
+            self._observe_end(index, result)
 
-    def _result(
-        self, index: int, value: Any, error: BaseException | None, state: str
-    ) -> ToolResult:
+    def _failure(self, index: int, error: BaseException | None, state: str) -> ToolResult:
         name, limits = self._names[index], self._limits
         if state == "timeout":
             return failure(f"Tool '{name}' timed out after {limits.tool_timeout:g} s")
         if state == "batch timeout":
             most = limits.batch_timeout
             return failure(f"Tool '{name}' timed out: its batch took longer than {most:g} s")
-        if state == "not started" or (
-            self._cancelled and isinstance(error, asyncio.CancelledError)
-        ):
-            return failure("Cancelled")
-        if error is not None:
-            return failure(f"Tool execution failed: {_reason(error)}")
+        if error is None or (self._cancelled and isinstance(error, asyncio.CancelledError)):
+            return failure("Cancelled")  # before it started, or meanwhile
+        return failure(f"Tool execution failed: {_reason(error)}")
+
+    def _observe_start(self, index: int, call: ToolCall) -> None:
+        self._started[index] = time.perf_counter()
+        if self._on_tool_start is not None:
+            self._observe(self._on_tool_start, call)
+
+    def _observe_end(self, index: int, result: ToolResult) -> None:
+        if self._on_tool_end is not None and index in self._started:
+            seconds = time.perf_counter() - self._started[index]
+            self._observe(self._on_tool_end, self._calls[index], result, seconds)
+
+    def _observe(self, callback: Callable[..., None], *what: Any) -> None:
+        """Call an observer, with the caller's context variables. What it raises is its own trouble."""
+        assert self._context is not None
         try:
-            return _as_result(value)
-        except Exception as error:
-            return failure(f"Tool execution failed: its result cannot be read: {_reason(error)}")
+            self._context.copy().run(callback, *what)
+        except Exception:
+            logger.exception("An observer of tool calls failed; the call goes on")
 
 
 class PlainCall(ThreadJob):
     """A plain function in a worker thread. Once it runs, it cannot be interrupted."""
 
-    def __init__(self, execute: Callable[[], Any]) -> None:
+    def __init__(self, execute: Callable[..., Any], args: dict[str, Any]) -> None:
         self._execute = execute
+        self._args = args
         self._is_cancelled = False
 
     def __call__(self) -> Any:
         """Run it. An awaitable that it returns is for the loop."""
         if self._is_cancelled:
             raise asyncio.CancelledError
-        value = _contained(self._execute)
-        return _awaited(lambda: value) if hasattr(value, "__await__") else value
+        with contained:
+            value = self._execute(**self._args)
+        return _awaited(lambda: value, {}) if hasattr(value, "__await__") else value
 
     def cancel(self) -> bool:
         """Keep it from starting, if it still waits for a thread; one that runs is left to end."""
@@ -300,8 +320,9 @@ class PlainCall(ThreadJob):
 class OwnLoop(ThreadJob):
     """A coroutine function in a worker thread, on an event loop of its own."""
 
-    def __init__(self, execute: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(self, execute: Callable[..., Awaitable[Any]], args: dict[str, Any]) -> None:
         self._execute = execute
+        self._args = args
         self._lock = threading.Lock()
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
@@ -316,7 +337,7 @@ class OwnLoop(ThreadJob):
                 raise asyncio.CancelledError
             self._task = asyncio.current_task()
         try:
-            return await _awaited(self._execute)
+            return await _awaited(self._execute, self._args)
         finally:
             with self._lock:
                 self._task = None
@@ -328,14 +349,6 @@ class OwnLoop(ThreadJob):
             if self._task is not None:
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
         return True
-
-
-def _observe(callback: Callable[..., None], *what: Any) -> None:
-    """Call an observer. What it raises is its own trouble."""
-    try:
-        callback(*what)
-    except Exception:
-        logger.exception("An observer of tool calls failed; the call goes on")
 
 
 def _raise(error: BaseException) -> None:
@@ -380,15 +393,10 @@ def by_name(tools: Iterable[Any], wanted: Sequence[str]) -> dict[str, Any]:
     return names
 
 
-async def _awaited(execute: Callable[[], Awaitable[Any]]) -> Any:
+async def _awaited(execute: Callable[..., Awaitable[Any]], args: dict[str, Any]) -> Any:
     # Called in here, so that a task that is cancelled before it begins leaves no coroutine unawaited.
-    with _Contained():
-        return await execute()
-
-
-def _contained(execute: Callable[[], Any]) -> Any:
-    with _Contained():
-        return execute()
+    with contained:
+        return await execute(**args)
 
 
 class _Contained:
@@ -402,6 +410,9 @@ class _Contained:
             raise _ToolExitError(error.code) from error
         if isinstance(error, KeyboardInterrupt):
             raise _InterruptedError(error) from error
+
+
+contained = _Contained()
 
 
 class _InterruptedError(Exception):
@@ -432,20 +443,25 @@ def _reason(error: BaseException) -> str:
 
 def _as_result(value: Any) -> ToolResult:
     """What a tool returned, as a result that can be read and written as JSON."""
-    if not (hasattr(value, "outcome") and hasattr(value, "error")):
-        value = ToolResult(outcome="Success", content=value)
-    elif not hasattr(value, "content"):
-        value = ToolResult(outcome=value.outcome, error=value.error)
-    # Of a failure only the outcome is shown.
-    for field in ("outcome",) if value.error else ("outcome", "content"):
-        item = getattr(value, field)
-        if item is None or isinstance(item, str):
-            continue
-        try:
-            json.dumps(item)
-        except Exception as error:
-            kind = type(item).__name__
-            return failure(
-                f"Tool execution failed: its {field} ({kind}) is no JSON value: {_reason(error)}"
-            )
-    return value
+    try:
+        if not (hasattr(value, "outcome") and hasattr(value, "error")):
+            value = ToolResult(outcome="Success", content=value)
+        elif not hasattr(value, "content"):
+            value = ToolResult(outcome=value.outcome, error=value.error)
+        problem = _not_json("outcome", value.outcome)
+        if problem is None and not value.error:  # of a failure only the outcome is shown
+            problem = _not_json("content", value.content)
+    except Exception as error:
+        problem = f"its result cannot be read: {_reason(error)}"
+    return value if problem is None else failure(f"Tool execution failed: {problem}")
+
+
+def _not_json(field: str, item: Any) -> str | None:
+    """Why a field of a result cannot be written as JSON, or `None`."""
+    if item is None or isinstance(item, str):
+        return None
+    try:
+        json.dumps(item)
+    except Exception as error:
+        return f"its {field} ({type(item).__name__}) is no JSON value: {_reason(error)}"
+    return None

@@ -8,6 +8,7 @@
 //! Invariants: one thread drives a batch; no lock is held while Python code runs; an interpreter is attached only
 //! while it is used.
 
+use std::future::{Future, poll_fn};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,11 +17,12 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::PyTuple;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::driver::{Driver, lock};
+use super::eager::{Started, Starter};
 use super::foreign;
 use super::runtime;
 use crate::execution::{self, Outcome, Policy, Runner};
@@ -57,30 +59,30 @@ pub struct Batch {
 
 #[pymethods]
 impl Batch {
-    /// Starts `calls`, each a callable that starts one call when it is called: it returns an awaitable, a
-    /// `ThreadJob`, or the result itself. `over(index, value, exception, state)` is told of every call that is over,
+    /// Starts `count` calls. `start(index)` is called for each and returns an awaitable, a `ThreadJob`, or the result
+    /// itself. `over(index, value, exception, state)` is told of every call that is over,
     /// with `state` one of `"over"`, `"timeout"`, `"batch timeout"` and `"not started"`. Must be made on the thread of a running loop.
     #[new]
-    #[pyo3(signature = (calls, over, *, call_timeout=None, batch_timeout=None, concurrency=None))]
+    #[pyo3(signature = (count, start, over, *, call_timeout=None, batch_timeout=None, concurrency=None))]
     fn new(
-        calls: &Bound<'_, PyList>,
+        count: usize,
+        start: Py<PyAny>,
         over: Py<PyAny>,
         call_timeout: Option<f64>,
         batch_timeout: Option<f64>,
         concurrency: Option<NonZeroUsize>,
+        py: Python<'_>,
     ) -> PyResult<Self> {
-        let py = calls.py();
-        let names = asyncio(py)?;
-        let event_loop = names.get_running_loop.bind(py).call0()?.unbind();
+        let event_loop = running_loop(py)?.unbind();
         let (cancelled, cancellation) = watch::channel(false);
         let has_timers = call_timeout.is_some() || batch_timeout.is_some();
         let timers = has_timers.then(runtime::handle).transpose()?;
         let driver = Driver::new(event_loop.clone_ref(py), timers);
         let runner = TaskRunner {
-            calls: calls.iter().map(|start| Call::new(start.unbind())).collect(),
+            start,
             over,
-            context: names.copy_context.bind(py).call0()?.unbind(),
-            event_loop,
+            running: (0..count).map(|_| Mutex::new(None)).collect(),
+            starter: Starter::new(event_loop, py)?,
             driver: Arc::clone(&driver),
         };
         let policy = Policy {
@@ -88,10 +90,7 @@ impl Batch {
             batch_timeout: batch_timeout.map(Duration::from_secs_f64),
             concurrency,
         };
-        let count = calls.len();
-        driver.start(py, async move {
-            execution::run(&runner, count, policy, cancellation).await;
-        });
+        driver.start(py, run(runner, count, policy, cancellation));
         Ok(Self { driver, cancelled })
     }
 
@@ -127,20 +126,34 @@ impl Drop for Batch {
     }
 }
 
-/// Starts calls as tasks and jobs. Used on the loop's thread only.
-struct TaskRunner {
-    calls: Vec<Call>,
-    over: Py<PyAny>,
-    /// The context variables of whoever made the batch.
-    context: Py<PyAny>,
-    event_loop: Py<PyAny>,
-    driver: Arc<Driver>,
+/// Runs the batch. Between its polls no task stands ready.
+async fn run(
+    runner: TaskRunner,
+    count: usize,
+    policy: Policy,
+    cancellation: watch::Receiver<bool>,
+) {
+    let mut work = std::pin::pin!(execution::run(&runner, count, policy, cancellation));
+    poll_fn(|context| {
+        let poll = work.as_mut().poll(context).map(drop);
+        Python::attach(|py| {
+            if let Err(error) = runner.starter.release(py) {
+                error.write_unraisable(py, None);
+            }
+        });
+        poll
+    })
+    .await;
 }
 
-struct Call {
+/// Starts calls as tasks and jobs. Used on the loop's thread only.
+struct TaskRunner {
     start: Py<PyAny>,
-    /// The task or job that runs it now.
-    running: Mutex<Option<Running>>,
+    over: Py<PyAny>,
+    /// The task or job that runs each call now.
+    running: Vec<Mutex<Option<Running>>>,
+    starter: Starter,
+    driver: Arc<Driver>,
 }
 
 enum Running {
@@ -156,12 +169,6 @@ struct Stop {
     is_heard: std::sync::OnceLock<bool>,
 }
 
-impl Call {
-    fn new(start: Py<PyAny>) -> Self {
-        Self { start, running: Mutex::new(None) }
-    }
-}
-
 /// How a call goes on.
 enum Begun {
     Over(Settled),
@@ -172,73 +179,33 @@ enum Begun {
 impl TaskRunner {
     /// Starts a call.
     fn begin(&self, py: Python<'_>, index: usize) -> PyResult<Begun> {
-        let context = self.context.bind(py).call_method0(pyo3::intern!(py, "copy"))?;
-        let begun = context.call_method1(pyo3::intern!(py, "run"), (&self.calls[index].start,))?;
+        let begun = self.start.bind(py).call1((index,))?;
         if begun.is_instance_of::<ThreadJob>() {
-            return self.begin_job(&begun, &context, index);
+            return self.begin_job(&begun, index);
         }
-        self.go_on(&begun, &context, index)
+        self.go_on(&begun, index)
     }
 
     /// Awaits what a call returned, if it is an awaitable.
-    fn go_on(
-        &self,
-        value: &Bound<'_, PyAny>,
-        context: &Bound<'_, PyAny>,
-        index: usize,
-    ) -> PyResult<Begun> {
+    fn go_on(&self, value: &Bound<'_, PyAny>, index: usize) -> PyResult<Begun> {
         let py = value.py();
-        if !value.hasattr(pyo3::intern!(py, "__await__"))? {
-            return Ok(Begun::Over(Ok(value.clone().unbind())));
-        }
-        let task = self.task(value, context)?;
-        if task.call_method0(pyo3::intern!(py, "done"))?.is_truthy()? {
-            return Ok(Begun::Over(settled(&task)));
-        }
+        let task = match self.starter.start(value)? {
+            Started::Over(value) => return Ok(Begun::Over(Ok(value))),
+            Started::Waits(task) => task,
+        };
         let (sender, receiver) = oneshot::channel();
         let report = Report { sender: Mutex::new(Some(sender)), driver: Arc::clone(&self.driver) };
-        task.call_method1(pyo3::intern!(py, "add_done_callback"), (Py::new(py, report)?,))?;
-        *lock(&self.calls[index].running) = Some(Running::Task(task.unbind()));
+        let add_done_callback = pyo3::intern!(py, "add_done_callback");
+        task.call_method1(py, add_done_callback, (Py::new(py, report)?,))?;
+        *lock(&self.running[index]) = Some(Running::Task(task));
         Ok(Begun::Task(receiver))
     }
 
-    /// A task that starts at once, where Python can do that (3.12) and the program has not set its own factory.
-    fn task<'py>(
-        &self,
-        awaitable: &Bound<'py, PyAny>,
-        context: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = awaitable.py();
-        let names = asyncio(py)?;
-        let event_loop = self.event_loop.bind(py);
-        let keywords = PyDict::new(py);
-        keywords.set_item(pyo3::intern!(py, "context"), context)?;
-        match &names.eager_task {
-            Some(task)
-                if event_loop.call_method0(pyo3::intern!(py, "get_task_factory"))?.is_none() =>
-            {
-                keywords.set_item(pyo3::intern!(py, "loop"), event_loop)?;
-                keywords.set_item(pyo3::intern!(py, "eager_start"), true)?;
-                task.bind(py).call((awaitable,), Some(&keywords))
-            }
-            _ => event_loop.call_method(
-                pyo3::intern!(py, "create_task"),
-                (awaitable,),
-                Some(&keywords),
-            ),
-        }
-    }
-
-    fn begin_job(
-        &self,
-        job: &Bound<'_, PyAny>,
-        context: &Bound<'_, PyAny>,
-        index: usize,
-    ) -> PyResult<Begun> {
+    fn begin_job(&self, job: &Bound<'_, PyAny>, index: usize) -> PyResult<Begun> {
         let stop = Arc::<Stop>::default();
         let running = Running::Job { job: job.clone().unbind(), stop: Arc::clone(&stop) };
-        *lock(&self.calls[index].running) = Some(running);
-        let (job, context) = (job.clone().unbind(), context.clone().unbind());
+        *lock(&self.running[index]) = Some(running);
+        let (job, context) = (job.clone().unbind(), self.starter.context(job.py())?.unbind());
         let work = move || {
             let run = |py: Python<'_>| {
                 let run = context.bind(py).getattr(pyo3::intern!(py, "run"))?;
@@ -256,11 +223,8 @@ impl TaskRunner {
             Ok(value) => value,
             Err(error) => return Begun::Over(Err(error)),
         };
-        Python::attach(|py| {
-            let context = self.context.bind(py).call_method0(pyo3::intern!(py, "copy"))?;
-            self.go_on(value.bind(py), &context, index)
-        })
-        .unwrap_or_else(|error| Begun::Over(Err(error)))
+        Python::attach(|py| self.go_on(value.bind(py), index))
+            .unwrap_or_else(|error| Begun::Over(Err(error)))
     }
 }
 
@@ -274,14 +238,14 @@ impl Runner for TaskRunner {
         };
         if let Begun::Job(job, stop) = begun {
             let settled = finish_job(job, &stop).await;
-            lock(&self.calls[index].running).take();
+            lock(&self.running[index]).take();
             begun = self.go_on_after_job(settled, index);
         }
         match begun {
             Begun::Over(settled) => settled,
             Begun::Task(receiver) => {
                 let settled = receiver.await;
-                lock(&self.calls[index].running).take();
+                lock(&self.running[index]).take();
                 // The callback that holds the sender went away unheard: the loop was closed.
                 settled
                     .unwrap_or_else(|_| Err(CancelledError::new_err("the event loop was closed")))
@@ -293,7 +257,7 @@ impl Runner for TaskRunner {
     }
 
     fn cancel(&self, index: usize) {
-        let Some(running) = lock(&self.calls[index].running).take() else { return };
+        let Some(running) = lock(&self.running[index]).take() else { return };
         // At interpreter exit there is nothing left to cancel.
         Python::try_attach(|py| {
             let cancel = pyo3::intern!(py, "cancel");
@@ -390,25 +354,7 @@ fn settled(task: &Bound<'_, PyAny>) -> Settled {
     task.call_method0(pyo3::intern!(task.py(), "result")).map(Bound::unbind)
 }
 
-/// The few names of asyncio and contextvars that a batch needs.
-struct Names {
-    get_running_loop: Py<PyAny>,
-    copy_context: Py<PyAny>,
-    /// `asyncio.Task`, where it can start eagerly (Python 3.12).
-    eager_task: Option<Py<PyAny>>,
-}
-
-fn asyncio(py: Python<'_>) -> PyResult<&Names> {
-    static NAMES: PyOnceLock<Names> = PyOnceLock::new();
-    NAMES.get_or_try_init(py, || {
-        let asyncio = py.import("asyncio")?;
-        let has_eager_tasks = asyncio.hasattr("eager_task_factory")?;
-        Ok(Names {
-            get_running_loop: asyncio.getattr("get_running_loop")?.unbind(),
-            copy_context: py.import("contextvars")?.getattr("copy_context")?.unbind(),
-            eager_task: has_eager_tasks
-                .then(|| asyncio.getattr("Task").map(Bound::unbind))
-                .transpose()?,
-        })
-    })
+fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    GET.import(py, "asyncio", "get_running_loop")?.call0()
 }

@@ -2,9 +2,11 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
+mod awaitable;
 mod context;
 mod convert;
 mod driver;
+mod eager;
 mod error;
 mod execution;
 mod foreign;

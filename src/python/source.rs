@@ -4,14 +4,13 @@
 //! between it reads item after item without a return to the interpreter's loop. What the iterator yields to the event
 //! loop (a future it waits for) passes through, and so does what the event loop throws in.
 
-use std::ffi::{c_int, c_void};
-
-use pyo3::exceptions::{PyStopAsyncIteration, PyStopIteration};
+use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyTuple};
+use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
+use super::awaitable::{Sent, awaited, close, send, slot, throw};
 use super::error::type_error;
 use super::protocol::Parser;
 use super::turn::Turn;
@@ -88,18 +87,8 @@ impl Source {
         this
     }
 
-    /// Goes on. What comes out is set as the value of `StopIteration` directly: to raise it like other errors would
-    /// cost more than all the rest.
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.resume(py, py.None().bind(py))? {
-            Sent::Yielded(value) => Ok(Some(value)),
-            Sent::Returned(value) => {
-                // SAFETY: the interpreter is attached and both are live objects. The value is a dict, a list or None,
-                // and so is not taken apart as a tuple would be.
-                unsafe { ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value.as_ptr()) };
-                Ok(None)
-            }
-        }
+        self.resume(py, py.None().bind(py)).and_then(Sent::into_next)
     }
 
     /// Goes on with what the event loop sent.
@@ -116,11 +105,7 @@ impl Source {
 
     /// Gives up the item that is awaited.
     fn close(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(awaited) = self.items.awaited.take() else { return Ok(()) };
-        match awaited.bind(py).getattr_opt(pyo3::intern!(py, "close"))? {
-            Some(close) => close.call0().map(drop),
-            None => Ok(()),
-        }
+        self.items.awaited.take().map_or(Ok(()), |awaited| close(awaited.bind(py)))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -164,24 +149,6 @@ impl Source {
             Reader::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
             Reader::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
             Reader::Events(events) => self.items.read_on(py, sent, &mut &*events),
-        }
-    }
-}
-
-/// How far an awaitable came.
-enum Sent<'py> {
-    /// It waits: this is for the event loop.
-    Yielded(Bound<'py, PyAny>),
-    /// It is over.
-    Returned(Bound<'py, PyAny>),
-}
-
-impl<'py> Sent<'py> {
-    /// The same, as an iterator says it.
-    fn into_iteration(self) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Self::Yielded(value) => Ok(value),
-            Self::Returned(value) => Err(PyStopIteration::new_err(value.unbind())),
         }
     }
 }
@@ -246,13 +213,8 @@ impl Items {
         // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
         let awaitable =
             unsafe { Bound::from_owned_ptr_or_err(py, (self.anext)(self.iterator.as_ptr())) }?;
-        match slot(&awaitable, ffi::Py_am_await) {
-            // SAFETY: likewise.
-            Some(iterator) => unsafe {
-                Bound::from_owned_ptr_or_err(py, iterator(awaitable.as_ptr()))
-            },
-            // A generator of `types.coroutine`, which is awaited as it is.
-            None if awaitable.is_instance_of::<PyIterator>() => Ok(awaitable),
+        match awaited(&awaitable)? {
+            Some(awaited) => Ok(awaited),
             None => {
                 Err(type_error("what __anext__ of the source returns", "an awaitable", &awaitable))
             }
@@ -261,42 +223,9 @@ impl Items {
 
     /// Throws into what is awaited.
     fn throw<'py>(&self, error: &Bound<'py, PyTuple>) -> PyResult<Sent<'py>> {
-        let py = error.py();
-        let throw = match &self.awaited {
-            Some(awaited) => awaited.bind(py).getattr_opt(pyo3::intern!(py, "throw"))?,
-            None => None,
-        };
-        let Some(throw) = throw else { return Err(PyErr::from_value(error.get_item(0)?)) };
-        match throw.call1(error.clone()) {
-            Ok(value) => Ok(Sent::Yielded(value)),
-            Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
-                error.value(py).getattr(pyo3::intern!(py, "value")).map(Sent::Returned)
-            }
-            Err(error) => Err(error),
+        match &self.awaited {
+            Some(awaited) => throw(awaited.bind(error.py()), error),
+            None => Err(PyErr::from_value(error.get_item(0)?)),
         }
-    }
-}
-
-fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
-    let py = value.py();
-    let mut result = std::ptr::null_mut();
-    // SAFETY: both are live objects. The result is a new reference, but for an error, where an exception is set.
-    unsafe {
-        match ffi::PyIter_Send(awaited.as_ptr(), value.as_ptr(), &raw mut result) {
-            ffi::PySendResult::PYGEN_NEXT => Ok(Sent::Yielded(Bound::from_owned_ptr(py, result))),
-            ffi::PySendResult::PYGEN_RETURN => {
-                Ok(Sent::Returned(Bound::from_owned_ptr(py, result)))
-            }
-            ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
-        }
-    }
-}
-
-/// The function of one argument that an object's type has in a slot.
-fn slot(object: &Bound<'_, PyAny>, slot: c_int) -> Option<ffi::unaryfunc> {
-    // SAFETY: the slots that are asked for hold such a function, or nothing.
-    unsafe {
-        let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
-        std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)
     }
 }

@@ -1,0 +1,102 @@
+//! Awaitables, as `await` sees them.
+
+use std::ffi::{c_int, c_void};
+
+use pyo3::exceptions::{PyBaseException, PyStopIteration};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyTuple};
+
+/// How far an awaitable came.
+pub enum Sent<'py> {
+    /// It waits: this is for the event loop.
+    Yielded(Bound<'py, PyAny>),
+    /// It is over.
+    Returned(Bound<'py, PyAny>),
+}
+
+impl<'py> Sent<'py> {
+    /// The same, as `__next__` says it. What is returned is set as the value of `StopIteration` directly: to raise it
+    /// like other errors would cost more than all the rest.
+    pub fn into_next(self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = match self {
+            Self::Yielded(value) => return Ok(Some(value)),
+            Self::Returned(value) => value,
+        };
+        // A tuple or an exception would be taken for the arguments of the exception.
+        if value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyBaseException>() {
+            return Err(PyStopIteration::new_err((value.unbind(),)));
+        }
+        // SAFETY: the interpreter is attached and both are live objects.
+        unsafe { ffi::PyErr_SetObject(ffi::PyExc_StopIteration, value.as_ptr()) };
+        Ok(None)
+    }
+
+    /// The same, as `send` and `throw` say it.
+    pub fn into_iteration(self) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Yielded(value) => Ok(value),
+            Self::Returned(value) => Err(PyStopIteration::new_err((value.unbind(),))),
+        }
+    }
+}
+
+/// The iterator behind an awaitable, `awaitable.__await__()`; `None` for what is none.
+pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match slot(awaitable, ffi::Py_am_await) {
+        // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
+        Some(iterator) => unsafe {
+            Bound::from_owned_ptr_or_err(awaitable.py(), iterator(awaitable.as_ptr())).map(Some)
+        },
+        // A generator of `types.coroutine` is awaited as it is.
+        None => Ok(awaitable.is_instance_of::<PyIterator>().then(|| awaitable.clone())),
+    }
+}
+
+/// Goes on with what is awaited.
+pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
+    let py = value.py();
+    let mut result = std::ptr::null_mut();
+    // SAFETY: both are live objects. The result is a new reference, but for an error, where an exception is set.
+    unsafe {
+        match ffi::PyIter_Send(awaited.as_ptr(), value.as_ptr(), &raw mut result) {
+            ffi::PySendResult::PYGEN_NEXT => Ok(Sent::Yielded(Bound::from_owned_ptr(py, result))),
+            ffi::PySendResult::PYGEN_RETURN => {
+                Ok(Sent::Returned(Bound::from_owned_ptr(py, result)))
+            }
+            ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
+        }
+    }
+}
+
+/// Throws into what is awaited: an exception, or the arguments of `throw` in its older form.
+pub fn throw<'py>(awaited: &Bound<'py, PyAny>, error: &Bound<'py, PyTuple>) -> PyResult<Sent<'py>> {
+    let py = error.py();
+    let Some(throw) = awaited.getattr_opt(pyo3::intern!(py, "throw"))? else {
+        return Err(PyErr::from_value(error.get_item(0)?));
+    };
+    match throw.call1(error.clone()) {
+        Ok(value) => Ok(Sent::Yielded(value)),
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
+            error.value(py).getattr(pyo3::intern!(py, "value")).map(Sent::Returned)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives up what is awaited.
+pub fn close(awaited: &Bound<'_, PyAny>) -> PyResult<()> {
+    match awaited.getattr_opt(pyo3::intern!(awaited.py(), "close"))? {
+        Some(close) => close.call0().map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The function of one argument that an object's type has in a slot.
+pub fn slot(object: &Bound<'_, PyAny>, slot: c_int) -> Option<ffi::unaryfunc> {
+    // SAFETY: the slots that are asked for hold such a function, or nothing.
+    unsafe {
+        let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
+        std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)
+    }
+}
