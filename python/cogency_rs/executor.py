@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from ._core import Batch, ThreadJob, check_arguments
@@ -130,8 +131,9 @@ MAX_SECONDS = 366 * 24 * 3600.0
 
 def is_blocking(tool: Any) -> bool:
     """Whether a tool is to run in a worker thread: it says so, or it is no coroutine function."""
-    marked = getattr(tool, "blocking", False) is True  # a mock has every attribute
-    return marked or not _is_coroutine_function(tool.execute)
+    if getattr(tool, "blocking", False) is True:  # a mock has every attribute
+        return True
+    return not _is_coroutine_function(tool.execute)
 
 
 def _is_coroutine_function(function: Any) -> bool:
@@ -235,7 +237,7 @@ class RunningTools:
         args = {**call.args, **injected}
         execute = tool.execute
         if not self._is_blocking(tool):
-            return _awaited(execute, args)
+            return execute(**args)
         is_async = _is_coroutine_function(execute)
         return OwnLoop(execute, args) if is_async else PlainCall(execute, args)
 
@@ -257,10 +259,12 @@ class RunningTools:
 
     def _over(self, index: int, value: Any, error: BaseException | None, state: str) -> None:
         """Take what a call left, on the loop's thread."""
-        if isinstance(error, _InterruptedError):
-            asyncio.get_running_loop().call_soon(_raise, error.interrupt)
-        is_value = error is None and state == "over"
-        result = _as_result(value) if is_value else self._failure(index, error, state)
+        if error is not None or state != "over":
+            result = self._failure(index, error, state)
+        elif type(value) is ToolResult and {type(value.outcome), type(value.content)} <= _TEXT:
+            result = value  # as most are
+        else:
+            result = _as_result(value)
         self._results[index] = result
         if self._context is not None:
             self._observe_end(index, result)
@@ -274,6 +278,10 @@ class RunningTools:
             return failure(f"Tool '{name}' timed out: its batch took longer than {most:g} s")
         if error is None or (self._cancelled and isinstance(error, asyncio.CancelledError)):
             return failure("Cancelled")  # before it started, or meanwhile
+        if isinstance(error, ContainedError):
+            error = error.error
+        if isinstance(error, KeyboardInterrupt):
+            asyncio.get_running_loop().call_soon(_raise, error)
         return failure(f"Tool execution failed: {_reason(error)}")
 
     def _observe_start(self, index: int, call: ToolCall) -> None:
@@ -307,9 +315,7 @@ class PlainCall(ThreadJob):
         """Run it. An awaitable that it returns is for the loop."""
         if self._is_cancelled:
             raise asyncio.CancelledError
-        with contained:
-            value = self._execute(**self._args)
-        return _awaited(lambda: value, {}) if hasattr(value, "__await__") else value
+        return self._execute(**self._args)
 
     def cancel(self) -> bool:
         """Keep it from starting, if it still waits for a thread; one that runs is left to end."""
@@ -337,7 +343,7 @@ class OwnLoop(ThreadJob):
                 raise asyncio.CancelledError
             self._task = asyncio.current_task()
         try:
-            return await _awaited(self._execute, self._args)
+            return await self._execute(**self._args)
         finally:
             with self._lock:
                 self._task = None
@@ -388,46 +394,24 @@ def by_name(tools: Iterable[Any], wanted: Sequence[str]) -> dict[str, Any]:
     for tool in tools:
         if not missing:
             break
-        names.setdefault(tool.name, tool)
-        missing.discard(tool.name)
+        name = tool.name
+        if name not in names:
+            names[name] = tool
+            missing.discard(name)
     return names
 
 
-async def _awaited(execute: Callable[..., Awaitable[Any]], args: dict[str, Any]) -> Any:
-    # Called in here, so that a task that is cancelled before it begins leaves no coroutine unawaited.
-    with contained:
-        return await execute(**args)
+class ContainedError(Exception):
+    """Carries what a tool raised through its task, where the bare error would end the program.
 
+    Attributes:
+        error: a `SystemExit`, which ends the call and not the program, or a `KeyboardInterrupt`: the user has
+            interrupted the program while a tool ran, so the batch ends as it is, and the program too.
+    """
 
-class _Contained:
-    """Keeps what would end the program inside its call."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, SystemExit):
-            raise _ToolExitError(error.code) from error
-        if isinstance(error, KeyboardInterrupt):
-            raise _InterruptedError(error) from error
-
-
-contained = _Contained()
-
-
-class _InterruptedError(Exception):
-    """The user interrupted the program while a tool ran: the batch ends as it is, the program too."""
-
-    def __init__(self, interrupt: KeyboardInterrupt) -> None:
-        super().__init__("interrupted")
-        self.interrupt = interrupt
-
-
-class _ToolExitError(Exception):
-    """A tool called `sys.exit`, which ends the call and not the program."""
-
-    def __init__(self, code: Any) -> None:
-        super().__init__(f"the tool asked the program to exit with {code!r}")
+    def __init__(self, error: BaseException) -> None:
+        super().__init__("the program was asked to end")
+        self.error = error
 
 
 def _reason(error: BaseException) -> str:
@@ -436,9 +420,16 @@ def _reason(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = ""
+    if isinstance(error, SystemExit):
+        return f"the tool asked the program to exit with {error.code!r}"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
     if not text and isinstance(error, asyncio.CancelledError):
         return "the tool cancelled itself"
     return text or type(error).__name__
+
+
+_TEXT = frozenset({str, NoneType})
 
 
 def _as_result(value: Any) -> ToolResult:

@@ -5,7 +5,8 @@ use std::ffi::{c_int, c_void};
 use pyo3::exceptions::{PyBaseException, PyStopIteration};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
 
 /// How far an awaitable came.
 pub enum Sent<'py> {
@@ -48,9 +49,25 @@ pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py,
         Some(iterator) => unsafe {
             Bound::from_owned_ptr_or_err(awaitable.py(), iterator(awaitable.as_ptr())).map(Some)
         },
-        // A generator of `types.coroutine` is awaited as it is.
-        None => Ok(awaitable.is_instance_of::<PyIterator>().then(|| awaitable.clone())),
+        None => Ok(is_coroutine_generator(awaitable)?.then(|| awaitable.clone())),
     }
+}
+
+/// Whether an object is a generator of `types.coroutine`, which is awaited as it is.
+fn is_coroutine_generator(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    const CO_ITERABLE_COROUTINE: u32 = 0x100;
+    let py = object.py();
+    if !object.get_type().is(generator_type(py)?) {
+        return Ok(false);
+    }
+    let code = object.getattr(pyo3::intern!(py, "gi_code"))?;
+    let flags: u32 = code.getattr(pyo3::intern!(py, "co_flags"))?.extract()?;
+    Ok(flags & CO_ITERABLE_COROUTINE != 0)
+}
+
+fn generator_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    TYPE.import(py, "types", "GeneratorType")
 }
 
 /// Goes on with what is awaited.

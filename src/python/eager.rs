@@ -10,6 +10,7 @@
 use std::sync::Mutex;
 
 use pyo3::exceptions::asyncio::CancelledError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
@@ -17,6 +18,8 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::awaitable::{Sent, awaited, close, send, throw};
 use super::driver::lock;
+
+pyo3::import_exception!(cogency_rs.executor, ContainedError);
 
 /// Starts coroutines on one loop. Used on the loop's thread only.
 pub struct Starter {
@@ -186,7 +189,7 @@ impl Continuation {
             // A task that waits is cancelled by way of what it waits for, which then throws into it.
             return Ok(waits_for.into_bound(py));
         }
-        steps.throw(error)?.into_iteration()
+        steps.throw(error).map_err(|error| contained(py, error))?.into_iteration()
     }
 
     fn close(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -218,10 +221,18 @@ impl Continuation {
             State::Released => Ok(Sent::Returned(py.None().into_bound(py))),
             State::Begun { steps, waits_for } => match waits_for.take() {
                 Some(waits_for) => Ok(Sent::Yielded(waits_for.into_bound(py))),
-                None => steps.next(py),
+                None => steps.next(py).map_err(|error| contained(py, error)),
             },
         }
     }
+}
+
+/// An error as it may leave a task: some would end the loop with it.
+fn contained(py: Python<'_>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PySystemExit>(py) || error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return ContainedError::new_err(error.into_value(py));
+    }
+    error
 }
 
 /// The steps of a coroutine, all in one context.
