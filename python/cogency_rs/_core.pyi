@@ -194,20 +194,26 @@ def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
 
 @final
 class Folding:
-    """A conversation that is folded while it grows. Calls without results are shown as failed."""
+    """A conversation that is folded while it grows. Calls without results are shown as failed.
 
-    def __new__(cls) -> Folding: ...
+    Args:
+        escape_tags: see `to_messages`.
+    """
+
+    def __new__(cls, *, escape_tags: bool = False) -> Folding: ...
     def extend(self, events: Iterable[Any]) -> None:
         """Take further events, oldest first; see `to_messages`."""
 
     def messages(self) -> list[dict[str, Any]]:
         """Write the messages of all events so far, in a new list of new dicts."""
 
-def to_messages(events: Iterable[Any]) -> list[dict[str, Any]]:
-    """Fold stored events into messages, as cogency 3.3.0 does.
+def to_messages(events: Iterable[Any], *, escape_tags: bool = False) -> list[dict[str, Any]]:
+    r"""Fold stored events into messages, as cogency 3.3.0 does.
 
     Args:
         events: rows with `type` and `content`, oldest first.
+        escape_tags: write `\u003c` for every `<` between `<results>` and `</results>`, so that what a tool returned
+            cannot close its block or open another. Results that are JSON keep their value. Nothing else is changed.
 
     Returns:
         Messages with `role` (`user` or `assistant`) and `content`.

@@ -48,6 +48,7 @@ async def assemble(
     profile_enabled: bool = False,
     identity: str | None = None,
     instructions: str | None = None,
+    escape_tags: bool = False,
 ) -> Messages:
     """Build the messages of the next prompt from the stored log.
 
@@ -61,6 +62,7 @@ async def assemble(
         profile_enabled: whether what is known of the user follows the system prompt.
         identity: see `system_prompt`.
         instructions: see `system_prompt`.
+        escape_tags: keep what tools returned from closing its block for the model; see `to_messages`.
 
     Returns:
         Messages with `role` and `content`, the system prompt first. They are the caller's to change. Calls that
@@ -81,6 +83,7 @@ async def assemble(
         storage=storage,
         history_window=history_window,
         history_transform=history_transform,
+        escape_tags=escape_tags,
     )
 
 
@@ -93,12 +96,13 @@ async def assemble_behind(
     storage: Any,
     history_window: int | None,
     history_transform: HistoryTransform | None,
+    escape_tags: bool = False,
 ) -> Messages:
     """Build the messages of the next prompt behind a system prompt that someone else writes."""
     system = [prompt()]
     if profile is not None and (known := await profile()):
         system.append(known)
-    count, history = await _history(user_id, conversation_id, storage, history_window)
+    count, history = await _history(user_id, conversation_id, storage, history_window, escape_tags)
     if count and history_transform is not None:
         history = await history_transform(history)
     return [{"role": "system", "content": "\n\n".join(system)}, *history]
@@ -118,11 +122,11 @@ async def _profile(user_id: str, storage: Any) -> str:
 
 
 async def _history(
-    user_id: str, conversation_id: str, storage: Any, history_window: int | None
+    user_id: str, conversation_id: str, storage: Any, history_window: int | None, escape_tags: bool
 ) -> tuple[int, Messages]:
     """How many events were loaded, and their messages."""
     if history_window is None:
-        count, messages = await _fold_all(user_id, conversation_id, storage)
+        count, messages = await _fold_all(user_id, conversation_id, storage, escape_tags)
         if count > MAX_CONVERSATION_LENGTH:
             raise StorageError(
                 f"Conversation {conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
@@ -131,20 +135,22 @@ async def _history(
         return count, messages
     # As many as cogency 3.3.0 loads: enough, unless a turn takes more than two rows for each message.
     events = await storage.load_messages(conversation_id, user_id, limit=2 * history_window)
-    return len(events), _fold(events)[-history_window:]
+    return len(events), _fold(events, escape_tags)[-history_window:]
 
 
-async def _fold_all(user_id: str, conversation_id: str, storage: Any) -> tuple[int, Messages]:
+async def _fold_all(
+    user_id: str, conversation_id: str, storage: Any, escape_tags: bool
+) -> tuple[int, Messages]:
     """How many events a conversation has, and its messages."""
     # A storage that loads rows in a way of its own is asked for them.
     if inspect.unwrap(getattr(type(storage), "load_messages", _fold_all)) is SQLite.load_messages:
-        return await storage.fold_messages(conversation_id, user_id)
+        return await storage.fold_messages(conversation_id, user_id, escape_tags=escape_tags)
     events = await storage.load_messages(conversation_id, user_id, limit=None)
-    return len(events), _fold(events)
+    return len(events), _fold(events, escape_tags)
 
 
-def _fold(events: Iterable[Any]) -> Messages:
+def _fold(events: Iterable[Any], escape_tags: bool) -> Messages:
     """Messages in which calls that have no results are shown as failed."""
-    folding = Folding()
+    folding = Folding(escape_tags=escape_tags)
     folding.extend(events)
     return folding.messages()

@@ -3,5 +3,5 @@
 pub mod conversation;
 pub mod prompt;
 
-pub use conversation::{Conversation, Message, Role, Unanswered};
+pub use conversation::{Conversation, Message, Role, Tags, Unanswered};
 pub use prompt::system_prompt;

@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, dumps, json, to_str};
 use crate::context::prompt::ToolLine;
-use crate::context::{self as core, Conversation, Message, Role, Unanswered};
+use crate::context::{self as core, Conversation, Message, Role, Tags, Unanswered};
 use crate::protocol::Call;
 use crate::protocol::call::stored_call;
 
@@ -14,8 +14,13 @@ use crate::protocol::call::stored_call;
 ///
 /// Raises what cogency 3.3.0 raises for rows that are no rows: `KeyError`, `TypeError`, `JSONDecodeError`.
 #[pyfunction]
-pub fn to_messages<'py>(events: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let mut folding = Folding::default();
+#[pyo3(signature = (events, *, escape_tags=Tags::AsStored))]
+#[pyo3(text_signature = "(events, *, escape_tags=False)")]
+pub fn to_messages<'py>(
+    events: &Bound<'py, PyAny>,
+    escape_tags: Tags,
+) -> PyResult<Bound<'py, PyList>> {
+    let mut folding = Folding::of(Unanswered::Dropped, escape_tags);
     folding.extend(events)?;
     folding.messages(events.py())
 }
@@ -37,8 +42,10 @@ pub struct Folding {
 impl Folding {
     /// A conversation at its start, in which calls without results are shown as failed.
     #[new]
-    fn new() -> Self {
-        Self { conversation: Conversation::new(Unanswered::Failed), ..Self::default() }
+    #[pyo3(signature = (*, escape_tags=Tags::AsStored))]
+    #[pyo3(text_signature = "(*, escape_tags=False)")]
+    fn new(escape_tags: Tags) -> Self {
+        Self::of(Unanswered::Failed, escape_tags)
     }
 
     /// Takes further events, oldest first.
@@ -65,6 +72,10 @@ impl Folding {
 }
 
 impl Folding {
+    fn of(unanswered: Unanswered, tags: Tags) -> Self {
+        Self { conversation: Conversation::new(unanswered, tags), ..Self::default() }
+    }
+
     fn event(&mut self, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = event.py();
         let kind = event.get_item(pyo3::intern!(py, "type"))?;
@@ -141,6 +152,15 @@ impl Folding {
             Some(error) if joins => Err(error.clone_ref(py)),
             _ => Ok(()),
         }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Tags {
+    type Error = PyErr;
+
+    /// From `escape_tags`, a `bool`.
+    fn extract(escape_tags: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(if escape_tags.extract::<bool>()? { Self::Escaped } else { Self::AsStored })
     }
 }
 

@@ -40,8 +40,8 @@ def fed(monkeypatch):
     rows, folding = [], history.Folding
 
     class Folding:
-        def __init__(self):
-            self.inner = folding()
+        def __init__(self, **options):
+            self.inner = folding(**options)
             self.messages = self.inner.messages
 
         def extend(self, events):

@@ -39,23 +39,29 @@ class Histories:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], _History] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, bool], _History] = OrderedDict()
 
     def messages(
-        self, connection: sqlite3.Connection, conversation_id: str, user_id: str
+        self,
+        connection: sqlite3.Connection,
+        conversation_id: str,
+        user_id: str,
+        *,
+        escape_tags: bool = False,
     ) -> tuple[int, list[dict[str, Any]]]:
         """Fold a conversation, from what is kept of it and what is new.
 
         Returns:
             How many events it has, and its messages; the list and its dicts are the caller's.
         """
-        key = (conversation_id, user_id or "")
+        user_id = user_id or ""
+        key = (conversation_id, user_id, escape_tags)
         # Taken out while it is used: another thread that asks meanwhile folds its own.
         with self._lock:
             history = self._kept.pop(key, None)
-        if history is None or not history.grow(connection, key):
-            history = _History()
-            history.grow(connection, key)
+        if history is None or not history.grow(connection, conversation_id, user_id):
+            history = _History(escape_tags)
+            history.grow(connection, conversation_id, user_id)
         messages = history.folding.messages()
         with self._lock:
             self._kept[key] = history
@@ -72,16 +78,15 @@ class Histories:
 class _History:
     """One conversation as far as it was folded."""
 
-    def __init__(self) -> None:
-        self.folding = Folding()
+    def __init__(self, escape_tags: bool) -> None:
+        self.folding = Folding(escape_tags=escape_tags)
         self.events = 0
         self.characters = 0
         self._whole = (0, 0.0)  # how many rows of all users, and the sum of their numbers
         self._last = (float("-inf"), 0, "")
 
-    def grow(self, connection: sqlite3.Connection, key: tuple[str, str]) -> bool:
+    def grow(self, connection: sqlite3.Connection, conversation_id: str, user_id: str) -> bool:
         """Take the rows behind the last one; `False` if the rows up to it are not what they were."""
-        conversation_id, user_id = key
         values = {"conversation": conversation_id, "since": self._last[0]}
         rows = connection.execute(_NEWER, values).fetchall()
         newer = [row for row in rows if row[2:4] > self._last[:2]]

@@ -267,7 +267,7 @@ class SQLite:
         ]
 
     async def fold_messages(
-        self, conversation_id: str, user_id: str
+        self, conversation_id: str, user_id: str, *, escape_tags: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
         """Fold a whole conversation into the messages of a prompt.
 
@@ -277,19 +277,25 @@ class SQLite:
         Args:
             conversation_id: which one.
             user_id: only this user's rows; "" for everybody's.
+            escape_tags: see `to_messages`.
 
         Returns:
             How many rows it has, and the messages (`role`, `content`), which the caller may change.
         """
 
-        def fold(connection: sqlite3.Connection) -> tuple[int, list[dict[str, Any]]] | ValueError:
+        def fold(connection: sqlite3.Connection) -> tuple[int, list[dict[str, Any]]] | Exception:
             try:
-                return self._histories.messages(connection, conversation_id, user_id)
-            except ValueError as error:  # a row is at fault, not the file
+                return self._histories.messages(
+                    connection, conversation_id, user_id, escape_tags=escape_tags
+                )
+            except (
+                TypeError,
+                ValueError,
+            ) as error:  # a row or the caller is at fault, not the file
                 return error
 
         folded = await self._open().read(fold)
-        if isinstance(folded, ValueError):
+        if isinstance(folded, Exception):
             raise folded
         return folded
 
