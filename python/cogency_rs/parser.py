@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ._core import Limits, Parser, Source, Turn, read_block
 from .errors import ConfigError, ProtocolError
@@ -40,11 +39,7 @@ def parse_tokens(
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
-    text = TextStream(source, limits)
-    parser = Parser(stream=stream, limits=limits)
-    events = _events(text, parser)
-    _streams[events] = text
-    return events
+    return _events(TextStream(source, limits), Parser(stream=stream, limits=limits))
 
 
 def parse_execute_block(text: str) -> list[ToolCall]:
@@ -115,17 +110,15 @@ async def _whole(text: str) -> AsyncGenerator[str, None]:
     yield text
 
 
-_streams: WeakKeyDictionary[AsyncGenerator[Event, None], TextStream] = WeakKeyDictionary()
-
-
 def text_behind(events: Any) -> TextStream | None:
     """The text that `events` was made of by `parse_tokens` and has not begun to read."""
-    try:
-        text = _streams.get(events)
-    except TypeError:  # not hashable, or no weak references: surely not ours
+    # Read off the generator, because a registry of them would keep alive whoever holds both text and events.
+    is_ours = getattr(events, "ag_code", None) is _events.__code__
+    frame = events.ag_frame if is_ours else None
+    if frame is None:
         return None
-    is_open = text is not None and not text.taken and events.ag_frame is not None
-    return text if is_open else None
+    text: TextStream = frame.f_locals["text"]
+    return None if text.taken else text
 
 
 async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, None]:

@@ -1,0 +1,347 @@
+"""What must hold after every fault, whatever it was; one check for all of them.
+
+    async with Scene(open_storage(), mode="token") as scene:
+        ...  # whatever goes wrong in a turn of `scene.turns`
+
+Then, at the end of the block:
+
+1. No row that the storage acknowledged is lost: the log has it, as often as it was acknowledged.
+2. Every call that started is in the log, and every call there has one result, in call order. Only where the
+   storage refused the results, or the program died, are they missing; then the next prompt has them.
+3. No task and no thread is left, and nothing was reported to the event loop.
+4. The next turn works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+from tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
+from turns import CONVERSATION, USER, Log, Row, accumulator, carry_out, check_answered
+
+from cogency_rs import SQLite, parse_tokens, worker_threads
+from cogency_rs._core import Folding
+
+PATIENCE = 20
+"""Seconds until what should end by itself counts as hanging."""
+
+# Storages
+
+
+def on_disk(folder: Any) -> SQLite:
+    """A log in a file; it need not outlive a power failure."""
+    return SQLite(folder / "store.db", synchronous="OFF")
+
+
+def in_memory(_: Any = None) -> SQLite:
+    return SQLite(":memory:")
+
+
+STORAGES = [on_disk, in_memory]
+
+Fault = Callable[[int], BaseException | None]
+"""Told the number of a call, from 1; returns what to raise, or `None`."""
+
+
+def nothing(_: int) -> None:
+    return None
+
+
+class Witness:
+    """A storage with `save_message` alone, that notes what it acknowledged and what it did not.
+
+    Args:
+        storage: where the rows go.
+        before: what a save raises instead of saving.
+        after: what a save raises although the rows are saved.
+    """
+
+    def __init__(self, storage: Any, before: Fault = nothing, after: Fault = nothing) -> None:
+        self.inner = storage
+        self.before, self.after = before, after
+        self.saves = 0
+        self.acknowledged: list[Row] = []
+        self.unconfirmed: list[Row] = []
+
+    async def save_message(self, *row: Any) -> Any:
+        return await self._save([Row(*row)], lambda: self.inner.save_message(*row))
+
+    async def _save(self, rows: list[Row], save: Callable[[], Awaitable[Any]]) -> Any:
+        self.saves += 1
+        number = self.saves
+        self.unconfirmed += rows
+        if error := self.before(number):
+            raise error
+        saved = await save()
+        if error := self.after(number):
+            raise error
+        for row in rows:
+            self.unconfirmed.remove(row)
+        self.acknowledged += rows
+        return saved
+
+
+class BatchWitness(Witness):
+    """Likewise, with `save_messages`."""
+
+    async def save_messages(self, rows: Iterable[Iterable[Any]]) -> Any:
+        rows = [Row(*row) for row in rows]
+        return await self._save(rows, lambda: self.inner.save_messages(rows))
+
+
+def witness_of(storage: Any, **faults: Fault) -> Witness:
+    kind = BatchWitness if hasattr(type(storage), "save_messages") else Witness
+    return kind(storage, **faults)
+
+
+async def rows_in(storage: Any) -> list[Row]:
+    """The log, asked past the storage where it is in a file."""
+    if isinstance(storage, Log):
+        return storage.rows
+    if storage.db_path == ":memory:":
+        events = await storage.load_messages(CONVERSATION, USER)
+        return [Row(CONVERSATION, USER, *event.values()) for event in events]
+    return rows_in_file(storage.db_path)
+
+
+def rows_in_file(path: Any) -> list[Row]:
+    with closing(sqlite3.connect(path)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone():
+            return []
+        columns = ", ".join(Row._fields)
+        found = connection.execute(f"SELECT {columns} FROM messages ORDER BY timestamp, rowid")
+        return [Row(*row) for row in found]
+
+
+# Tools
+
+KINDS = ["async", "plain", "blocking"]
+"""A coroutine function, a plain function, and a coroutine function that is marked as blocking."""
+
+
+@dataclass(frozen=True)
+class Does:
+    """What a tool does, in a coroutine and in a plain function."""
+
+    awaits: Callable[[], Awaitable[Any]]
+    blocks: Callable[[], Any]
+
+
+def does(action: Callable[[], Any]) -> Does:
+    """The same in both; the coroutine waits a little first."""
+
+    async def awaits() -> Any:
+        await rounds(1)
+        return action()
+
+    return Does(awaits, action)
+
+
+@dataclass
+class Calls:
+    """What became of the calls of a scene.
+
+    Attributes:
+        started: each call that started, as the log holds it.
+        running: how many have not ended.
+    """
+
+    started: list[str] = field(default_factory=list)
+    running: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def tool(self, kind: str, name: str, what: Does) -> Any:
+        """A tool of some kind that does `what`."""
+
+        async def awaits(**arguments: Any) -> Any:
+            self._begin(name, arguments)
+            try:
+                return await what.awaits()
+            finally:
+                self._end()
+
+        def blocks(**arguments: Any) -> Any:
+            self._begin(name, arguments)
+            try:
+                return what.blocks()
+            finally:
+                self._end()
+
+        tool = FunctionTool(name, blocks if kind == "plain" else awaits)
+        tool.blocking = kind == "blocking"
+        return tool
+
+    def _begin(self, name: str, arguments: dict[str, Any]) -> None:
+        own = {key: value for key, value in arguments.items() if key not in INJECTED}
+        with self._lock:
+            self.started.append(stored(name, **own))
+            self.running += 1
+
+    def _end(self) -> None:
+        with self._lock:
+            self.running -= 1
+
+
+# The check
+
+
+class Scene:
+    """A conversation in which something goes wrong.
+
+    Args:
+        storage: a `SQLite`, which is closed at the end, or a `Log`.
+        mode: event or token.
+        kind: of which kind its tools are.
+        tools: what they do, by name; there is always `good`, which does nothing.
+        before: see `Witness`.
+        after: see `Witness`.
+        options: of the accumulator.
+
+    Attributes:
+        log: the storage, as the accumulator and the tools see it.
+        calls: what became of the calls.
+        turns: the accumulator.
+        release: set at the end; for tools that hang in a thread.
+        has_died: set by a test in which the program or its event loop was ended: then results may be missing in the
+            log, and the tasks are gone with their loop.
+        tolerates: what the event loop may report.
+    """
+
+    def __init__(
+        self,
+        storage: Any,
+        *,
+        mode: str = "event",
+        kind: str = "async",
+        tools: dict[str, Does] | None = None,
+        before: Fault = nothing,
+        after: Fault = nothing,
+        **options: Any,
+    ) -> None:
+        self.log = witness_of(storage, before=before, after=after)
+        self.calls = Calls()
+        self.release = threading.Event()
+        behaviours = {"good": does(lambda: "good"), **(tools or {})}
+        made = [self.calls.tool(kind, name, what) for name, what in behaviours.items()]
+        self.turns = accumulator(
+            with_tools(*made, storage=self.log), stream=mode, **{"max_failures": 99, **options}
+        )
+        self.has_died = False
+        self.tolerates: set[str] = set()
+        self._threads = threads()
+        self._tasks: set[Any] = set()
+        self._reported: list[dict[str, Any]] = []
+
+    async def __aenter__(self) -> Self:
+        self._tasks = asyncio.all_tasks()
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self._reported.append(context))
+        return self
+
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.release.set()
+        try:
+            if error is None:
+                await self.check()
+        finally:
+            if isinstance(self.log.inner, SQLite):
+                await self.log.inner.close()
+        if error is None:
+            await _until(lambda: threads() <= self._threads, "a thread is left")
+
+    async def quiet(self) -> None:
+        """Wait until the loop has done what it still has to do, such as to close what was dropped."""
+        await rounds(5)
+        await _until(lambda: self._others() == set(), "a task is left")
+
+    def _others(self) -> set[Any]:
+        return asyncio.all_tasks() - self._tasks - {asyncio.current_task()}
+
+    async def rows(self) -> list[Row]:
+        """The log as it is now."""
+        return await rows_in(self.log.inner)
+
+    async def check(self) -> None:
+        """Fail unless all holds that must."""
+        assert self._others() == set(), "a task is left"
+        assert [each for each in self._reported if each["message"] not in self.tolerates] == []
+        assert pool_threads() <= 1 + worker_threads()
+        await _until(lambda: self.calls.running == 0, "a tool still runs")
+        rows = await self.rows()
+        check_log(rows, self.log.acknowledged, self.calls.started)
+        if not (self.has_died or any(row.type == "result" for row in self.log.unconfirmed)):
+            check_answered(rows)
+        self.log.before = self.log.after = nothing
+        await self._next_turn(rows)
+
+    async def _next_turn(self, before: list[Row]) -> None:
+        events = await carry_out(self.turns, parse_tokens(f"on{block('good', 'good')}"))
+        assert [event["type"] for event in events if event["type"] != "respond"] == [
+            *("call", "call", "execute", "result")
+        ]
+        rows = await self.rows()
+        assert len(rows) == len(before) + 4
+        check_log(rows, self.log.acknowledged, self.calls.started)
+        [(tools, results)] = answers(row for row in rows if row not in before)
+        assert (tools, len(results)) == (["good"] * 2, 2)
+
+
+def check_log(rows: list[Row], acknowledged: Iterable[Row], started: Iterable[str] = ()) -> None:
+    """Fail if a row is missing, a call that started is not in the log, or one has no result in the next prompt."""
+    lost = Counter(acknowledged) - Counter(rows)
+    assert not lost, "rows were acknowledged and are not in the log"
+    unsaved = Counter(started) - Counter(row.content for row in rows if row.type == "call")
+    assert not unsaved, "calls started that are not in the log"
+    for tools, results in answers(rows):
+        assert [item["tool"] for item in results] == tools
+        assert {item["status"] for item in results} <= {"success", "failure"}
+
+
+def answers(rows: Iterable[Row]) -> list[tuple[list[str], list[dict[str, Any]]]]:
+    """The batches as the next prompt shows them: the tools that were called, and their results."""
+    folding = Folding()
+    folding.extend(row._asdict() for row in rows)
+    shown = [message["content"] for message in folding.messages()]
+    return [
+        ([call["name"] for call in _within("execute", asked)], _within("results", answer))
+        for asked, answer in pairwise([*shown, ""])
+        if asked.endswith("\n</execute>")
+    ]
+
+
+def _within(tag: str, text: str) -> Any:
+    found = re.search(f"<{tag}>\n(.*)\n</{tag}>$", text, re.DOTALL)
+    assert found, f"no <{tag}> in {text[:200]!r}"
+    return json.loads(found[1])
+
+
+def pool_threads() -> int:
+    """How many threads of the core's pool the system knows; 0 where it does not tell."""
+    names = Path("/proc/self/task").glob("*/comm")
+    return sum(name.read_text() == "cogency-rs\n" for name in names)
+
+
+def threads() -> set[threading.Thread]:
+    """The threads that Python knows, but for those of the core's pool, which is bounded and stays."""
+    return {
+        thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
+    }
+
+
+async def _until(is_so: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise
+        await asyncio.sleep(0.001)
