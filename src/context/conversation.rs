@@ -4,9 +4,12 @@
 //! back as a user message. Two rules may surprise: results that no call precedes are placed before the assistant
 //! text still pending, and calls without results are dropped at the next user message.
 
+use std::borrow::Cow;
+
 use crate::protocol::canonical::{Layout, Writer};
-use crate::protocol::json::{Container, Scanner};
+use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
+use crate::protocol::text::is_blank;
 use crate::protocol::{Call, Text};
 
 /// Who speaks.
@@ -60,7 +63,7 @@ fn push_escaped(text: &mut Text, json: &[u8]) {
     text.push(&json[from..]);
 }
 
-/// What becomes of calls that the log has no results for: whoever ran them died.
+/// What becomes of calls that the log has no results for: whoever ran them died, or could not save them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unanswered {
     /// They are left out, as cogency 3.3.0 does.
@@ -114,29 +117,28 @@ impl Conversation {
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
     pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
-        let assistant = if self.calls.is_empty() {
+        let calls = std::mem::take(&mut self.calls);
+        let content = match self.unanswered {
+            Unanswered::Dropped => Cow::Borrowed(content),
+            Unanswered::Failed => one_for_each(&calls, content),
+        };
+        let assistant = if calls.is_empty() {
             None
         } else {
-            let block = execute_block(&std::mem::take(&mut self.calls));
-            self.say(&[block.as_bytes()]);
+            self.say(&[execute_block(&calls).as_bytes()]);
             self.take_turn()
         };
-        [assistant, (!content.is_empty()).then(|| Message::results(content, self.tags))]
+        [assistant, (!content.is_empty()).then(|| Message::results(&content, self.tags))]
     }
 
     /// The assistant's turn as far as it has come, if the log ended here.
     #[must_use]
     pub fn open(&self) -> [Option<Message>; 2] {
         let mut end = self.clone();
-        if self.calls.is_empty() || self.unanswered == Unanswered::Dropped {
-            return [end.take_turn(), None];
+        match self.unanswered {
+            Unanswered::Failed if !self.calls.is_empty() => end.result(b"[]"),
+            _ => [end.take_turn(), None],
         }
-        let failed = |call: &Call| ResultItem {
-            tool: call.name_json().to_owned(),
-            outcome: Outcome::Failure { message: "\"Interrupted before completion\"".into() },
-        };
-        let results: Vec<_> = self.calls.iter().map(failed).collect();
-        end.result(results_array(&results).as_bytes())
     }
 
     fn say(&mut self, parts: &[&[u8]]) {
@@ -155,6 +157,38 @@ impl Conversation {
     fn take_turn(&mut self) -> Option<Message> {
         self.turn.take().map(|content| Message { role: Role::Assistant, content })
     }
+}
+
+/// `results` with a failure in front for each of `calls` that has none in it. Results are saved right behind their
+/// calls, so it is the first ones that lack them. What is no array stays as it is.
+fn one_for_each<'a>(calls: &[Call], results: &'a [u8]) -> Cow<'a, [u8]> {
+    let (missing, found) = match array_len(results) {
+        Some(found) if found < calls.len() => (calls.len() - found, found),
+        _ => return Cow::Borrowed(results),
+    };
+    let failed = |call: &Call| ResultItem {
+        tool: call.name_json().to_owned(),
+        outcome: Outcome::Failure { message: "\"Interrupted before completion\"".into() },
+    };
+    let mut array = results_array(&calls[..missing].iter().map(failed).collect::<Vec<_>>());
+    if found == 0 {
+        return Cow::Owned(array.into_bytes());
+    }
+    array.pop();
+    array.push_str(", ");
+    let items = memchr::memchr(b'[', results).map_or(results, |start| &results[start + 1..]);
+    Cow::Owned([array.as_bytes(), items].concat())
+}
+
+/// How many items the JSON array `text` has; `None` for what is no array.
+fn array_len(text: &[u8]) -> Option<usize> {
+    let mut scanner = Scanner::default();
+    let Ok(Some(Token::Open(Container::Array))) = scanner.next(text) else { return None };
+    let mut items = 0;
+    while let Ok(Some(_)) = scanner.next(text) {
+        items += usize::from(scanner.depth() == 1);
+    }
+    (scanner.is_complete() && is_blank(&text[scanner.position()..])).then_some(items)
 }
 
 /// The block as the model is shown it: `json.dumps(calls, indent=2)` between the tags.
@@ -257,5 +291,46 @@ mod tests {
             shown(Tags::AsStored),
             format!("<results>\n{}\n</results>", String::from_utf8_lossy(stored))
         );
+    }
+
+    #[test]
+    fn results_that_are_too_few_are_those_of_the_last_calls() {
+        let shown = |unanswered, results: &str| {
+            let mut conversation = Conversation::new(unanswered, Tags::AsStored);
+            for name in ["\"a\"", "\"b\"", "\"c\""] {
+                conversation.call(call(name));
+            }
+            let [_, results] = conversation.result(results.as_bytes());
+            said(results).unwrap_or_default()
+        };
+        let failed = |name| {
+            format!(
+                "{{\"tool\": \"{name}\", \"status\": \"failure\", \"content\": \"Interrupted before \
+                 completion\"}}"
+            )
+        };
+        for (stored, expected) in [
+            ("[]", format!("[{}, {}, {}]", failed("a"), failed("b"), failed("c"))),
+            (
+                " [ {\"x\": [1, 2]} ] ",
+                format!("[{}, {},  {{\"x\": [1, 2]}} ] ", failed("a"), failed("b")),
+            ),
+            ("[[], \"]\"]", format!("[{}, [], \"]\"]", failed("a"))),
+            ("[1, 2, 3]", "[1, 2, 3]".into()),
+            ("[1, 2, 3, 4]", "[1, 2, 3, 4]".into()),
+            ("[1", "[1".into()),
+            ("[1] 2", "[1] 2".into()),
+            ("{}", "{}".into()),
+            ("all done", "all done".into()),
+        ] {
+            assert_eq!(
+                shown(Unanswered::Failed, stored),
+                format!("<results>\n{expected}\n</results>")
+            );
+            assert_eq!(
+                shown(Unanswered::Dropped, stored),
+                format!("<results>\n{stored}\n</results>")
+            );
+        }
     }
 }

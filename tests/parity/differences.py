@@ -1475,11 +1475,18 @@ ROWS = (integer_in_the_log, nesting_in_the_log)
         ],
     ),
     theirs="Calls that have no result in the log are left out.",
-    ours="`assemble` shows them, each with the failure `Interrupted before completion`. `to_messages` leaves them out.",
+    ours="`assemble` shows them, each with the failure `Interrupted before completion`; where a later batch has results, "
+    "in front of these. `to_messages` leaves them out.",
     why="They may have been carried out in part, before whoever ran them died; the model must know.",
 )
 def calls_without_results(rows: Sequence[Any]) -> bool:
     return promised_log(rows) != list(rows)
+
+
+def interrupted(names: Sequence[str]) -> str:
+    """The results of calls that nobody finished."""
+    failures = [ToolResult("Interrupted before completion", error=True)] * len(names)
+    return promised_array(names, failures)
 
 
 def promised_log(rows: Sequence[Any]) -> list[Any]:
@@ -1489,9 +1496,14 @@ def promised_log(rows: Sequence[Any]) -> list[Any]:
     for row in [*rows, None]:
         kind = row["type"] if isinstance(row, dict) else None
         if kind == "user" or row is None:
-            failures = [ToolResult("Interrupted before completion", error=True)] * len(names)
-            array = promised_array(names, failures)
+            array = interrupted(names)
             promised += [{"type": "result", "content": array}] if names else []
+        if kind == "result":
+            results = outcome(json.loads, row.get("content"))
+            if isinstance(results, list) and len(results) < len(names):
+                failures = interrupted(names[: len(names) - len(results)])
+                items = row["content"].split("[", 1)[1]
+                row = {**row, "content": f"{failures[:-1]}, {items}" if results else failures}
         names = [] if kind in {"user", "result"} else names
         if kind == "call":
             read = outcome(json.loads, row["content"])

@@ -214,6 +214,16 @@ async def test_results_that_come_later_take_the_place_of_the_failures(storage):
     assert messages[2:] == [{"role": "user", "content": f"<results>\n{RESULT}\n</results>"}]
 
 
+async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_results(storage):
+    """As when the results could not be saved, and the program goes on."""
+    for kind, content in [*CALLS, ("respond", "again"), ("call", CALL), ("result", RESULT)]:
+        await storage.save_message("c", "u", kind, content)
+    messages = await assembled(storage)
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    items = json.loads(messages[2]["content"].removeprefix("<results>").removesuffix("</results>"))
+    assert items == json.loads(INTERRUPTED) + json.loads(RESULT)
+
+
 async def test_the_window_shows_them_too(storage):
     for kind, content in CALLS:
         await storage.save_message("c", "u", kind, content)
