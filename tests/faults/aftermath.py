@@ -7,7 +7,7 @@ Then, at the end of the block:
 
 1. No row that the storage acknowledged is lost: the log has it, as often as it was acknowledged.
 2. Every call that started is in the log, and every call there has one result, in call order. Only where the
-   storage refused the results, or the program died, are they missing; then the next prompt has them.
+   storage failed to save them, or the program died, may results be missing; the next prompt has one for each call.
 3. No task and no thread is left, and nothing was reported to the event loop.
 4. The next turn works.
 """
@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
-from turns import CONVERSATION, USER, Log, Row, accumulator, carry_out, check_answered
+from turns import CONVERSATION, USER, BatchLog, Log, Row, accumulator, carry_out, check_answered
 
-from cogency_rs import SQLite, parse_tokens, worker_threads
+from cogency_rs import SQLite, ToolResult, parse_tokens, worker_threads
 from cogency_rs._core import Folding
 
 PATIENCE = 20
@@ -40,16 +40,24 @@ PATIENCE = 20
 # Storages
 
 
-def on_disk(folder: Any) -> SQLite:
+def on_disk(folder: Path) -> SQLite:
     """A log in a file; it need not outlive a power failure."""
     return SQLite(folder / "store.db", synchronous="OFF")
 
 
-def in_memory(_: Any = None) -> SQLite:
+def in_memory(_: Path | None = None) -> SQLite:
     return SQLite(":memory:")
 
 
 STORAGES = [on_disk, in_memory]
+
+STORES: dict[str, Callable[[Path], Any]] = {
+    "row by row": lambda _: Log(before=1, after=1),
+    "in batches": lambda _: BatchLog(before=1, after=1),
+    "on disk": on_disk,
+    "in memory": in_memory,
+}
+"""Every storage, also those that are nothing but a list of rows and take their time."""
 
 Fault = Callable[[int], BaseException | None]
 """Told the number of a call, from 1; returns what to raise, or `None`."""
@@ -117,6 +125,8 @@ async def rows_in(storage: Any) -> list[Row]:
 
 
 def rows_in_file(path: Any) -> list[Row]:
+    if not Path(path).exists():
+        return []
     with closing(sqlite3.connect(path)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone():
             return []
@@ -217,6 +227,7 @@ class Scene:
         has_died: set by a test in which the program or its event loop was ended: then results may be missing in the
             log, and the tasks are gone with their loop.
         tolerates: what the event loop may report.
+        note: where in the turn it went wrong, for whoever reads that a test failed.
     """
 
     def __init__(
@@ -233,13 +244,14 @@ class Scene:
         self.log = witness_of(storage, before=before, after=after)
         self.calls = Calls()
         self.release = threading.Event()
-        behaviours = {"good": does(lambda: "good"), **(tools or {})}
+        behaviours = {"good": does(lambda: ToolResult("good")), **(tools or {})}
         made = [self.calls.tool(kind, name, what) for name, what in behaviours.items()]
         self.turns = accumulator(
             with_tools(*made, storage=self.log), stream=mode, **{"max_failures": 99, **options}
         )
         self.has_died = False
         self.tolerates: set[str] = set()
+        self.note = ""
         self._threads = threads()
         self._tasks: set[Any] = set()
         self._reported: list[dict[str, Any]] = []
@@ -255,11 +267,19 @@ class Scene:
         try:
             if error is None:
                 await self.check()
+                await self._close()
+                await _until(lambda: threads() <= self._threads, "a thread is left")
+        except BaseException as failed:
+            error = failed
+            raise
         finally:
-            if isinstance(self.log.inner, SQLite):
-                await self.log.inner.close()
-        if error is None:
-            await _until(lambda: threads() <= self._threads, "a thread is left")
+            if error is not None:
+                error.add_note(self.note)
+                await self._close()
+
+    async def _close(self) -> None:
+        if isinstance(self.log.inner, SQLite):
+            await self.log.inner.close()
 
     async def quiet(self) -> None:
         """Wait until the loop has done what it still has to do, such as to close what was dropped."""
@@ -281,7 +301,8 @@ class Scene:
         await _until(lambda: self.calls.running == 0, "a tool still runs")
         rows = await self.rows()
         check_log(rows, self.log.acknowledged, self.calls.started)
-        if not (self.has_died or any(row.type == "result" for row in self.log.unconfirmed)):
+        unsure = any(row.type in {"call", "result"} for row in self.log.unconfirmed)
+        if not (self.has_died or unsure):
             check_answered(rows)
         self.log.before = self.log.after = nothing
         await self._next_turn(rows)

@@ -1,247 +1,96 @@
-"""A turn whose storage fails at its n-th save, and one whose consumer leaves, for every n."""
+"""The consumer of a turn stops early: after n events, for every n, it closes the turn, throws into it or lets go of it.
+
+That it is cancelled has a file of its own, `test_cancellation.py`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-import json
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools import (
-    FAIL,
-    OK,
-    FunctionTool,
-    block,
-    stored,
-    with_tools,
-)
-from turns import (
-    FULL_TURN,
-    LOGS,
-    MODES,
-    Chunks,
-    Log,
-    accumulator,
-    carry_out,
-    check_answered,
-    event,
-    results_in,
-    types,
-)
+from aftermath import KINDS, STORES, Scene
+from tools import OK, block, with_tools
+from turns import MODES, Chunks, Log, accumulator, check_answered, results_in, types
 
-from cogency_rs import (
-    parse_tokens,
-)
+from cogency_rs import parse_tokens
 
-pytestmark = pytest.mark.timeout(20)
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable
+
+pytestmark = pytest.mark.timeout(60)
+
+TEXT = ("<think>hm</think>so", " it", f" is{block('good', 'good')}", "more")
 
 
-# A storage that fails at its n-th save, for every n
+async def closes(scene: Scene, turns: list[Any]) -> None:
+    await turns[0].aclose()
 
 
-def once(at: int, error: BaseException):
-    return lambda attempt: error if attempt == at else None
+async def throws(scene: Scene, turns: list[Any]) -> None:
+    with pytest.raises(ValueError, match="enough"):
+        await turns[0].athrow(ValueError("enough"))
 
 
-def from_then_on(at: int, error: BaseException):
-    """After `error`, others of the kind."""
-    return lambda attempt: error if attempt == at else OSError(attempt) if attempt > at else None
+async def lets_go(scene: Scene, turns: list[Any]) -> None:
+    turns.clear()
+    await scene.quiet()
 
 
-@dataclass
-class BrokenTurn:
-    """A turn in which save `at` failed with `error`; `raised` came out of it."""
-
-    at: int
-    error: BaseException
-    raised: BaseException | None
-    log: Log
-    source: Chunks
+async def of_text() -> tuple[Chunks, AsyncIterable[Any]]:
+    source = Chunks(*TEXT)
+    return source, parse_tokens(source)
 
 
-async def broken_turns(mode: str, kind: type[Log], fails: Any) -> list[BrokenTurn]:
-    turns = []
-    for at in itertools.count(1):
-        error = OSError("disk full")
-        log = kind(fault=fails(at, error))
-        source = Chunks("<think>hm</think>so", block("ok", "fail"))
-        work = accumulator(with_tools(OK, FAIL, storage=log), stream=mode)
-        raised = None
-        try:
-            await carry_out(work, parse_tokens(source), log.journal)
-        except Exception as caught:
-            raised = caught
-        if log.attempts < at:
-            break
-        turns.append(BrokenTurn(at, error, raised, log, source))
-    assert len(turns) > 2
-    return turns
+async def of_events() -> tuple[Chunks, AsyncIterable[Any]]:
+    source = Chunks(*[event async for event in parse_tokens("".join(TEXT))])
+    return source, source
 
 
-on_every_storage = pytest.mark.parametrize("kind", LOGS)
-in_both_modes = pytest.mark.parametrize("mode", MODES)
-in_both_ways = pytest.mark.parametrize("fails", [once, from_then_on])
-
-
-@in_both_ways
-@on_every_storage
-@in_both_modes
-async def test_the_storage_s_error_is_the_turn_s(mode, kind, fails):
-    for turn in await broken_turns(mode, kind, fails):
-        assert turn.raised is turn.error, f"save {turn.at}"
-
-
-@in_both_ways
-@on_every_storage
-@in_both_modes
-async def test_no_results_are_saved_without_their_calls(mode, kind, fails):
-    for turn in await broken_turns(mode, kind, fails):
-        rows = turn.log.rows
-        asked = [json.loads(row.content)["name"] for row in rows if row.type == "call"]
-        for array in results_in(rows):
-            assert [item["tool"] for item in array] == asked, f"save {turn.at}"
-
-
-@on_every_storage
-@in_both_modes
-async def test_calls_that_were_saved_have_their_results_also_when_the_next_save_failed(mode, kind):
-    *turns, results_failed = await broken_turns(mode, kind, once)
-    assert types(results_failed.log.rows) == ["think", "respond", "call", "call"]
-    for turn in turns:
-        with explained(f"save {turn.at}"):
-            check_answered(turn.log.rows)
-
-
-@in_both_ways
-@on_every_storage
-@in_both_modes
-async def test_nothing_is_emitted_that_could_not_be_saved(mode, kind, fails):
-    for turn in await broken_turns(mode, kind, fails):
-        done = {entry[1:] for entry in turn.log.journal if entry[0] == "saved"}
-        for what, type, content in turn.log.journal:
-            streams = mode == "token" and type in {"think", "respond"}
-            if what == "emitted" and content is not None and not streams:
-                assert (type, content) in done, f"save {turn.at}"
-
-
-@in_both_ways
-@on_every_storage
-@in_both_modes
-async def test_the_source_is_closed_when_the_storage_fails(mode, kind, fails):
-    for turn in await broken_turns(mode, kind, fails):
-        assert turn.source.closed == 1, f"save {turn.at}"
-
-
-@on_every_storage
-@in_both_modes
-async def test_the_turn_after_a_storage_s_error_works(mode, kind):
-    log = kind(fault=once(1, OSError("disk full")))
-    turns = accumulator(with_tools(OK, FAIL, storage=log), stream=mode)
-    with pytest.raises(OSError, match="disk full"):
-        await carry_out(turns, parse_tokens(FULL_TURN))
-    del log.saves[:]
-    await carry_out(turns, parse_tokens(FULL_TURN))
-    assert types(log.rows) == ["think", "respond", "call", "call", "result"]
-
-
-@pytest.mark.parametrize("kind", LOGS)
-async def test_a_call_that_could_not_be_saved_does_not_run(kind):
-    ran: list[bool] = []
-    log = kind(fault=once(1, OSError("disk full")))
-    turns = accumulator(with_tools(FunctionTool("t", lambda **_: ran.append(True)), storage=log))
-    with pytest.raises(OSError, match="disk full"):
-        await carry_out(turns, parse_tokens(block("t", "t")))
-    assert ran == []
-
-
-@in_both_ways
-@on_every_storage
-async def test_a_foreign_source_is_closed_when_the_storage_fails(kind, fails):
-    for at in itertools.count(1):
-        log = kind(fault=fails(at, OSError("disk full")))
-        call_event = event("call", stored("ok"))
-        source = Chunks(
-            event("think", "hm"), call_event, call_event, event("execute"), event("end")
-        )
-        with suppress(OSError):
-            await carry_out(accumulator(with_tools(OK, storage=log)), source)
-        assert source.closed == 1, f"save {at}"
-        if log.attempts < at:
-            break
-    assert at > 2
-
-
-# A consumer that leaves early
-
-
-@pytest.mark.parametrize("leave", ["aclose", "athrow"])
-@pytest.mark.parametrize("origin", ["text", "events"])
-@pytest.mark.parametrize("kind", LOGS)
+@pytest.mark.parametrize("leaves", [closes, throws, lets_go])
+@pytest.mark.parametrize("origin", [of_text, of_events])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 @pytest.mark.parametrize("mode", MODES)
-class TestAConsumerThatLeaves:
-    """After n events, for every n."""
-
-    async def left_turns(self, mode, kind, origin, leave):
-        for count in range(1, 100):
-            log = kind(before=1, after=1)
-            text = ("<think>hm</think>so", " it", f" is{block('ok', 'fail')}", "more")
-            if origin == "text":
-                source = Chunks(*text)
-                events = parse_tokens(source)
-            else:
-                source = Chunks(*[item async for item in parse_tokens("".join(text))])
-                events = source
-            turns = accumulator(with_tools(OK, FAIL, storage=log), stream=mode)
-            stream = turns.process(events)
-            seen = []
+async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, tmp_path):
+    seen: list[str] = []
+    while "result" not in seen:
+        count = len(seen) + 1
+        seen = []
+        async with Scene(store(tmp_path / str(count)), mode=mode, kind=kind) as scene:
+            source, events = await origin()
+            turns = [scene.turns.process(events)]
             for _ in range(count):
-                try:
-                    seen.append((await anext(stream))["type"])
-                except StopAsyncIteration:
-                    return
-            if leave == "aclose":
-                await stream.aclose()
-            else:
-                with pytest.raises(ValueError, match="enough"):
-                    await stream.athrow(ValueError("enough"))
-            yield seen, log, source
-        pytest.fail("the turn has no end")
-
-    async def test_every_call_in_the_log_has_one_result(self, mode, kind, origin, leave):
-        async for seen, log, _ in self.left_turns(mode, kind, origin, leave):
-            with explained(seen):
-                check_answered(log.rows)
-
-    async def test_calls_that_did_not_run_are_cancelled(self, mode, kind, origin, leave):
-        async for seen, log, _ in self.left_turns(mode, kind, origin, leave):
-            ran = ["ok", "it failed"] if "result" in seen else ["Cancelled", "Cancelled"]
-            for array in results_in(log.rows):
-                assert [item.get("outcome", item["content"]) for item in array] == ran, seen
-
-    async def test_the_source_is_closed(self, mode, kind, origin, leave):
-        async for seen, _, source in self.left_turns(mode, kind, origin, leave):
-            assert source.closed == 1, seen
-
-    async def test_no_task_is_left(self, mode, kind, origin, leave):
-        async for seen, *_ in self.left_turns(mode, kind, origin, leave):
-            assert asyncio.all_tasks() == {asyncio.current_task()}, seen
+                seen.append((await anext(turns[0]))["type"])
+            scene.note = f"it had seen {seen}"
+            await leaves(scene, turns)
+            assert source.closed == 1
+            # Calls that are in the log have run when their results were seen, and are cancelled otherwise.
+            ended = "good" if "result" in seen else "Cancelled"
+            for array in results_in(await scene.rows()):
+                assert [item.get("outcome", item.get("content")) for item in array] == [ended] * 2
 
 
-class explained:  # noqa: N801
-    """Adds to a failed assertion where it happened."""
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_consumer_that_leaves_and_comes_back_to_the_same_turn(mode):
+    """It is over: nothing more comes, and nothing is saved."""
+    async with Scene(Log(), mode=mode) as scene:
+        turn = scene.turns.process(parse_tokens("".join(TEXT)))
+        await anext(turn)
+        await turn.aclose()
+        before = list(await scene.rows())
+        assert [event async for event in turn] == []
+        assert await scene.rows() == before
 
-    def __init__(self, where: Any) -> None:
-        self._where = where
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is not None:
-            error.add_note(f"where: {self._where}")
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_turn_that_is_made_and_never_read(mode):
+    async with Scene(Log(), mode=mode) as scene:
+        source = Chunks(*TEXT)
+        turn = scene.turns.process(parse_tokens(source))
+        del turn
+        await scene.quiet()
+        assert (source.asked, await scene.rows()) == (0, [])
 
 
 def test_a_turn_that_is_abandoned_ends_with_its_loop():

@@ -218,6 +218,8 @@ class Writer:
             return
         try:
             connection = self._connect()
+            if connection.in_transaction:  # it could not be undone when it failed
+                connection.execute("ROLLBACK")
             connection.execute("BEGIN IMMEDIATE")
         except Exception as error:
             self._abandon(writes, error)
@@ -242,10 +244,10 @@ class Writer:
         try:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            sound = isinstance(error, ROW_ERRORS) or self.path == MEMORY
+            sound = isinstance(error, ROW_ERRORS)
         except sqlite3.Error:
             sound = False
-        if not sound:
+        if not sound and self.path != MEMORY:  # memory is nowhere else
             self._disconnect()
 
     def _connect(self) -> Connection:
