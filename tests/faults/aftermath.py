@@ -54,10 +54,9 @@ STORAGES = [on_disk, in_memory]
 STORES: dict[str, Callable[[Path], Any]] = {
     "row by row": lambda _: Log(before=1, after=1),
     "in batches": lambda _: BatchLog(before=1, after=1),
-    "on disk": on_disk,
-    "in memory": in_memory,
+    "SQLite": in_memory,
 }
-"""Every storage, also those that are nothing but a list of rows and take their time."""
+"""A storage of every make; a list of rows takes its time."""
 
 Fault = Callable[[int], BaseException | None]
 """Told the number of a call, from 1; returns what to raise, or `None`."""
@@ -268,7 +267,7 @@ class Scene:
             if error is None:
                 await self.check()
                 await self._close()
-                await _until(lambda: threads() <= self._threads, "a thread is left")
+                await until(lambda: threads() <= self._threads, "a thread is left")
         except BaseException as failed:
             error = failed
             raise
@@ -284,7 +283,7 @@ class Scene:
     async def quiet(self) -> None:
         """Wait until the loop has done what it still has to do, such as to close what was dropped."""
         await rounds(5)
-        await _until(lambda: self._others() == set(), "a task is left")
+        await until(lambda: self._others() == set(), "a task is left")
 
     def _others(self) -> set[Any]:
         return asyncio.all_tasks() - self._tasks - {asyncio.current_task()}
@@ -298,7 +297,11 @@ class Scene:
         assert self._others() == set(), "a task is left"
         assert [each for each in self._reported if each["message"] not in self.tolerates] == []
         assert pool_threads() <= 1 + worker_threads()
-        await _until(lambda: self.calls.running == 0, "a tool still runs")
+        await until(lambda: self.calls.running == 0, "a tool still runs")
+        if isinstance(
+            self.log.inner, SQLite
+        ):  # a save whose caller was cancelled may still be under way
+            await self.log.inner.delete_profile("a write behind all others")
         rows = await self.rows()
         check_log(rows, self.log.acknowledged, self.calls.started)
         unsure = any(row.type in {"call", "result"} for row in self.log.unconfirmed)
@@ -361,7 +364,8 @@ def threads() -> set[threading.Thread]:
     }
 
 
-async def _until(is_so: Callable[[], bool], otherwise: str) -> None:
+async def until(is_so: Callable[[], bool], otherwise: str) -> None:
+    """Wait for what happens by itself."""
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline, otherwise

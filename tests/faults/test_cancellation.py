@@ -10,14 +10,18 @@ import gc
 import itertools
 import json
 import threading
+import time
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from interruptions import MOMENTS, cancelled_at
+from aftermath import KINDS, STORAGES, STORES, Calls, Does, Scene, until
+from interruptions import MOMENTS, Moment, cancelled_at
 from tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, stored, with_tools
 from turns import (
     LOGS,
+    MODES,
     BatchLog,
     Chunks,
     Log,
@@ -42,32 +46,27 @@ CANCELLED = {"status": "failure", "content": "Cancelled"}
 # At every suspension
 
 
-class Tools:
-    """Tools that end in different ways, and a record of what became of each call.
+class Endings:
+    """Tools that end in different ways, and what became of each.
 
     Attributes:
-        began: the calls that started.
-        returned: the calls that returned a value.
+        returned: the tools that returned a value.
         over: the calls whose `finally` ran to its end.
     """
 
     def __init__(self) -> None:
-        self.began: list[str] = []
         self.returned: list[str] = []
-        self.over: list[str] = []
-        self.all = [
-            self._tool("instant", 0, 0),
-            self._tool("short", 1, 0),
-            self._tool("long", 4, 0),
-            self._tool("tidy", 2, 3),
-            self._tool("stubborn", 3, 2, resists=True),
-        ]
+        self.over = 0
+        self.tools = {
+            "instant": self._ending("instant", 0, 0),
+            "short": self._ending("short", 1, 0),
+            "long": self._ending("long", 4, 0),
+            "tidy": self._ending("tidy", 2, 3),
+            "stubborn": self._ending("stubborn", 3, 2, resists=True),
+        }
 
-    def _tool(
-        self, name: str, works: int, cleans_up: int, *, resists: bool = False
-    ) -> FunctionTool:
-        async def execute(**_: Any) -> ToolResult:
-            self.began.append(name)
+    def _ending(self, name: str, works: int, cleans_up: int, *, resists: bool = False) -> Does:
+        async def awaits() -> ToolResult:
             try:
                 try:
                     await rounds(works)
@@ -78,13 +77,17 @@ class Tools:
                 self.returned.append(name)
                 return ToolResult(outcome=name)
             finally:
-                self.over.append(name)
+                self.over += 1
 
-        return FunctionTool(name, execute)
+        def blocks() -> ToolResult:
+            time.sleep(works / 10_000)
+            self.over += 1
+            return ToolResult(outcome=name)
+
+        return Does(awaits, blocks)
 
     def check(self, array: list[dict[str, Any]]) -> None:
-        """Fail unless the results are what became of the calls."""
-        assert sorted(self.over) == sorted(self.began)
+        """Fail unless the results are what became of the calls, where these are coroutines on the loop."""
         for item in array:
             tool = item.pop("tool")
             if tool in self.returned:
@@ -99,8 +102,6 @@ BATCHES = {
     "all kinds": ["instant", "short", "long", "tidy", "stubborn"],
     "one that resists": ["stubborn", "short"],
 }
-
-PAUSES = {"instant": {}, "slow": {"before": 2, "after": 1}}
 
 
 class SlowChunks(Chunks):
@@ -133,49 +134,76 @@ async def consume(events: AsyncGenerator[Any, None]) -> None:
             await rounds(1)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("pauses", PAUSES.values(), ids=PAUSES)
-@pytest.mark.parametrize("kind", LOGS)
-@pytest.mark.parametrize("origin", [text_source, foreign_source])
-@pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
-@pytest.mark.parametrize("mode", ["event", "token"])
-async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, kind, pauses, moment):
+async def cancelled_anywhere(
+    store: Callable[[], Any],
+    names: list[str],
+    origin: Callable[[list[str]], tuple[SlowChunks, AsyncIterable[Any]]],
+    moment: Moment,
+    **scenery: Any,
+) -> None:
+    """Cancel a turn at its n-th suspension, for every n until it completes."""
     for at in itertools.count(1):
-        tools, log = Tools(), kind(**pauses)
-        source, events = origin(names)
-        turns = accumulator(with_tools(*tools.all, storage=log), stream=mode, max_failures=99)
-        ending = await cancelled_at(consume(turns.process(events)), at, moment)
-        try:
+        endings = Endings()
+        async with Scene(store(), tools=endings.tools, **scenery) as scene:
+            scene.note = f"cancelled at suspension {at}"
+            source, events = origin(names)
+            ending = await cancelled_at(consume(scene.turns.process(events)), at, moment)
             assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
-            check_answered(log.rows)
-            assert sorted(tools.over) == sorted(tools.began), "no tool is left half done"
-            if origin is text_source:
-                for array in results_in(log.rows):
-                    tools.check(array)
-            assert ending.leaked == set(), "no task is left"
+            assert ending.leaked == set(), "no task is left when the caller knows"
             # A source that nobody has asked for anything is not open.
             assert source.closed == (1 if source.asked else 0)
-
-            before = len(log.rows)
-            await carry_out(turns, parse_tokens(f"a{block('instant')}"))
-            assert types(log.rows[before:]) == ["respond", "call", "result"], "the next turn works"
-        except BaseException as error:
-            error.add_note(f"cancelled at suspension {at}")
-            raise
+            if scenery.get("kind", "async") == "async":
+                assert endings.over == len(scene.calls.started), "no tool is left half done"
+            if scenery.get("kind", "async") == "async" and origin is text_source:
+                for array in results_in(await scene.rows()):
+                    endings.check(array)
         if ending.suspensions < at:
             break
     assert at > 10
 
 
+SLOW_AND_INSTANT = {
+    f"{name} {kind.__name__}": partial(kind, **pauses)
+    for kind in LOGS
+    for name, pauses in {"instant": {}, "slow": {"before": 2, "after": 1}}.items()
+}
+
+in_both_modes = pytest.mark.parametrize("mode", MODES)
+at_every_moment = pytest.mark.parametrize("moment", MOMENTS)
+
+
+@at_every_moment
+@pytest.mark.parametrize("store", SLOW_AND_INSTANT.values(), ids=SLOW_AND_INSTANT)
+@pytest.mark.parametrize("origin", [text_source, foreign_source])
+@pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
+@in_both_modes
+async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, store, moment):
+    await cancelled_anywhere(store, names, origin, moment, mode=mode)
+
+
+@at_every_moment
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("storage", STORAGES)
+@in_both_modes
+async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, storage, kind, moment, tmp_path):
+    folders = (tmp_path / str(number) for number in itertools.count())
+    await cancelled_anywhere(
+        lambda: storage(next(folders)), ["short", "long"], text_source, moment, mode=mode, kind=kind
+    )
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}, {"tool_timeout": 60}], ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("names", list(BATCHES.values())[1:], ids=list(BATCHES)[1:])
-async def test_a_batch_that_is_cancelled_anywhere(names, options, moment):
+async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
+    """Without a log."""
     for at in itertools.count(1):
-        tools = Tools()
+        endings, calls = Endings(), Calls()
+        tools = [calls.tool(kind, name, does) for name, does in endings.tools.items()]
         batch = execute_tools(
             [call(name) for name in names],
-            execution=with_tools(*tools.all),
+            execution=with_tools(*tools),
             user_id="u",
             conversation_id="c",
             **options,
@@ -183,8 +211,8 @@ async def test_a_batch_that_is_cancelled_anywhere(names, options, moment):
         ending = await cancelled_at(batch, at, moment)
         try:
             assert ending.cancelled is ending.requested
-            assert sorted(tools.over) == sorted(tools.began)
             assert ending.leaked == set()
+            await until(lambda calls=calls: calls.running == 0, "a tool still runs")
         except BaseException as error:
             error.add_note(f"cancelled at suspension {at}")
             raise
@@ -193,35 +221,27 @@ async def test_a_batch_that_is_cancelled_anywhere(names, options, moment):
     assert at > 1
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@at_every_moment
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
-@pytest.mark.parametrize("kind", LOGS)
-@pytest.mark.parametrize("mode", ["event", "token"])
-async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(mode, kind, origin, moment):
+@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+@in_both_modes
+async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(
+    mode, store, origin, moment, tmp_path
+):
     """After n events, at the m-th suspension of `aclose`, for every n and m."""
-    names = ["short", "long"]
     for count in itertools.count(1):
-        ended = False
         for at in itertools.count(1):
-            tools, log = Tools(), kind(before=1, after=1)
-            source, events = origin(names)
-            turns = accumulator(with_tools(*tools.all, storage=log), stream=mode)
-            stream = turns.process(events)
-            for _ in range(count):
-                ended |= await anext(stream, None) is None
-            if ended:
-                break
-            ending = await cancelled_at(stream.aclose(), at, moment)
-            try:
-                check_answered(log.rows)
+            async with Scene(store(tmp_path), mode=mode, tools=Endings().tools) as scene:
+                scene.note = f"left after {count} events, cancelled at suspension {at}"
+                source, events = origin(["short", "long"])
+                turn = scene.turns.process(events)
+                seen = [await anext(turn, None) for _ in range(count)]
+                ending = await cancelled_at(turn.aclose(), at, moment)
                 assert ending.leaked == set(), "no task is left"
-                assert source.closed == 1, "the source is closed"
-            except BaseException as error:
-                error.add_note(f"left after {count} events, cancelled at suspension {at}")
-                raise
+                assert source.closed == 1
             if ending.suspensions < at:
                 break
-        if ended:
+        if seen[-1] is None:
             break
     assert count > 5
 

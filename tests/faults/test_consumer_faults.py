@@ -57,7 +57,7 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, tmp_pat
     while "result" not in seen:
         count = len(seen) + 1
         seen = []
-        async with Scene(store(tmp_path / str(count)), mode=mode, kind=kind) as scene:
+        async with Scene(store(tmp_path), mode=mode, kind=kind) as scene:
             source, events = await origin()
             turns = [scene.turns.process(events)]
             for _ in range(count):
