@@ -142,10 +142,10 @@ KINDS = ["async", "plain", "blocking"]
 
 @dataclass(frozen=True)
 class Does:
-    """What a tool does, in a coroutine and in a plain function."""
+    """What a tool does, in a coroutine and in a plain function; this one is told when the scene is over."""
 
     awaits: Callable[[], Awaitable[Any]]
-    blocks: Callable[[], Any]
+    blocks: Callable[[threading.Event], Any]
 
 
 def does(action: Callable[[], Any]) -> Does:
@@ -155,7 +155,10 @@ def does(action: Callable[[], Any]) -> Does:
         await rounds(1)
         return action()
 
-    return Does(awaits, action)
+    return Does(awaits, lambda _: action())
+
+
+GOOD = does(lambda: ToolResult("good"))
 
 
 @dataclass
@@ -165,10 +168,12 @@ class Calls:
     Attributes:
         started: each call that started, as the log holds it.
         running: how many have not ended.
+        release: set when the scene is over.
     """
 
     started: list[str] = field(default_factory=list)
     running: int = 0
+    release: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tool(self, kind: str, name: str, what: Does) -> Any:
@@ -184,7 +189,7 @@ class Calls:
         def blocks(**arguments: Any) -> Any:
             self._begin(name, arguments)
             try:
-                return what.blocks()
+                return what.blocks(self.release)
             finally:
                 self._end()
 
@@ -222,7 +227,6 @@ class Scene:
         log: the storage, as the accumulator and the tools see it.
         calls: what became of the calls.
         turns: the accumulator.
-        release: set at the end; for tools that hang in a thread.
         has_died: set by a test in which the program or its event loop was ended: then results may be missing in the
             log, and the tasks are gone with their loop.
         tolerates: what the event loop may report.
@@ -242,8 +246,7 @@ class Scene:
     ) -> None:
         self.log = witness_of(storage, before=before, after=after)
         self.calls = Calls()
-        self.release = threading.Event()
-        behaviours = {"good": does(lambda: ToolResult("good")), **(tools or {})}
+        behaviours = {"good": GOOD, **(tools or {})}
         made = [self.calls.tool(kind, name, what) for name, what in behaviours.items()]
         self.turns = accumulator(
             with_tools(*made, storage=self.log), stream=mode, **{"max_failures": 99, **options}
@@ -262,7 +265,7 @@ class Scene:
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self.release.set()
+        self.calls.release.set()
         try:
             if error is None:
                 await self.check()

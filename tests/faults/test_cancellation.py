@@ -79,7 +79,7 @@ class Endings:
             finally:
                 self.over += 1
 
-        def blocks() -> ToolResult:
+        def blocks(_: Any) -> ToolResult:
             time.sleep(works / 10_000)
             self.over += 1
             return ToolResult(outcome=name)

@@ -1,0 +1,254 @@
+"""A tool raises, hangs, exits its thread, or returns what no result can be: its call fails, and nothing else."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import ctypes
+import re
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aftermath import KINDS, Does, Scene, does
+from programs import printed
+from tools import block
+from turns import MODES, Log, carry_out, results_in, types
+
+from cogency_rs import ToolResult, parse_tokens, worker_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.timeout(60)
+
+in_both_modes = pytest.mark.parametrize("mode", MODES)
+of_every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a tool does, what its result says (a pattern), and of which kinds it can be."""
+
+    does: Does
+    says: str
+    kinds: list[str]
+
+
+def fault(action: Callable[[], Any], says: str, kinds: list[str] = KINDS) -> Fault:
+    return Fault(does(action), says, kinds)
+
+
+def raising(kind: type[BaseException], *arguments: Any) -> Callable[[], Any]:
+    def action() -> Any:
+        raise kind(*arguments)
+
+    return action
+
+
+class NeitherExceptionNorExit(BaseException):
+    pass
+
+
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class ResultThatRaises:
+    error = False
+    content = None
+
+    @property
+    def outcome(self) -> str:
+        raise OSError("no outcome")
+
+
+def recurse() -> Any:
+    return recurse()
+
+
+def be_told_to_exit_from_outside() -> None:
+    """As a program does that wants to be rid of a thread that runs Python."""
+    me, exit_ = ctypes.c_ulong(_thread.get_ident()), ctypes.py_object(SystemExit)
+    killer = threading.Thread(
+        target=ctypes.pythonapi.PyThreadState_SetAsyncExc, args=(me, exit_), daemon=True
+    )
+    killer.start()
+    killer.join()
+    for _ in range(1_000_000):
+        pass
+
+
+def loop_of_itself() -> list[Any]:
+    result: list[Any] = []
+    result.append(result)
+    return result
+
+
+async def stop_the_loop() -> None:
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0)
+
+
+async def cancel_all() -> None:
+    for task in asyncio.all_tasks():
+        task.cancel()
+    await asyncio.sleep(0)
+
+
+def nothing(_: threading.Event) -> None:
+    return None
+
+
+IN_A_THREAD = ["plain", "blocking"]
+
+FAULTS = {
+    "raises": fault(raising(OSError, "no disk"), "no disk"),
+    "raises no words": fault(raising(WordlessError), "WordlessError"),
+    "raises what is no Exception": fault(raising(NeitherExceptionNorExit, "odd"), "odd"),
+    "raises several": fault(raising(ExceptionGroup, "two", [ValueError(), OSError()]), "two"),
+    "raises CancelledError": fault(raising(asyncio.CancelledError), "the tool cancelled itself"),
+    "raises GeneratorExit": fault(raising(GeneratorExit), "GeneratorExit"),
+    "raises StopIteration": fault(raising(StopIteration, "early"), "early|raised StopIteration"),
+    "raises StopAsyncIteration": fault(
+        raising(StopAsyncIteration, "early"), "early|raised StopAsyncIteration"
+    ),
+    "raises MemoryError": fault(raising(MemoryError), "MemoryError"),
+    "recurses without end": fault(recurse, "recursion"),
+    "sys.exit": fault(lambda: sys.exit(3), "exit with 3"),
+    "sys.exit without a code": fault(sys.exit, "exit with None"),
+    "exits its thread": fault(_thread.exit, "exit with None"),
+    "is told to exit from outside": fault(be_told_to_exit_from_outside, "exit", IN_A_THREAD),
+    "stops its loop": Fault(Does(stop_the_loop, nothing), "stopped before", ["blocking"]),
+    "cancels all it can see": Fault(Does(cancel_all, nothing), "cancelled itself", ["blocking"]),
+    "returns what is no JSON": fault(object, "is no JSON value"),
+    "returns what holds itself": fault(loop_of_itself, "is no JSON value"),
+    "returns a set": fault(lambda: {1}, "is no JSON value"),
+    "returns bytes": fault(lambda: b"x", "is no JSON value"),
+    "returns a generator": fault(lambda: (n for n in []), "is no JSON value"),
+    "returns a class": fault(lambda: ToolResult, "is no JSON value"),
+    "returns a result that raises": fault(ResultThatRaises, "no outcome"),
+    "returns a failure that is no text": fault(
+        lambda: ToolResult(object(), error=True), "is no JSON value"
+    ),
+}
+
+EACH = [
+    pytest.param(fault, kind, id=f"{name}-{kind}")
+    for name, fault in FAULTS.items()
+    for kind in fault.kinds
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), EACH)
+@in_both_modes
+async def test_a_tool_that_fails_fails_alone(mode, fault, kind):
+    async with Scene(Log(), mode=mode, kind=kind, tools={"bad": fault.does}) as scene:
+        events = await carry_out(scene.turns, parse_tokens(block("good", "bad", "good")))
+        assert types(events) == ["call"] * 3 + ["execute", "result"]
+        [[first, bad, last]] = results_in(events)
+        assert first == last == {"tool": "good", "status": "success", "outcome": "good"}
+        assert (bad["tool"], bad["status"]) == ("bad", "failure")
+        assert re.search(fault.says, bad["content"])
+
+
+# Tools that hang
+
+HANGS = Does(lambda: asyncio.Event().wait(), lambda release: release.wait(30))
+
+
+async def block_its_loop() -> None:
+    await asyncio.sleep(0)
+    threading.Event().wait(0.3)
+
+
+HANGING = [
+    *(pytest.param(HANGS, kind, id=kind) for kind in KINDS),
+    pytest.param(Does(block_its_loop, nothing), "blocking", id="blocking that never awaits"),
+]
+
+LIMITS = {
+    "its own time": ({"tool_timeout": 0.05}, "timed out after 0.05 s"),
+    "the batch's time": ({"batch_timeout": 0.05}, "its batch took longer than 0.05 s"),
+}
+
+
+@pytest.mark.parametrize(("limit", "says"), LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize(("hangs", "kind"), HANGING)
+@in_both_modes
+async def test_a_tool_that_hangs_runs_out_of_time(mode, hangs, kind, limit, says):
+    async with Scene(Log(), mode=mode, kind=kind, tools={"bad": hangs}, **limit) as scene:
+        events = await carry_out(scene.turns, parse_tokens(block("bad", "bad")))
+        [array] = results_in(events)
+        assert [item["status"] for item in array] == ["failure"] * 2
+        assert all(says in item["content"] for item in array)
+
+
+@pytest.mark.parametrize(("hangs", "kind"), HANGING)
+@in_both_modes
+async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
+    async with Scene(Log(), mode=mode, kind=kind, tools={"bad": hangs}) as scene:
+        turn = asyncio.create_task(carry_out(scene.turns, parse_tokens(block("bad", "bad"))))
+        while len(scene.calls.started) < 2:
+            await asyncio.sleep(0.001)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        [array] = results_in(await scene.rows())
+        assert [item["content"] for item in array] == ["Cancelled"] * 2
+
+
+@in_both_modes
+async def test_tools_that_hang_in_every_worker_thread_leave_those_on_the_loop_alone(mode):
+    """And calls that find no thread in time never start."""
+    count = worker_threads() + 6
+    async with Scene(
+        Log(), mode=mode, kind="plain", tools={"bad": HANGS}, tool_timeout=0.3
+    ) as scene:
+        events = await carry_out(scene.turns, parse_tokens(block(*["bad"] * count)))
+        [array] = results_in(events)
+        assert [item["status"] for item in array] == ["failure"] * count
+        async with Scene(Log(), mode=mode) as other:
+            await carry_out(other.turns, parse_tokens(block("good")))
+    assert scene.calls.started.count('{"name": "bad", "args": {}}') <= worker_threads()
+
+
+# A hundred megabytes
+
+MEGABYTES_100 = """
+import resource
+HUGE = 100 * 2**20
+def megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+async def main(folder, mode, kind, how):
+    result = {
+        "content": lambda: ToolResult("read", "<" * HUGE),
+        "message": lambda: ToolResult("<" * HUGE, error=True),
+        "value": lambda: "<" * HUGE,
+    }[how]
+    before = megabytes()
+    async with Scene(on_disk(Path(folder)), mode=mode, kind=kind, tools={"bad": does(result)}) as scene:
+        [array] = results_in(await carry_out(scene.turns, parse_tokens(block("good", "bad"))))
+        assert len(array[1]["content"]) == HUGE, array[1].keys()
+        assert [item["status"] for item in array] == ["success", "failure" if how == "message" else "success"]
+        del array
+    print(megabytes() - before)
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "how"),
+    [
+        ("event", "async", "content"),
+        ("token", "plain", "content"),
+        ("event", "blocking", "value"),
+        ("token", "async", "message"),
+    ],
+)
+def test_a_tool_that_returns_a_hundred_megabytes(mode, kind, how, tmp_path):
+    """All of it is in the log, and what it takes to get there, and to check it, are a few copies."""
+    assert int(printed(MEGABYTES_100, tmp_path, mode, kind, how)) < 1_200
