@@ -1475,8 +1475,8 @@ ROWS = (integer_in_the_log, nesting_in_the_log)
         ],
     ),
     theirs="Calls that have no result in the log are left out.",
-    ours="`assemble` shows them, each with the failure `Interrupted before completion`; where a later batch has results, "
-    "in front of these. `to_messages` leaves them out.",
+    ours="`assemble` shows them, each with the failure `Interrupted before completion`; where a later batch has "
+    "results, in front of these. `to_messages` leaves them out.",
     why="They may have been carried out in part, before whoever ran them died; the model must know.",
 )
 def calls_without_results(rows: Sequence[Any]) -> bool:
