@@ -4,6 +4,8 @@ A model's text becomes typed events while it streams (`parse_tokens`), its tool 
 call order, every step is in the log (`Accumulator`, `SQLite`), and the next prompt is assembled from it (`assemble`).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._core import (
     CircuitBreaker,
     Limits,
@@ -22,7 +24,6 @@ from .codec import (
     tool_instructions,
 )
 from .context import assemble, system_prompt, to_messages
-from .dropin import install, uninstall
 from .errors import (
     CogencyError,
     ConfigError,
@@ -36,6 +37,9 @@ from .executor import execute_tool, execute_tools
 from .parser import parse_execute_block, parse_tokens
 from .storage import SQLite
 from .types import Event, Execution, Storage, StreamMode, Tool, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from .dropin import install, uninstall
 
 __all__ = [
     "Accumulator",
@@ -76,3 +80,12 @@ __all__ = [
     "uninstall",
     "worker_threads",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Only programs that use cogency need it.
+    if name in {"install", "uninstall"}:
+        from . import dropin
+
+        return getattr(dropin, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

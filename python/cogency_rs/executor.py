@@ -261,7 +261,7 @@ class RunningTools:
         """Take what a call left, on the loop's thread."""
         if error is not None or state != "over":
             result = self._failure(index, error, state)
-        elif type(value) is ToolResult and {type(value.outcome), type(value.content)} <= _TEXT:
+        elif type(value) is ToolResult and _is_plain(value):
             result = value  # as most are
         else:
             result = _as_result(value)
@@ -427,6 +427,12 @@ def _reason(error: BaseException) -> str:
     if not text and isinstance(error, asyncio.CancelledError):
         return "the tool cancelled itself"
     return text or type(error).__name__
+
+
+def _is_plain(result: ToolResult) -> bool:
+    """Whether a result is as most are, so that there is nothing to check."""
+    texts = {type(result.outcome), type(result.content)}
+    return texts <= _TEXT and type(result.error) is bool
 
 
 _TEXT = frozenset({str, NoneType})

@@ -6,11 +6,11 @@
 
 use std::borrow::Cow;
 
-use crate::protocol::canonical::{Layout, Writer};
+use crate::protocol::Text;
+use crate::protocol::call::ShownCall;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::text::is_blank;
-use crate::protocol::{Call, Text};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,9 @@ pub struct Message {
 
 impl Message {
     fn results(content: &[u8], tags: Tags) -> Self {
-        let mut text = Text::from("<results>\n");
+        let mut text = Text::default();
+        text.reserve(content.len() + 21);
+        text.push(b"<results>\n");
         match tags {
             Tags::AsStored => text.push(content),
             Tags::Escaped => push_escaped(&mut text, content),
@@ -82,8 +84,11 @@ pub struct Conversation {
     unanswered: Unanswered,
     tags: Tags,
     turn: Option<Text>,
-    calls: Vec<Call>,
+    calls: Vec<ShownCall>,
 }
+
+/// Bytes of room for what a turn says next, at least.
+const ROOM: usize = 256;
 
 impl Conversation {
     /// A conversation at its start.
@@ -94,10 +99,13 @@ impl Conversation {
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
     pub fn user(&mut self) -> [Option<Message>; 2] {
-        let messages = self.open();
-        self.calls.clear();
-        self.turn = None;
-        messages
+        match self.unanswered {
+            Unanswered::Failed if !self.calls.is_empty() => self.result(b"[]"),
+            _ => {
+                self.calls.clear();
+                [self.take_turn(), None]
+            }
+        }
     }
 
     /// The model thought.
@@ -111,7 +119,7 @@ impl Conversation {
     }
 
     /// The model called a tool.
-    pub fn call(&mut self, call: Call) {
+    pub fn call(&mut self, call: ShownCall) {
         self.calls.push(call);
     }
 
@@ -125,7 +133,7 @@ impl Conversation {
         let assistant = if calls.is_empty() {
             None
         } else {
-            self.say(&[execute_block(&calls).as_bytes()]);
+            self.say_calls(&calls);
             self.take_turn()
         };
         [assistant, (!content.is_empty()).then(|| Message::results(&content, self.tags))]
@@ -134,11 +142,7 @@ impl Conversation {
     /// The assistant's turn as far as it has come, if the log ended here.
     #[must_use]
     pub fn open(&self) -> [Option<Message>; 2] {
-        let mut end = self.clone();
-        match self.unanswered {
-            Unanswered::Failed if !self.calls.is_empty() => end.result(b"[]"),
-            _ => [end.take_turn(), None],
-        }
+        self.clone().user()
     }
 
     fn say(&mut self, parts: &[&[u8]]) {
@@ -149,9 +153,24 @@ impl Conversation {
             }
             turn => turn.insert(Text::default()),
         };
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        turn.reserve(length.max(ROOM));
         for part in parts {
             turn.push(part);
         }
+    }
+
+    /// Adds the block as the model is shown it: `json.dumps(calls, indent=2)` between the tags.
+    fn say_calls(&mut self, calls: &[ShownCall]) {
+        let mut before = "<execute>\n[\n";
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(6 * calls.len() + 1);
+        for ShownCall { name, args } in calls {
+            let item = [before, "  {\n    \"name\": ", name, ",\n    \"args\": ", args, "\n  }"];
+            parts.extend(item.map(str::as_bytes));
+            before = ",\n";
+        }
+        parts.push(b"\n]\n</execute>");
+        self.say(&parts);
     }
 
     fn take_turn(&mut self) -> Option<Message> {
@@ -161,13 +180,13 @@ impl Conversation {
 
 /// `results` with a failure in front for each of `calls` that has none in it. Results are saved right behind their
 /// calls, so it is the first ones that lack them. What is no array stays as it is.
-fn one_for_each<'a>(calls: &[Call], results: &'a [u8]) -> Cow<'a, [u8]> {
+fn one_for_each<'a>(calls: &[ShownCall], results: &'a [u8]) -> Cow<'a, [u8]> {
     let (missing, found) = match array_len(results) {
         Some(found) if found < calls.len() => (calls.len() - found, found),
         _ => return Cow::Borrowed(results),
     };
-    let failed = |call: &Call| ResultItem {
-        tool: call.name_json().to_owned(),
+    let failed = |call: &ShownCall| ResultItem {
+        tool: call.name.clone(),
         outcome: Outcome::Failure { message: "\"Interrupted before completion\"".into() },
     };
     let mut array = results_array(&calls[..missing].iter().map(failed).collect::<Vec<_>>());
@@ -191,27 +210,15 @@ fn array_len(text: &[u8]) -> Option<usize> {
     (scanner.is_complete() && is_blank(&text[scanner.position()..])).then_some(items)
 }
 
-/// The block as the model is shown it: `json.dumps(calls, indent=2)` between the tags.
-fn execute_block(calls: &[Call]) -> String {
-    let mut writer = Writer::new(Layout::Indented);
-    writer.open(Container::Array);
-    for call in calls {
-        let json = call.json().as_bytes();
-        let mut scanner = Scanner::default();
-        while let Ok(Some(token)) = scanner.next(json) {
-            writer.token(json, &token);
-        }
-    }
-    writer.close();
-    format!("<execute>\n{}\n</execute>", writer.finish())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::call::shown_call;
 
-    fn call(name: &str) -> Call {
-        Call::new(name, "{\"x\": [1, {}]}")
+    fn call(name: &str) -> ShownCall {
+        let stored = format!("{{\"name\": {name}, \"args\": {{\"x\": [1, {{}}]}}}}");
+        let call = shown_call(stored.as_bytes()).ok().flatten();
+        call.unwrap_or_else(|| panic!("{stored} is a call"))
     }
 
     fn said(message: Option<Message>) -> Option<String> {

@@ -271,15 +271,15 @@ impl CallReader {
                 if index == self.limits.max_calls {
                     return self.refuse(ProblemKind::TooManyCalls(self.limits.max_calls), at);
                 }
-                Place::Call(at, Fields::new(CALL_DEPTH, Err("nothing")))
+                Place::Call(at, Fields::new(CALL_DEPTH, Err("nothing"), Layout::Compact))
             }
             (Place::Array, token) => {
                 let found = name_of(token);
                 return self.refuse(ProblemKind::NotAnObject { index, found }, start_of(token, at));
             }
             (Place::Call(start, fields), _) if depth < CALL_DEPTH => {
-                match fields.into_call() {
-                    Ok(call) => self.calls.push(call),
+                match fields.into_parts() {
+                    Ok((name, args)) => self.calls.push(Call::new(&name, &args)),
                     Err(Missing::Name(found)) => {
                         return self.refuse(ProblemKind::Name { index, found }, start);
                     }
@@ -313,6 +313,8 @@ impl CallReader {
 struct Fields {
     /// How many brackets are open directly inside the object.
     depth: usize,
+    /// How the arguments are written.
+    layout: Layout,
     name: Slot,
     args: Slot,
     /// The field whose value is being read.
@@ -336,42 +338,52 @@ enum Field {
 }
 
 impl Fields {
-    fn new(depth: usize, args: Slot) -> Self {
-        Self { depth, name: Err("nothing"), args, open: None }
+    fn new(depth: usize, args: Slot, layout: Layout) -> Self {
+        Self { depth, layout, name: Err("nothing"), args, open: None }
     }
 
     /// Takes one token from inside the object. `depth` is the number of open brackets behind it.
     fn token(&mut self, text: &[u8], token: &Token, depth: usize) {
         let is_last = depth == self.depth;
+        match &mut self.open {
+            None => {
+                if let Token::Key(range) = token {
+                    let rest = &text[range.end..];
+                    self.open = Some(Field::of(&text[range.clone()], self.layout, rest.len()));
+                }
+                return;
+            }
+            Some(Field::Args(writer)) => writer.token(text, token),
+            Some(Field::Name | Field::Other) => {}
+        }
+        if !is_last {
+            return;
+        }
         match (self.open.take(), token) {
-            (None, Token::Key(range)) => self.open = Some(Field::of(&text[range.clone()])),
-            (Some(Field::Name), Token::String(range)) if is_last => {
+            (Some(Field::Name), Token::String(range)) => {
                 self.name = Ok(canonical_string(&text[range.clone()]));
             }
-            (Some(Field::Name), token) if is_last => self.name = Err(name_of(token)),
-            (Some(Field::Args(mut writer)), token) => {
-                writer.token(text, token);
-                match token {
-                    Token::Close(Container::Object) if is_last => self.args = Ok(writer.finish()),
-                    token if is_last => self.args = Err(name_of(token)),
-                    _ => self.open = Some(Field::Args(writer)),
-                }
+            (Some(Field::Name), token) => self.name = Err(name_of(token)),
+            (Some(Field::Args(writer)), Token::Close(Container::Object)) => {
+                self.args = Ok(writer.finish());
             }
-            (open, _) if !is_last => self.open = open,
-            _ => {}
+            (Some(Field::Args(_)), token) => self.args = Err(name_of(token)),
+            (Some(Field::Other) | None, _) => {}
         }
     }
 
-    fn into_call(self) -> Result<Call, Missing> {
-        let name = self.name.map_err(Missing::Name)?;
-        let args = self.args.map_err(Missing::Args)?;
-        Ok(Call::new(&name, &args))
+    fn into_parts(self) -> Result<(String, String), Missing> {
+        Ok((self.name.map_err(Missing::Name)?, self.args.map_err(Missing::Args)?))
     }
 }
 
+/// Bytes of room for arguments; longer ones make more.
+const ROOM: usize = 512;
+
 impl Field {
     /// The field that a quoted key names. It may be written with escapes; what counts is what it says.
-    fn of(key: &[u8]) -> Self {
+    /// `length` is how much text is known to follow.
+    fn of(key: &[u8], layout: Layout, length: usize) -> Self {
         let key = if key.contains(&b'\\') {
             Cow::Owned(canonical_string(key).into_bytes())
         } else {
@@ -379,10 +391,19 @@ impl Field {
         };
         match &*key {
             b"\"name\"" => Self::Name,
-            b"\"args\"" => Self::Args(Writer::new(Layout::Compact)),
+            b"\"args\"" => Self::Args(Writer::new(layout, length.min(ROOM))),
             _ => Self::Other,
         }
     }
+}
+
+/// One tool call as the model is shown it, in an indented array of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownCall {
+    /// Its name, a JSON string with its quotes.
+    pub name: String,
+    /// Its arguments, a JSON object.
+    pub args: String,
 }
 
 /// Reads one call as the log stores it. Without `args` it has none.
@@ -390,8 +411,23 @@ impl Field {
 /// # Errors
 /// The text is no JSON by the rules of `json.loads(text)`. JSON that is no call gives `None`.
 pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
+    let fields = stored_fields(text, Layout::Compact)?;
+    Ok(fields.map(|(name, args)| Call::new(&name, &args)))
+}
+
+/// Likewise, to be shown.
+///
+/// # Errors
+/// As [`stored_call`].
+pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
+    let fields = stored_fields(text, Layout::Indented(2))?;
+    Ok(fields.map(|(name, args)| ShownCall { name, args }))
+}
+
+/// The name and the arguments of a stored call.
+fn stored_fields(text: &[u8], layout: Layout) -> Result<Option<(String, String)>, Fault> {
     let mut scanner = Scanner::new(Controls::Escaped);
-    let mut fields = Fields::new(1, Ok("{}".into()));
+    let mut fields = Fields::new(1, Ok("{}".into()), layout);
     let mut is_object = false;
     while let Some(token) = scanner.next(text)? {
         match (scanner.depth(), &token) {
@@ -404,7 +440,7 @@ pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
     let rest = &text[scanner.position()..];
     match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
         Some(at) => Err(Fault { kind: FaultKind::Trailing, at: scanner.position() + at }),
-        None => Ok(is_object.then(|| fields.into_call().ok()).flatten()),
+        None => Ok(is_object.then(|| fields.into_parts().ok()).flatten()),
     }
 }
 

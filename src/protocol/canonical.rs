@@ -13,8 +13,8 @@ use super::json::{Container, Token};
 pub enum Layout {
     /// `json.dumps(value)`
     Compact,
-    /// `json.dumps(value, indent=2)`
-    Indented,
+    /// `json.dumps(value, indent=2)`, as it stands inside so many brackets.
+    Indented(usize),
 }
 
 /// Writes tokens as canonical JSON.
@@ -57,10 +57,11 @@ struct Edit {
 }
 
 impl Writer {
-    /// A writer with nothing written.
+    /// A writer with nothing written, and room for so many bytes.
     #[must_use]
-    pub fn new(layout: Layout) -> Self {
-        Self { out: Vec::new(), layout, levels: Vec::new(), edits: Vec::new(), behind_key: false }
+    pub fn new(layout: Layout, capacity: usize) -> Self {
+        let (out, levels) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
+        Self { out, layout, levels, edits: Vec::new(), behind_key: false }
     }
 
     /// Writes one token of `text`.
@@ -162,8 +163,8 @@ impl Writer {
         match (self.layout, first) {
             (Layout::Compact, true) => {}
             (Layout::Compact, false) => self.out.extend_from_slice(b", "),
-            (Layout::Indented, true) => self.break_line(),
-            (Layout::Indented, false) => {
+            (Layout::Indented(_), true) => self.break_line(),
+            (Layout::Indented(_), false) => {
                 self.out.push(b',');
                 self.break_line();
             }
@@ -171,9 +172,9 @@ impl Writer {
     }
 
     fn break_line(&mut self) {
-        if self.layout == Layout::Indented {
+        if let Layout::Indented(outside) = self.layout {
             self.out.push(b'\n');
-            self.out.resize(self.out.len() + 2 * self.levels.len(), b' ');
+            self.out.resize(self.out.len() + 2 * (outside + self.levels.len()), b' ');
         }
     }
 
@@ -418,7 +419,7 @@ mod tests {
     use super::*;
 
     fn rewrite(text: &str, layout: Layout) -> String {
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(layout));
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(layout, 0));
         let text = text.as_bytes();
         while let Some(token) = scanner.next(text).expect("valid JSON") {
             writer.token(text, &token);
@@ -476,7 +477,7 @@ mod tests {
             assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
         }
         assert_eq!(
-            rewrite("{\"a\":1,\"b\":[],\"a\":[2]}", Layout::Indented),
+            rewrite("{\"a\":1,\"b\":[],\"a\":[2]}", Layout::Indented(0)),
             "{\n  \"a\": [\n    2\n  ],\n  \"b\": []\n}"
         );
     }
@@ -484,7 +485,7 @@ mod tests {
     #[test]
     fn indented_json_is_laid_out_as_python_does() {
         assert_eq!(
-            rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented),
+            rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented(0)),
             "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      2\n    ]\n  },\n  {}\n]"
         );
     }

@@ -7,6 +7,8 @@
 //! - `at` only moves forward, but for one case: a block that breaks is searched once more from its start, for
 //!   the tag that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
 
+use std::borrow::Cow;
+
 use super::call::{CallReader, Problem, Progress};
 use super::tag::{Kind, Search, TAGS, Tag, search};
 use super::text::{is_blank, prefix};
@@ -142,10 +144,14 @@ impl Parser {
         let mut text = std::mem::take(&mut self.held);
         loop {
             match &mut self.state {
-                State::Text => self.end_run(Run::Respond, &text, Blank::Shown, events),
+                State::Text => {
+                    let text = std::mem::take(&mut text).into();
+                    self.end_run(Run::Respond, text, Blank::Shown, events);
+                }
                 State::Inside(tag) => {
                     let run = Run::inside(tag.kind);
-                    self.end_run(run, &text, Blank::Hidden, events);
+                    let text = std::mem::take(&mut text).into();
+                    self.end_run(run, text, Blank::Hidden, events);
                 }
                 State::Calls(tag, reader) => {
                     let problem = reader.cut_off(&text);
@@ -174,7 +180,7 @@ impl Parser {
             match &mut self.state {
                 State::Text => match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
                     Search::Found { needle, start: end, end: behind } => {
-                        self.end_run(Run::Respond, &text[start..end], Blank::Hidden, events);
+                        self.end_run(Run::Respond, text[start..end].into(), Blank::Hidden, events);
                         self.enter(&TAGS[needle], events);
                         (start, self.at) = (behind, behind);
                     }
@@ -188,7 +194,7 @@ impl Parser {
                     let run = Run::inside(tag.kind);
                     match search(text, self.at, &std::iter::once(tag.close)) {
                         Search::Found { start: end, end: behind, .. } => {
-                            self.end_run(run, &text[start..end], Blank::Hidden, events);
+                            self.end_run(run, text[start..end].into(), Blank::Hidden, events);
                             self.state = State::Text;
                             (start, self.at) = (behind, behind);
                         }
@@ -274,10 +280,10 @@ impl Parser {
     }
 
     /// Hands out the rest of a run.
-    fn end_run(&mut self, run: Run, text: &[u8], blank: Blank, events: &mut Vec<Event>) {
-        let used = self.split_run(run, text, events);
-        let rest = &text[used..];
-        if !rest.is_empty() && (self.shown || blank == Blank::Shown || !is_blank(rest)) {
+    fn end_run(&mut self, run: Run, text: Cow<'_, [u8]>, blank: Blank, events: &mut Vec<Event>) {
+        let used = self.split_run(run, &text, events);
+        let rest = if used == 0 { text } else { Cow::Borrowed(&text[used..]) };
+        if !rest.is_empty() && (self.shown || blank == Blank::Shown || !is_blank(&rest)) {
             events.push(run.event(rest));
         }
         self.shown = false;
@@ -305,7 +311,7 @@ impl Run {
         }
     }
 
-    fn event(self, text: &[u8]) -> Event {
+    fn event(self, text: impl Into<Text>) -> Event {
         match self {
             Self::Respond => Event::Respond(text.into()),
             Self::Think => Event::Think(text.into()),

@@ -4,6 +4,7 @@
 //! *generalised UTF-8*: UTF-8 in which a surrogate may stand as the three bytes its number gives
 //! (Python's `surrogatepass`). ASCII bytes mean the same in both, and the protocol's syntax is ASCII.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A piece of generalised UTF-8.
@@ -35,6 +36,11 @@ impl Text {
         is_blank(&self.0)
     }
 
+    /// Makes room for so many more bytes.
+    pub fn reserve(&mut self, additional: usize) {
+        self.0.reserve(additional);
+    }
+
     /// Adds `more` at the end.
     pub fn push(&mut self, more: &[u8]) {
         self.0.extend_from_slice(more);
@@ -54,6 +60,12 @@ impl Text {
 impl From<&[u8]> for Text {
     fn from(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
+    }
+}
+
+impl From<Cow<'_, [u8]>> for Text {
+    fn from(bytes: Cow<'_, [u8]>) -> Self {
+        Self(bytes.into_owned())
     }
 }
 

@@ -7,8 +7,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use super::convert::{bytes_of, dumps, json, to_str};
 use crate::context::prompt::ToolLine;
 use crate::context::{self as core, Conversation, Message, Role, Tags, Unanswered};
-use crate::protocol::Call;
-use crate::protocol::call::stored_call;
+use crate::protocol::call::{ShownCall, shown_call};
 
 /// Folds stored events into messages.
 ///
@@ -200,15 +199,15 @@ fn formatted<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
 }
 
 /// The call in a stored row, or `None` for JSON that is none. What is no JSON raises what `json.loads` raises.
-fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<Call>> {
+fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>> {
     if let Ok(text) = content.cast::<PyString>()
-        && let Ok(call) = stored_call(&bytes_of(text)?)
+        && let Ok(call) = shown_call(&bytes_of(text)?)
     {
         return Ok(call);
     }
     let py = content.py();
     let value = json(py)?.call_method1(pyo3::intern!(py, "loads"), (content,))?;
-    Ok(stored_call(dumps(&value)?.as_bytes()).ok().flatten())
+    Ok(shown_call(dumps(&value)?.as_bytes()).ok().flatten())
 }
 
 /// The system prompt for tools given as `(name, line)`.

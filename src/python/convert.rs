@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -35,11 +36,13 @@ pub fn string_of<'a, 'py>(
 
 /// A `str` from generalised UTF-8.
 pub fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    if let Ok(text) = std::str::from_utf8(text) {
-        return Ok(PyString::new(py, text));
-    }
-    let decoded = PyBytes::new(py, text)
-        .call_method1(pyo3::intern!(py, "decode"), ("utf-8", "surrogatepass"))?;
+    let length = isize::try_from(text.len())?;
+    // SAFETY: the pointer and the length are those of the slice; the result is a new `str`, or null with an exception set.
+    let decoded = unsafe {
+        let text =
+            ffi::PyUnicode_DecodeUTF8(text.as_ptr().cast(), length, c"surrogatepass".as_ptr());
+        Bound::from_owned_ptr_or_err(py, text)
+    }?;
     Ok(decoded.cast_into::<PyString>()?)
 }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from pathlib import Path
 
 from ..errors import StorageError
 
@@ -94,7 +93,7 @@ def connect(path: str) -> Connection:
         sqlite3.Error: the file cannot be opened, is no database, or stays locked too long.
     """
     if path != MEMORY:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
     connection = sqlite3.connect(
         path,
         timeout=BUSY_TIMEOUT,
@@ -140,7 +139,7 @@ def _use_wal(connection: Connection) -> None:
 def _identity(path: str) -> tuple[int, int] | None:
     """Device and inode number of the file at `path`, or `None` where there is none."""
     try:
-        stat = os.stat(path)  # noqa: PTH116  (before every transaction: a Path costs as much again)
+        stat = os.stat(path)
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
@@ -188,7 +187,7 @@ def explain(error: Exception, path: str) -> StorageError:
     if isinstance(error, ROW_ERRORS):
         message = f"{path} refused a value ({error}); nothing of this call was written"
     elif isinstance(error, OSError):
-        directory = Path(path).parent
+        directory = os.path.dirname(path)
         message = f"{directory} cannot be made a directory ({error.strerror}); choose another path"
     else:
         what, remedy = _CAUSES.get(_code(error), ("failed", "see the error itself"))

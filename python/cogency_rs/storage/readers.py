@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from .connection import Connection, connect, explain
@@ -34,6 +33,8 @@ class Readers:
         self._begin()
 
     def _begin(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # takes long to import
+
         self._threads = ThreadPoolExecutor(_LIMIT, "cogency-reader")
         self._idle: list[Connection] = []
         self._in_sqlite = threading.Semaphore(_LIMIT)  # held while a connection works

@@ -11,9 +11,9 @@ saved.
 from __future__ import annotations
 
 import json
+import os
 import time
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConfigError, StorageError
@@ -120,7 +120,7 @@ class SQLite:
             raise ConfigError(
                 f"synchronous={synchronous!r} is unknown; choose one of {', '.join(_SYNCHRONOUS)}"
             )
-        self.db_path = MEMORY if db_path == MEMORY else str(Path(db_path).resolve())
+        self.db_path = MEMORY if db_path == MEMORY else os.path.realpath(db_path)
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
         self._closed = False
