@@ -1,14 +1,18 @@
 # Everything a contributor runs. Needs Python >= 3.11 and Rust; the rest is installed into .venv.
 PYTHON ?= python3
+# Those that the built packages are tried on: versions or interpreters.
+PYTHONS ?= 3.11 3.12 3.13
 VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
 DEV    := $(VENV)/.dev
+MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python upstream bench stress lint format clean
+.PHONY: help demo test test-rust test-python upstream bench stress wheel test-wheel check-release
+.PHONY: lint lint-rust lint-python lint-github format clean rust
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -18,7 +22,7 @@ demo: $(CORE)    ## Watch a recorded session stream through the core
 
 test: test-rust test-python upstream  ## Run every test
 
-test-rust:       ## The core's own tests, with no Python
+test-rust: | rust ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
 
 test-python: $(DEV)  ## The package's tests
@@ -35,12 +39,35 @@ stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a pro
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
 
-lint: $(DEV)    ## Formatting and lints, warnings are errors
+wheel: $(VENV)/.created | rust  ## A wheel and the source distribution it is built from, in dist/
+	rm -rf dist
+	$(BIN)/maturin build --release --locked --quiet --sdist --out dist
+
+test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python of PYTHONS
+	$(BIN)/python tests/distributions.py contents dist/*
+	$(BIN)/python tests/distributions.py install dist/*.tar.gz $(firstword $(PYTHONS))
+	$(BIN)/python tests/distributions.py install dist/*.whl $(PYTHONS)
+
+check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
+	@$(PYTHON) tests/release.py "$(TAG)"
+
+lint: lint-rust lint-python lint-github  ## Formatting and lints, warnings are errors
+
+lint-rust: $(DEV)
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
+
+lint-python: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+lint-github: $(DEV)
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/zizmor --offline --no-progress --quiet .github
 
 format: $(DEV)  ## Format the sources
 	cargo fmt
@@ -50,11 +77,21 @@ format: $(DEV)  ## Format the sources
 clean:           ## Remove what was built
 	rm -rf $(VENV) .upstream target dist
 
-$(VENV)/.created:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
+# What is missing is said before anything is installed.
+$(VENV)/.created: | rust
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make environments: install its venv package (Debian: python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet 'maturin>=1.16,<2'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2'
 	@touch $@
+
+rust:
+	@found=$$(cargo --version 2>/dev/null | cut -d ' ' -f 2); \
+	oldest=$$(printf '%s\n' $(MSRV) "$$found" | sort -V | head -n 1); \
+	test "$$oldest" = $(MSRV) || \
+		{ echo "Rust $(MSRV) or newer is needed ($${found:-no cargo} found): install it from https://rustup.rs" >&2; exit 1; }
 
 # The release extension, installed in place with what the command line needs.
 $(CORE): $(VENV)/.created $(RUST)
@@ -63,5 +100,5 @@ $(CORE): $(VENV)/.created $(RUST)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,parity
+	$(BUILD) --extras cli,dev,parity,test
 	@touch $@

@@ -1,0 +1,328 @@
+"""Checks what is published, as those who install it will find it.
+
+    python tests/distributions.py contents DISTRIBUTION...
+    python tests/distributions.py install DISTRIBUTION [PYTHON...] [--extras cli,parity,test]
+
+`contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
+`install` puts one into a new environment of each Python (a version or an interpreter; 3.11, 3.12 and 3.13 if none is
+named), away from the source tree. There it must import and parse with nothing else installed, and a wheel must pass
+every test of the package. A source distribution is built first, so it needs Rust.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PACKAGE = "cogency_rs"
+PYTHONS = ("3.11", "3.12", "3.13")
+PIP_INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+MAX_WHEEL_BYTES = 3 * 2**20
+
+# What the tests read, beside the installed package.
+SUITE = ("tests", "benches", "docs", "examples", "CHANGELOG.md", "README.md", "pyproject.toml")
+
+# What maturin adds to the package in a wheel: each pattern stands for exactly one file.
+ADDED = (
+    "*.dist-info/METADATA",
+    "*.dist-info/RECORD",
+    "*.dist-info/WHEEL",
+    "*.dist-info/entry_points.txt",
+    "*.dist-info/licenses/LICENSE-APACHE",
+    "*.dist-info/licenses/LICENSE-MIT",
+    "*.dist-info/sboms/cogency-rs.cyclonedx.json",
+)
+# The unwinder, which maturin may put beside the package, since musl does not bring it along.
+BUNDLED = f"{PACKAGE}.libs/libgcc_s-*.so.1"
+
+# Run in the new environment: what is imported is what was installed, a release build, and it works.
+SMOKE = """
+import sys, sysconfig
+from importlib import metadata
+from pathlib import Path
+
+import cogency_rs
+from cogency_rs import _core
+
+installed = Path(sysconfig.get_path("platlib")).resolve()
+for module in (cogency_rs, _core):
+    found = Path(module.__file__).resolve()
+    if not found.is_relative_to(installed):
+        sys.exit(f"{module.__name__} was imported from {found}, not from {installed}")
+if metadata.version("cogency-rs") != sys.argv[1]:
+    sys.exit(f"version {metadata.version('cogency-rs')} is installed, not {sys.argv[1]}")
+if getattr(_core, "BUILD", "release") != "release":
+    sys.exit(f"the extension module is a {_core.BUILD} build")
+[call] = cogency_rs.parse_execute_block('<execute>[{"name": "add", "args": {"a": 1}}]</execute>')
+if (call.name, call.args) != ("add", {"a": 1}):
+    sys.exit(f"the parser made {call} of a call of `add`")
+"""
+
+
+class UnfitError(Exception):
+    """A distribution that must not be published, and why."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A built wheel or source distribution.
+
+    `files` are the paths in it; those of a source distribution without its top folder. `metadata` is the text of
+    `METADATA` or `PKG-INFO`.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+    metadata: str
+
+    @property
+    def is_wheel(self) -> bool:
+        return self.path.suffix == ".whl"
+
+    @classmethod
+    def open(cls, path: Path) -> Distribution:
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                files = tuple(name for name in wheel.namelist() if not name.endswith("/"))
+                [metadata] = [name for name in files if name.endswith(".dist-info/METADATA")]
+                return cls(path, files, wheel.read(metadata).decode())
+        with tarfile.open(path) as source:
+            names = [member.name for member in source.getmembers() if not member.isdir()]
+            top = path.name.removesuffix(".tar.gz")
+            text = source.extractfile(f"{top}/PKG-INFO").read().decode()
+            return cls(path, tuple(name.removeprefix(f"{top}/") for name in names), text)
+
+
+def main() -> None:
+    """Run one of the two checks."""
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = arguments.add_subparsers(dest="command", required=True)
+    contents = commands.add_parser("contents")
+    contents.add_argument("distributions", nargs="+", type=Path)
+    install = commands.add_parser("install")
+    install.add_argument("distribution", type=Path)
+    install.add_argument("pythons", nargs="*", default=PYTHONS)
+    install.add_argument("--extras", default="cli,parity,test")
+    asked = arguments.parse_args()
+    try:
+        if asked.command == "contents":
+            for path in asked.distributions:
+                check_contents(Distribution.open(path))
+        else:
+            install_everywhere(Distribution.open(asked.distribution), asked.pythons, asked.extras)
+    except UnfitError as reason:
+        sys.exit(str(reason))
+
+
+# Contents
+
+
+def check_contents(distribution: Distribution) -> None:
+    """Raise `UnfitError` unless the files, the metadata and the size are as they should be."""
+    expected = wheel_files(distribution) if distribution.is_wheel else source_files()
+    found = set(distribution.files)
+    wrong = [f"{name} is missing" for name in sorted(expected - found)]
+    wrong += [f"{name} should not be in it" for name in sorted(found - expected)]
+    wrong += wrong_metadata(distribution.metadata)
+    if distribution.is_wheel:
+        wrong += wrong_wheel(distribution)
+    if wrong:
+        raise UnfitError("\n".join(f"{distribution.path.name}: {fault}" for fault in wrong))
+    size = distribution.path.stat().st_size
+    print(f"{distribution.path.name}: {len(found)} files, {size / 1000:,.0f} kB, as it should be")
+
+
+def tracked(*folders: str) -> set[str]:
+    """The files that git knows, below `folders` if any are named."""
+    listing = ["git", "-C", CHECKOUT, "ls-files", "-z", "--", *folders]
+    told = subprocess.run(listing, check=True, stdout=subprocess.PIPE, text=True)
+    return set(told.stdout.rstrip("\0").split("\0"))
+
+
+def wheel_files(wheel: Distribution) -> set[str]:
+    """The package as git knows it, the extension module, and what maturin adds.
+
+    A pattern stands for the file that matches it, and for itself when none does or several do.
+    """
+    _, _, _, _, platform = wheel.path.stem.split("-")
+    module = f"{PACKAGE}/_core.{'pyd' if platform.startswith('win') else 'abi3.so'}"
+    expected = {module, *(name.removeprefix("python/") for name in tracked("python"))}
+    for pattern in ADDED:
+        match [name for name in wheel.files if fnmatchcase(name, pattern)]:
+            case [name]:
+                expected.add(name)
+            case _:
+                expected.add(pattern)
+    if platform.startswith("musllinux"):
+        expected.update(name for name in wheel.files if fnmatchcase(name, BUNDLED))
+    return expected
+
+
+def source_files() -> set[str]:
+    """What git knows of that which `include` in Cargo.toml names, and what a build cannot do without."""
+    patterns = [name.lstrip("/") for name in manifest()["include"]]
+    named = {
+        name
+        for name in tracked()
+        if any(fnmatchcase(name, each) or name.startswith(f"{each}/") for each in patterns)
+    }
+    return named | {"Cargo.toml", "Cargo.lock", "pyproject.toml", "PKG-INFO"}
+
+
+def manifest() -> dict:
+    """The table `package` of Cargo.toml."""
+    return tomllib.loads((CHECKOUT / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+
+
+def wrong_metadata(text: str) -> list[str]:
+    """What a package index would refuse, or what does not agree with Cargo.toml."""
+    from packaging.metadata import Metadata
+
+    try:
+        metadata = Metadata.from_email(text, validate=True)
+    except ExceptionGroup as group:
+        return [f"its metadata is invalid: {error}" for error in group.exceptions]
+    package = manifest()
+    required = [
+        str(each) for each in metadata.requires_dist or () if "extra" not in str(each.marker)
+    ]
+    expected = {
+        "name": (metadata.name, package["name"]),
+        "version": (str(metadata.version), package["version"]),
+        "summary": (metadata.summary, package["description"]),
+        "licence": (metadata.license_expression, package["license"]),
+        "licence files": (metadata.license_files, ["LICENSE-APACHE", "LICENSE-MIT"]),
+        "Python": (str(metadata.requires_python), ">=3.11"),
+        "requirements without an extra": (required, []),
+        "description": (
+            metadata.description.strip(),
+            (CHECKOUT / package["readme"]).read_text(encoding="utf-8").strip(),
+        ),
+    }
+    return [
+        f"its {name} is {found!r}, not {wanted!r}"
+        for name, (found, wanted) in expected.items()
+        if found != wanted
+    ]
+
+
+def wrong_wheel(wheel: Distribution) -> list[str]:
+    """What is wrong with the tags or the size."""
+    _, _, python, abi, _ = wheel.path.stem.split("-")
+    wrong = []
+    if (python, abi) != ("cp311", "abi3"):
+        wrong.append(f"it is tagged {python}-{abi}, not cp311-abi3")
+    if (size := wheel.path.stat().st_size) > MAX_WHEEL_BYTES:
+        wrong.append(f"it has {size:,} bytes, more than {MAX_WHEEL_BYTES:,}")
+    return wrong
+
+
+# Installation
+
+
+def install_everywhere(distribution: Distribution, pythons: list[str], extras: str) -> None:
+    """Install into each Python and try it there; raises `UnfitError` with what failed where."""
+    interpreters = {python: find_interpreter(python) for python in pythons}
+    if missing := [python for python, found in interpreters.items() if found is None]:
+        raise UnfitError(
+            f"Python {', '.join(missing)} was not found, neither on the PATH nor under pyenv; "
+            "install it, or name those to use: make test-wheel PYTHONS='3.12 /path/to/python3.13'"
+        )
+    failed = [
+        f"{distribution.path.name} on Python {python}: {failure}"
+        for python, interpreter in interpreters.items()
+        if (failure := install(distribution, interpreter, extras))
+    ]
+    if failed:
+        raise UnfitError("\n".join(failed))
+
+
+def find_interpreter(python: str) -> Path | None:
+    """The interpreter that is meant by a path or by a version such as `3.12`."""
+    if Path(python).is_file():
+        return Path(python)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [
+        [sys.executable],
+        [f"python{python}"],
+        *([str(found / "bin" / "python")] for found in sorted(pyenv.glob(f"{python}.*"))),
+        ["py", f"-{python}"],
+    ]
+    tell = "import sys; print('{}.{}'.format(*sys.version_info), sys._base_executable)"
+    for command in candidates:
+        if shutil.which(command[0]) is None:
+            continue
+        # pyenv's shim of a version that is not chosen is there, but fails.
+        told = subprocess.run([*command, "-c", tell], capture_output=True, text=True, check=False)
+        version, _, path = told.stdout.strip().partition(" ")
+        if told.returncode == 0 and version == python:
+            return Path(path)
+    return None
+
+
+def install(distribution: Distribution, interpreter: Path, extras: str) -> str | None:
+    """Try the distribution in a new environment; returns what failed."""
+    with tempfile.TemporaryDirectory(prefix="cogency-rs-") as folder:
+        room = Path(folder).resolve()
+        subprocess.run([interpreter, "-m", "venv", room / "env"], check=True)
+        suite = room / "suite"
+        copy_suite(suite)
+        for name, command in steps(distribution, extras):
+            print(f"{distribution.path.name} on {interpreter}: {name}", flush=True)
+            if code := run(room / "env", command, suite):
+                return f"{name} ended with exit code {code}"
+    return None
+
+
+def steps(distribution: Distribution, extras: str) -> list[tuple[str, list[str | Path]]]:
+    """What is done in a new environment, in this order: a name, and arguments for its Python."""
+    archive = distribution.path.resolve()
+    version = archive.name.split("-")[1].removesuffix(".tar.gz")
+    smoke = ("importing and parsing", ["-W", "error", "-c", SMOKE, version])
+    if not distribution.is_wheel:
+        return [("building and installing", [*PIP_INSTALL, archive]), smoke]
+    return [
+        # With no index there is nothing else to be had, so nothing else can be required.
+        ("installing", [*PIP_INSTALL, "--no-index", archive]),
+        smoke,
+        ("installing the extras", [*PIP_INSTALL, f"{archive}[{extras}]"]),
+        ("the command line", ["-m", PACKAGE, "--version"]),
+        ("the tests", ["-m", "pytest", "-q", "-p", "no:cacheprovider"]),
+    ]
+
+
+def copy_suite(folder: Path) -> None:
+    """Copy what the tests need, which is not the package."""
+    folder.mkdir()
+    for name in SUITE:
+        source = CHECKOUT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+
+
+def run(venv: Path, command: list[str | Path], folder: Path) -> int:
+    """Run the environment's Python in `folder`, seeing no other installation; returns its exit code."""
+    python = venv / ("Scripts" if os.name == "nt" else "bin") / "python"
+    hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    recordings = CHECKOUT.parent / "shared" / "data"
+    if recordings.is_dir():
+        environment.setdefault("COGENCY_RS_RECORDINGS", str(recordings))
+    return subprocess.run([python, *command], cwd=folder, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    main()
