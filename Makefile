@@ -80,7 +80,7 @@ clean:           ## Remove what was built
 # What is missing is said before anything is installed.
 $(VENV)/.created: | rust
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-		{ echo "Python 3.11 or newer is needed, and $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+		{ echo "Python 3.11 or newer is needed ($(PYTHON) is older or missing): make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "$(PYTHON) cannot make environments: install its venv package (Debian: python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
