@@ -187,6 +187,7 @@ def manifest() -> dict:
 
 def wrong_metadata(text: str) -> list[str]:
     """What a package index would refuse, or what does not agree with Cargo.toml."""
+    # `install` needs nothing but the standard library, wherever it runs.
     from packaging.metadata import Metadata
 
     try:
@@ -206,12 +207,12 @@ def wrong_metadata(text: str) -> list[str]:
         "Python": (str(metadata.requires_python), ">=3.11"),
         "requirements without an extra": (required, []),
         "description": (
-            metadata.description.strip(),
+            (metadata.description or "").strip(),
             (CHECKOUT / package["readme"]).read_text(encoding="utf-8").strip(),
         ),
     }
     return [
-        f"its {name} is {found!r}, not {wanted!r}"
+        f"its metadata has for {name} {found!r}, not {wanted!r}"
         for name, (found, wanted) in expected.items()
         if found != wanted
     ]

@@ -1,0 +1,214 @@
+"""What may be in a wheel and in a source distribution."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from textwrap import dedent
+
+import distributions
+import pytest
+from distributions import Distribution, UnfitError, check_contents
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("git") is None, reason="git lists what may be published"
+)
+
+WHEEL = "cogency_rs-1.2.0-cp311-abi3-manylinux_2_17_x86_64.whl"
+SOURCE = "cogency_rs-1.2.0.tar.gz"
+README = "# cogency-rs\n\nWhat it is.\n"
+METADATA = """\
+Metadata-Version: 2.4
+Name: cogency-rs
+Version: 1.2.0
+Summary: What it is
+License-Expression: Apache-2.0 OR MIT
+License-File: LICENSE-APACHE
+License-File: LICENSE-MIT
+Requires-Python: >=3.11
+Requires-Dist: rich>=14 ; extra == 'cli'
+Provides-Extra: cli
+Description-Content-Type: text/markdown
+
+"""
+MANIFEST = """
+    [package]
+    name = "cogency-rs"
+    version = "1.2.0"
+    description = "What it is"
+    license = "Apache-2.0 OR MIT"
+    readme = "README.md"
+    include = ["/src", "/python", "/LICENSE-*", "/README.md"]
+"""
+PACKAGE = ("cogency_rs/__init__.py", "cogency_rs/_core.pyi", "cogency_rs/py.typed")
+INFO = "cogency_rs-1.2.0.dist-info"
+IN_WHEEL = (
+    *PACKAGE,
+    "cogency_rs/_core.abi3.so",
+    *(f"{INFO}/{name}" for name in ("RECORD", "WHEEL", "entry_points.txt")),
+    *(f"{INFO}/licenses/LICENSE-{name}" for name in ("APACHE", "MIT")),
+    f"{INFO}/sboms/cogency-rs.cyclonedx.json",
+)
+TRACKED = (
+    *(f"python/{name}" for name in PACKAGE),
+    *("Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT", "pyproject.toml", "src/lib.rs"),
+)
+IN_SOURCE = (*TRACKED, "Cargo.toml", "README.md")
+
+
+@pytest.fixture(autouse=True)
+def checkout(tmp_path, monkeypatch):
+    """A checkout that git knows, with files that are not to be published beside those that are."""
+    root = tmp_path / "checkout"
+    for name in (*TRACKED, ".github/workflows/ci.yml", "Makefile"):
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    (root / "Cargo.toml").write_text(dedent(MANIFEST))
+    (root / "README.md").write_text(README)
+    subprocess.run(["git", "init", "--quiet", root], check=True)
+    subprocess.run(["git", "-C", root, "add", "--all"], check=True)
+    monkeypatch.setattr(distributions, "CHECKOUT", root)
+    return root
+
+
+def wheel(folder, *, files=IN_WHEEL, metadata=METADATA + README, name=WHEEL, size=0):
+    """A wheel with these files, one of which has `size` bytes."""
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        for each in files:
+            archive.writestr(each, b"\0" * size if each.endswith(".so") else "")
+        archive.writestr(f"{INFO}/METADATA", metadata)
+    return Distribution.open(folder / name)
+
+
+def source(folder, *, files=IN_SOURCE, metadata=METADATA + README):
+    """A source distribution with these files."""
+    with tarfile.open(folder / SOURCE, "w:gz") as archive:
+        for name, text in {**dict.fromkeys(files, ""), "PKG-INFO": metadata}.items():
+            member = tarfile.TarInfo(f"{SOURCE.removesuffix('.tar.gz')}/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return Distribution.open(folder / SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (IN_WHEEL, WHEEL),
+        (
+            (*(name.replace("_core.abi3.so", "_core.pyd") for name in IN_WHEEL),),
+            "cogency_rs-1.2.0-cp311-abi3-win_amd64.whl",
+        ),
+        (
+            (*IN_WHEEL, "cogency_rs.libs/libgcc_s-0cd532bd.so.1"),
+            "cogency_rs-1.2.0-cp311-abi3-musllinux_1_2_x86_64.whl",
+        ),
+    ],
+    ids=["Linux", "Windows", "musl"],
+)
+def test_a_wheel_has_the_package_the_module_and_the_licences(tmp_path, capsys, files, name):
+    check_contents(wheel(tmp_path, files=files, name=name))
+    assert capsys.readouterr().out.startswith(f"{name}: {len(files) + 1} files, ")
+
+
+def test_a_source_distribution_has_what_the_manifest_includes(tmp_path, capsys):
+    check_contents(source(tmp_path))
+    assert capsys.readouterr().out.startswith(f"{SOURCE}: {len(IN_SOURCE) + 1} files, ")
+
+
+def without(files, name):
+    """The files less one."""
+    assert name in files
+    return tuple(each for each in files if each != name)
+
+
+UNFIT_WHEELS = {
+    "no type marker": (
+        {"files": without(IN_WHEEL, "cogency_rs/py.typed")},
+        "cogency_rs/py.typed is missing",
+    ),
+    "no stub": (
+        {"files": without(IN_WHEEL, "cogency_rs/_core.pyi")},
+        "cogency_rs/_core.pyi is missing",
+    ),
+    "no extension module": (
+        {"files": without(IN_WHEEL, "cogency_rs/_core.abi3.so")},
+        "cogency_rs/_core.abi3.so is missing",
+    ),
+    "no licence": (
+        {"files": without(IN_WHEEL, f"{INFO}/licenses/LICENSE-MIT")},
+        "*.dist-info/licenses/LICENSE-MIT is missing",
+    ),
+    "tests": (
+        {"files": (*IN_WHEEL, "tests/test_parser.py")},
+        "tests/test_parser.py should not be in it",
+    ),
+    "an untracked file": (
+        {"files": (*IN_WHEEL, "cogency_rs/notes.txt")},
+        "cogency_rs/notes.txt should not be in it",
+    ),
+    "a module for one Python": (
+        {"name": "cogency_rs-1.2.0-cp312-cp312-manylinux_2_17_x86_64.whl"},
+        "it is tagged cp312-cp312, not cp311-abi3",
+    ),
+    "too large": (
+        {"size": 4 * 2**20},
+        "it has 4,19",
+    ),
+    "another version": (
+        {"metadata": METADATA.replace("Version: 1.2.0", "Version: 1.1.0") + README},
+        "its metadata has for version '1.1.0', not '1.2.0'",
+    ),
+    "a requirement": (
+        {
+            "metadata": METADATA.replace("Provides-Extra", "Requires-Dist: rich\nProvides-Extra")
+            + README
+        },
+        "its metadata has for requirements without an extra ['rich'], not []",
+    ),
+    "no description": (
+        {"metadata": METADATA},
+        "its metadata has for description '', not '# cogency-rs",
+    ),
+    "metadata that an index refuses": (
+        {"metadata": METADATA.replace("OR MIT", "OR Mine") + README},
+        "its metadata is invalid: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "fault"), UNFIT_WHEELS.values(), ids=UNFIT_WHEELS)
+def test_a_wheel_is_unfit_for_one_fault(tmp_path, wrong, fault):
+    with pytest.raises(UnfitError) as reason:
+        check_contents(wheel(tmp_path, **wrong))
+    [told] = str(reason.value).splitlines()
+    assert told.startswith(f"{wrong.get('name', WHEEL)}: {fault}")
+
+
+UNFIT_SOURCES = {
+    "a source is missing": (without(IN_SOURCE, "src/lib.rs"), "src/lib.rs is missing"),
+    "no lock file": (without(IN_SOURCE, "Cargo.lock"), "Cargo.lock is missing"),
+    "an untracked file": ((*IN_SOURCE, "src/notes.txt"), "src/notes.txt should not be in it"),
+    "a built module": (
+        (*IN_SOURCE, "python/cogency_rs/_core.abi3.so"),
+        "python/cogency_rs/_core.abi3.so should not be in it",
+    ),
+    "what the manifest leaves out": ((*IN_SOURCE, "Makefile"), "Makefile should not be in it"),
+}
+
+
+@pytest.mark.parametrize(("files", "fault"), UNFIT_SOURCES.values(), ids=UNFIT_SOURCES)
+def test_a_source_distribution_is_unfit_for_one_fault(tmp_path, files, fault):
+    with pytest.raises(UnfitError) as reason:
+        check_contents(source(tmp_path, files=files))
+    assert str(reason.value) == f"{SOURCE}: {fault}"
+
+
+def test_pythons_that_are_missing_are_named_before_anything_is_installed(tmp_path):
+    with pytest.raises(
+        UnfitError, match=r"^Python 2\.9, 9\.9 was not found, neither on the PATH nor"
+    ):
+        distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], "")
