@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import random
-import resource
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ import pytest
 
 from cogency_rs import Accumulator, Execution, ToolResult, parse_tokens, worker_threads
 
+resource = pytest.importorskip("resource", reason="this system does not tell what a program uses")
 uvloop = pytest.importorskip("uvloop")
 
 TURNS = int(os.environ.get("COGENCY_RS_STRESS_TURNS", "400"))
