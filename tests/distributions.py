@@ -1,18 +1,20 @@
 """Checks what is published, as those who install it will find it.
 
     python tests/distributions.py contents DISTRIBUTION...
-    python tests/distributions.py install DISTRIBUTION [PYTHON...] [--extras cli,parity,test]
+    python tests/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]...
 
 `contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
 `install` puts one into a new environment of each Python (a version or an interpreter; 3.11, 3.12 and 3.13 if none is
 named), away from the source tree. There it must import and parse with nothing else installed, and a wheel must pass
-every test of the package. A source distribution is built first, so it needs Rust.
+every test of the package with its extras, except `dev` and those that are named. A source distribution is built first,
+so it needs Rust.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +92,10 @@ class Distribution:
     def is_wheel(self) -> bool:
         return self.path.suffix == ".whl"
 
+    @property
+    def extras(self) -> list[str]:
+        return re.findall(r"^Provides-Extra: (\S+)$", self.metadata, re.MULTILINE)
+
     @classmethod
     def open(cls, path: Path) -> Distribution:
         if path.suffix == ".whl":
@@ -113,14 +119,14 @@ def main() -> None:
     install = commands.add_parser("install")
     install.add_argument("distribution", type=Path)
     install.add_argument("pythons", nargs="*", default=PYTHONS)
-    install.add_argument("--extras", default="cli,parity,test")
+    install.add_argument("--without", action="append", metavar="EXTRA", default=["dev"])
     asked = arguments.parse_args()
     try:
         if asked.command == "contents":
             for path in asked.distributions:
                 check_contents(Distribution.open(path))
         else:
-            install_everywhere(Distribution.open(asked.distribution), asked.pythons, asked.extras)
+            install_everywhere(Distribution.open(asked.distribution), asked.pythons, asked.without)
     except UnfitError as reason:
         sys.exit(str(reason))
 
@@ -232,7 +238,7 @@ def wrong_wheel(wheel: Distribution) -> list[str]:
 # Installation
 
 
-def install_everywhere(distribution: Distribution, pythons: list[str], extras: str) -> None:
+def install_everywhere(distribution: Distribution, pythons: list[str], without: list[str]) -> None:
     """Install into each Python and try it there; raises `UnfitError` with what failed where."""
     interpreters = {python: find_interpreter(python) for python in pythons}
     if missing := [python for python, found in interpreters.items() if found is None]:
@@ -243,7 +249,7 @@ def install_everywhere(distribution: Distribution, pythons: list[str], extras: s
     failed = [
         f"{distribution.path.name} on Python {python}: {failure}"
         for python, interpreter in interpreters.items()
-        if (failure := install(distribution, interpreter, extras))
+        if (failure := install(distribution, interpreter, without))
     ]
     if failed:
         raise UnfitError("\n".join(failed))
@@ -272,32 +278,33 @@ def find_interpreter(python: str) -> Path | None:
     return None
 
 
-def install(distribution: Distribution, interpreter: Path, extras: str) -> str | None:
+def install(distribution: Distribution, interpreter: Path, without: list[str]) -> str | None:
     """Try the distribution in a new environment; returns what failed."""
     with tempfile.TemporaryDirectory(prefix="cogency-rs-") as folder:
         room = Path(folder).resolve()
         subprocess.run([interpreter, "-m", "venv", room / "env"], check=True)
         suite = room / "suite"
         copy_suite(suite)
-        for name, command in steps(distribution, extras):
+        for name, command in steps(distribution, without):
             print(f"{distribution.path.name} on {interpreter}: {name}", flush=True)
             if code := run(room / "env", command, suite):
                 return f"{name} ended with exit code {code}"
     return None
 
 
-def steps(distribution: Distribution, extras: str) -> list[tuple[str, list[str | Path]]]:
+def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, list[str | Path]]]:
     """What is done in a new environment, in this order: a name, and arguments for its Python."""
     archive = distribution.path.resolve()
     version = archive.name.split("-")[1].removesuffix(".tar.gz")
     smoke = ("importing and parsing", ["-W", "error", "-c", SMOKE, version])
     if not distribution.is_wheel:
         return [("building and installing", [*PIP_INSTALL, archive]), smoke]
+    extras = [name for name in distribution.extras if name not in without]
     return [
         # With no index there is nothing else to be had, so nothing else can be required.
         ("installing", [*PIP_INSTALL, "--no-index", archive]),
         smoke,
-        ("installing the extras", [*PIP_INSTALL, f"{archive}[{extras}]"]),
+        ("installing the extras", [*PIP_INSTALL, f"{archive}[{','.join(extras)}]"]),
         ("the command line", ["-m", PACKAGE, "--version"]),
         ("the tests", ["-m", "pytest", "-q", "-p", "no:cacheprovider"]),
     ]

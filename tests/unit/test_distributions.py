@@ -207,8 +207,16 @@ def test_a_source_distribution_is_unfit_for_one_fault(tmp_path, files, fault):
     assert str(reason.value) == f"{SOURCE}: {fault}"
 
 
+def test_the_tests_run_with_every_extra_that_is_not_left_out(tmp_path):
+    metadata = METADATA.replace(
+        "Provides-Extra", "Provides-Extra: dev\nProvides-Extra: test\nProvides-Extra"
+    )
+    [*_, (_, extras), _, _] = distributions.steps(wheel(tmp_path, metadata=metadata), ["dev"])
+    assert extras[-1].endswith(f"{WHEEL}[test,cli]")
+
+
 def test_pythons_that_are_missing_are_named_before_anything_is_installed(tmp_path):
     with pytest.raises(
         UnfitError, match=r"^Python 2\.9, 9\.9 was not found, neither on the PATH nor"
     ):
-        distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], "")
+        distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], [])
