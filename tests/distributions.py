@@ -13,6 +13,7 @@ so it needs Rust.
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import os
 import re
 import shutil
@@ -23,7 +24,6 @@ import tempfile
 import tomllib
 import zipfile
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -45,8 +45,8 @@ ADDED = (
     "*.dist-info/licenses/LICENSE-MIT",
     "*.dist-info/sboms/cogency-rs.cyclonedx.json",
 )
-# The unwinder, which maturin may put beside the package, since musl does not bring it along.
-BUNDLED = f"{PACKAGE}.libs/libgcc_s-*.so.1"
+# The unwinder, which maturin may put beside the package, since musl does not bring it along, and where it is from.
+BUNDLED = (f"{PACKAGE}.libs/libgcc_s-*.so.1", "*.dist-info/sboms/auditwheel.cdx.json")
 
 # Run in the new environment: what is imported is what was installed, a release build, and it works.
 SMOKE = """
@@ -165,13 +165,13 @@ def wheel_files(wheel: Distribution) -> set[str]:
     module = f"{PACKAGE}/_core.{'pyd' if platform.startswith('win') else 'abi3.so'}"
     expected = {module, *(name.removeprefix("python/") for name in tracked("python"))}
     for pattern in ADDED:
-        match [name for name in wheel.files if fnmatchcase(name, pattern)]:
+        match fnmatch.filter(wheel.files, pattern):
             case [name]:
                 expected.add(name)
             case _:
                 expected.add(pattern)
     if platform.startswith("musllinux"):
-        expected.update(name for name in wheel.files if fnmatchcase(name, BUNDLED))
+        expected.update(name for each in BUNDLED for name in fnmatch.filter(wheel.files, each))
     return expected
 
 
@@ -181,7 +181,7 @@ def source_files() -> set[str]:
     named = {
         name
         for name in tracked()
-        if any(fnmatchcase(name, each) or name.startswith(f"{each}/") for each in patterns)
+        if any(fnmatch.fnmatchcase(name, each) or name.startswith(f"{each}/") for each in patterns)
     }
     return named | {"Cargo.toml", "Cargo.lock", "pyproject.toml", "PKG-INFO"}
 

@@ -103,7 +103,11 @@ def source(folder, *, files=IN_SOURCE, metadata=METADATA + README):
             "cogency_rs-1.2.0-cp311-abi3-win_amd64.whl",
         ),
         (
-            (*IN_WHEEL, "cogency_rs.libs/libgcc_s-0cd532bd.so.1"),
+            (
+                *IN_WHEEL,
+                "cogency_rs.libs/libgcc_s-0cd532bd.so.1",
+                f"{INFO}/sboms/auditwheel.cdx.json",
+            ),
             "cogency_rs-1.2.0-cp311-abi3-musllinux_1_2_x86_64.whl",
         ),
     ],
