@@ -1,0 +1,93 @@
+"""Measures how long things take: all sides in turn, round after round, in one process.
+
+Another program that takes the processor for a while then slows every side alike, and medians of the rounds forget it.
+Garbage is collected before each sample and not in it, on every side.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+Work = Callable[[], Awaitable[Any] | None]
+
+SAMPLE = 0.02
+"""Seconds a sample takes at least; shorter work is repeated in it."""
+
+PATIENCE = 4.0
+"""Seconds one side of one row may take, as a rule."""
+
+
+class Bench:
+    """Measures rows.
+
+    Args:
+        rounds: samples of each side.
+        folder: for files; each row has its own.
+    """
+
+    def __init__(self, rounds: int, folder: Path) -> None:
+        self.rounds = rounds
+        self.folder = folder
+
+    async def timed(
+        self, *, before: Work | None = None, patience: float = PATIENCE, **sides: Work
+    ) -> dict[str, list[float]]:
+        """Measure the seconds each side takes.
+
+        Args:
+            before: done before every run, and not measured.
+            patience: seconds one side may take; slower ones have fewer rounds.
+            sides: the work of each.
+        """
+        samples: dict[str, list[float]] = {side: [] for side in sides}
+        repeats: dict[str, int] = {}
+        rounds: dict[str, int] = {}
+        for side, work in sides.items():
+            once = await _sample(work, 1, before)
+            rounds[side] = min(self.rounds, int(patience / once))
+            if rounds[side] <= 1:  # too slow to be done once more: what was to warm up counts
+                samples[side].append(once)
+                rounds[side] = 0
+                continue
+            once = min(once, await _sample(work, 1, before)) if once < SAMPLE else once
+            repeats[side] = max(1, round(SAMPLE / once))
+        for round_ in range(self.rounds):
+            order = list(sides)
+            first = round_ % len(order)
+            for side in order[first:] + order[:first]:
+                if round_ < rounds[side]:
+                    samples[side].append(await _sample(sides[side], repeats[side], before))
+        return samples
+
+
+async def _sample(work: Work, repeats: int, before: Work | None) -> float:
+    if before is not None:
+        repeats = min(repeats, 5)  # it changes what is measured
+        return sum([await _seconds(work, 1, before) for _ in range(repeats)]) / repeats
+    return await _seconds(work, repeats) / repeats
+
+
+async def _seconds(work: Work, repeats: int, before: Work | None = None) -> float:
+    if before is not None:
+        await _run(before)
+    gc.collect()
+    gc.disable()
+    try:
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            waits = work()
+            if waits is not None:
+                await waits
+        return time.perf_counter() - begin
+    finally:
+        gc.enable()
+
+
+async def _run(work: Work) -> None:
+    waits = work()
+    if waits is not None:
+        await waits

@@ -1,0 +1,106 @@
+"""Ours and cogency 3.3.0's, under the same names, and what both are given."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+import warnings
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cogency_rs
+
+VERSION = "3.3.0"
+
+try:
+    installed = importlib.metadata.version("cogency")
+except importlib.metadata.PackageNotFoundError:
+    installed = "not installed"
+if installed != VERSION:
+    sys.exit(
+        f"cogency {VERSION} is what these benchmarks compare with, and here it is {installed}. "
+        "With Python 3.11 or 3.12: pip install 'cogency-rs[parity]'"
+    )
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # cogency imports what is deprecated
+    from cogency.context import assembly
+    from cogency.core import accumulator, executor, parser, protocols
+    from cogency.core.config import Execution
+    from cogency.lib import sqlite
+
+
+@dataclass(frozen=True)
+class Package:
+    """The parts that are compared."""
+
+    parse_tokens: Callable[..., AsyncIterable[Any]]
+    execute_tools: Callable[..., Any]
+    accumulator: Callable[..., Any]
+    sqlite: Callable[..., Any]
+    to_messages: Callable[..., Any]
+    assemble: Callable[..., Any]
+
+
+OURS = Package(
+    cogency_rs.parse_tokens,
+    cogency_rs.execute_tools,
+    cogency_rs.Accumulator,
+    cogency_rs.SQLite,
+    cogency_rs.to_messages,
+    cogency_rs.assemble,
+)
+THEIRS = Package(
+    parser.parse_tokens,
+    executor.execute_tools,
+    accumulator.Accumulator,
+    sqlite.SQLite,
+    assembly.to_messages,
+    assembly.assemble,
+)
+
+ToolCall = protocols.ToolCall
+ToolResult = protocols.ToolResult
+
+
+class Tool:
+    """A tool that does nothing."""
+
+    description = ""
+    schema: dict[str, Any] = {}
+
+    def __init__(self, name: str = "t") -> None:
+        self.name = name
+
+    def describe(self, args: dict[str, Any]) -> str:
+        return self.name
+
+    async def execute(self, **_: Any) -> ToolResult:
+        return ToolResult(outcome="ok")
+
+
+def execution(tools: Sequence[Any], storage: Any = None) -> Execution:
+    return Execution(
+        storage=storage, tools=tuple(tools), shell_timeout=1, sandbox_dir="", access="sandbox"
+    )
+
+
+def block(calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    array = [{"name": name, "args": args} for name, args in calls]
+    return f"<execute>{json.dumps(array)}</execute>"
+
+
+def cut(text: str, size: int = 4) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+async def stream(chunks: Sequence[str]) -> AsyncIterator[str]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def drain(items: AsyncIterable[Any]) -> None:
+    async for _ in items:
+        pass
