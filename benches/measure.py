@@ -45,6 +45,8 @@ class Bench:
         """
         samples: dict[str, list[float]] = {side: [] for side in sides}
         repeats: dict[str, int] = {}
+        gc.collect()
+        gc.freeze()
         rounds: dict[str, int] = {}
         for side, work in sides.items():
             once = await _sample(work, 1, before)
@@ -75,16 +77,12 @@ async def _seconds(work: Work, repeats: int, before: Work | None = None) -> floa
     if before is not None:
         await _run(before)
     gc.collect()
-    gc.disable()
-    try:
-        begin = time.perf_counter()
-        for _ in range(repeats):
-            waits = work()
-            if waits is not None:
-                await waits
-        return time.perf_counter() - begin
-    finally:
-        gc.enable()
+    begin = time.perf_counter()
+    for _ in range(repeats):
+        waits = work()
+        if waits is not None:
+            await waits
+    return time.perf_counter() - begin
 
 
 async def _run(work: Work) -> None:

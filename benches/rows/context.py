@@ -16,7 +16,7 @@ import cogency_rs
 CALL = json.dumps({"name": "t", "args": {"text": "x" * 100}})
 EXCHANGE = [("user", "hello"), ("think", "hm"), ("respond", "so"), ("call", CALL), ("result", "[]")]
 NEWEST = (
-    "SELECT type, content FROM messages WHERE conversation_id = 'c' ORDER BY rowid DESC LIMIT 1"
+    "SELECT type, content FROM messages WHERE conversation_id = 'c' ORDER BY timestamp DESC LIMIT 1"
 )
 
 
