@@ -39,7 +39,7 @@ async def main() -> None:
         for row in chosen(options.only):
             place = Path(folder, row.name.replace("/", "-"))
             place.mkdir()
-            samples = await row.measure(Bench(options.rounds, place))
+            samples = await row.measure(Bench(options.rounds, place, None))
             print(report.line(report.cells(report.record(row, samples))), flush=True)
 
 

@@ -5,6 +5,7 @@ Less is always better here: a rate is kept as the time it comes from, and only s
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ class Seconds:
             if figure >= scale:
                 return f"{digits(figure / scale)} {name}"
         return f"{digits(figure * 1e9)} ns"
+
+
+SECONDS = Seconds()
 
 
 class Times:
@@ -65,21 +69,20 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Rate:
-    """So many of something in the seconds measured."""
+    """Seconds, shown as how much was done in one."""
 
     amount: float
     noun: str
     bound = "at least"
 
     def show(self, figure: float) -> str:
-        return f"{digits(self.amount / figure)} {self.noun}/s"
+        return f"{digits(self.amount / figure)} {self.noun}"
 
 
 def digits(figure: float) -> str:
     """Three significant digits, never in exponents."""
-    whole = len(f"{abs(figure):.0f}") if abs(figure) >= 1 else 0
-    decimals = max(0, 3 - whole) if figure >= 0.1 else 3
-    return f"{figure:,.{decimals}f}"
+    magnitude = math.floor(math.log10(abs(figure))) if figure else 0
+    return f"{figure:,.{max(0, 2 - magnitude)}f}"
 
 
 class Bound(Protocol):
@@ -135,7 +138,7 @@ class Row:
     floor: str
     measure: Callable[[Bench], Awaitable[Samples]]
     must: tuple[Bound, ...] = ()
-    unit: Unit = Seconds()
+    unit: Unit = SECONDS
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Measures how long things take: all sides in turn, round after round, in one process.
 
 Another program that takes the processor for a while then slows every side alike, and medians of the rounds forget it.
-Garbage is collected before each sample and not in it, on every side.
+Garbage is collected as in any program, and of what a row itself has made: what was there before it is frozen.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ SAMPLE = 0.02
 PATIENCE = 4.0
 """Seconds one side of one row may take, as a rule."""
 
+MOST_CHANGED = 5
+"""Runs in a sample of work that something is done before: it changes what is measured."""
+
 
 class Bench:
     """Measures rows.
@@ -27,11 +30,13 @@ class Bench:
     Args:
         rounds: samples of each side.
         folder: for files; each row has its own.
+        wheel: the built wheel, if there is one already.
     """
 
-    def __init__(self, rounds: int, folder: Path) -> None:
+    def __init__(self, rounds: int, folder: Path, wheel: Path | None) -> None:
         self.rounds = rounds
         self.folder = folder
+        self.wheel = wheel
 
     async def timed(
         self, *, before: Work | None = None, patience: float = PATIENCE, **sides: Work
@@ -46,7 +51,7 @@ class Bench:
         samples: dict[str, list[float]] = {side: [] for side in sides}
         repeats: dict[str, int] = {}
         gc.collect()
-        gc.freeze()
+        gc.freeze()  # what was imported is no side's to look through
         rounds: dict[str, int] = {}
         for side, work in sides.items():
             once = await _sample(work, 1, before)
@@ -67,15 +72,17 @@ class Bench:
 
 
 async def _sample(work: Work, repeats: int, before: Work | None) -> float:
-    if before is not None:
-        repeats = min(repeats, 5)  # it changes what is measured
-        return sum([await _seconds(work, 1, before) for _ in range(repeats)]) / repeats
-    return await _seconds(work, repeats) / repeats
-
-
-async def _seconds(work: Work, repeats: int, before: Work | None = None) -> float:
-    if before is not None:
+    if before is None:
+        return await _seconds(work, repeats) / repeats
+    repeats = min(repeats, MOST_CHANGED)
+    total = 0.0
+    for _ in range(repeats):
         await _run(before)
+        total += await _seconds(work, 1)
+    return total / repeats
+
+
+async def _seconds(work: Work, repeats: int) -> float:
     gc.collect()
     begin = time.perf_counter()
     for _ in range(repeats):

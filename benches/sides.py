@@ -32,11 +32,18 @@ with warnings.catch_warnings():
     from cogency.lib import sqlite
 
 
+CODE = (
+    'def read(path: str) -> str:\n    with open(path, "r") as file:\n        return file.read()\n'
+)
+"""What models write into arguments: lines, indents, quotes."""
+
+
 @dataclass(frozen=True)
 class Package:
     """The parts that are compared."""
 
     parse_tokens: Callable[..., AsyncIterable[Any]]
+    token_mode: dict[str, Any]
     execute_tools: Callable[..., Any]
     accumulator: Callable[..., Any]
     sqlite: Callable[..., Any]
@@ -46,6 +53,7 @@ class Package:
 
 OURS = Package(
     cogency_rs.parse_tokens,
+    {"stream": "token"},
     cogency_rs.execute_tools,
     cogency_rs.Accumulator,
     cogency_rs.SQLite,
@@ -54,6 +62,7 @@ OURS = Package(
 )
 THEIRS = Package(
     parser.parse_tokens,
+    {},  # its parser has one mode, for both of its accumulator's
     executor.execute_tools,
     accumulator.Accumulator,
     sqlite.SQLite,
@@ -69,16 +78,23 @@ class Tool:
     """A tool that does nothing."""
 
     description = ""
-    schema: dict[str, Any] = {}
 
     def __init__(self, name: str = "t") -> None:
         self.name = name
+        self.schema: dict[str, Any] = {}
 
     def describe(self, args: dict[str, Any]) -> str:
         return self.name
 
     async def execute(self, **_: Any) -> ToolResult:
         return ToolResult(outcome="ok")
+
+
+class Nowhere:
+    """A storage that does nothing."""
+
+    async def save_message(self, *_: Any) -> str:
+        return ""
 
 
 def execution(tools: Sequence[Any], storage: Any = None) -> Execution:
@@ -92,7 +108,7 @@ def block(calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
     return f"<execute>{json.dumps(array)}</execute>"
 
 
-def cut(text: str, size: int = 4) -> list[str]:
+def cut(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 

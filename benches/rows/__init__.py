@@ -4,30 +4,68 @@ from __future__ import annotations
 
 from functools import partial
 
-from figures import Row, Share
+from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import context, parsing, tools, turns
+from . import context, load, parsing, program, tools, turns
+
+CHUNKS = "a bare `async for` over the same chunks"
+GATHER = "a bare `asyncio.gather` of the same coroutines"
 
 ROWS = (
     Row(
         "parse-event",
-        "parse a turn of 200 KB (think, text, execute) in chunks of 4, event mode",
-        "a bare `async for` over the same chunks",
-        parsing.event_mode,
+        "parse a turn of 200 KB (think, text, execute) in chunks of 4 characters, event mode",
+        CHUNKS,
+        partial(parsing.event_mode, size=200_000),
         (Share(1.5, "floor"),),
     ),
     Row(
         "parse-token",
-        "parse 200 KB of text in chunks of 4, token mode",
+        "parse 200 KB of text in chunks of 4 characters, token mode",
         "an async generator in Python that yields one event dict for each chunk",
-        parsing.token_mode,
+        partial(parsing.token_mode, size=200_000),
         (Share(1.5, "floor"),),
+    ),
+    Row(
+        "parse-whole",
+        "parse 1 MiB of ASCII text in one `feed`",
+        "look for `<`, and copy the text",
+        parsing.one_feed,
+        (Absolute(parsing.MIB / 1e9),),
+        Rate(parsing.MIB / 1e9, "GB/s"),
+    ),
+    *(
+        Row(
+            f"parse-json/{calls} call{'s' if calls > 1 else ''}",
+            f"parse an execute block of 1 MiB in one `feed`, {calls:,} call{'s' if calls > 1 else ''}",
+            "`json.loads` and `json.dumps` of the same array",
+            partial(parsing.one_block, calls=calls),
+            (Share(0.5, "floor"),),
+        )
+        for calls in (1, 1_000)
+    ),
+    *(
+        Row(
+            f"first-text/{name}",
+            f"characters of {case} that the model sends until the user sees the first, token mode",
+            "the characters until the text cannot be a tag",
+            partial(parsing.first_text, name=name),
+            (Share(1, "floor"),),
+            Counted("character"),
+        )
+        for name, case in (
+            ("answer", "an answer"),
+            ("after think", "an answer behind thoughts"),
+            ("near a tag", "an answer that begins `<thinking`"),
+        )
     ),
     *(
         Row(
             f"execute/{count}",
-            f"run {count:,} async tools that do nothing" if count > 1 else "run one such tool",
-            "`asyncio.gather` of the same coroutines",
+            f"run {count:,} async tools that do nothing"
+            if count > 1
+            else "run one async tool that does nothing",
+            GATHER,
             partial(tools.batch, count=count),
             must,
         )
@@ -38,11 +76,24 @@ ROWS = (
             (1000, (Share(0.2, "cogency"), Share(1.3, "floor"))),
         )
     ),
+    Row(
+        "execute/1000 of one",
+        "run one such tool 1,000 times",
+        GATHER,
+        partial(tools.one_tool, count=1000),
+    ),
+    Row(
+        "blocking",
+        "run 8 tools that block for 100 ms each",
+        "one of them",
+        partial(tools.blocking, count=8),
+        (Share(1.15, "floor"),),
+    ),
     *(
         Row(
-            f"turn-memory/{size}KB",
+            f"turn-memory/{size} KB",
             f"a turn of {size} KB with four calls, a storage that does nothing",
-            "a bare `async for` over the same chunks",
+            CHUNKS,
             partial(turns.in_memory, size=size * 1_000),
             (must,),
         )
@@ -52,7 +103,7 @@ ROWS = (
         "turn-sqlite",
         "a turn of 2 KB with four calls, SQLite on disk, `synchronous=FULL`",
         "as many commits as ours makes, on an open connection",
-        turns.in_sqlite,
+        partial(turns.in_sqlite, size=2_000),
         (Share(1 / 15, "cogency"),),
     ),
     Row(
@@ -68,6 +119,49 @@ ROWS = (
         "read one row, copy the messages",
         partial(context.assemble_next, count=7_500),
         (Share(1 / 30, "cogency"),),
+    ),
+    *(
+        Row(
+            f"load/{name}",
+            f"{load.TURNS:,} turns at once, SQLite on disk, tools of 20 ms: {what}",
+            "the tools alone",
+            partial(load.load, figure=figure),
+            (),
+            *unit,
+        )
+        for name, what, figure, unit in (
+            ("turns", "turns in a second", "seconds", [Rate(load.TURNS, "turns/s")]),
+            ("p50", "half of them are done", "p50", []),
+            ("p99", "99 % of them are done", "p99", []),
+            ("memory", "the most memory, for each", "memory", [Bytes()]),
+        )
+    ),
+    Row(
+        "import",
+        "`import cogency_rs` (`import cogency`) in a new process",
+        "`import asyncio, dataclasses, sqlite3`",
+        program.importing,
+        (Share(1.2, "floor"),),
+    ),
+    Row(
+        "wheel",
+        "the size of the wheel",
+        "",
+        program.wheel,
+        (Absolute(3e6),),
+        Bytes(),
+    ),
+    *(
+        Row(
+            f"scaling/{name} {mode}",
+            f"1 MiB and 2 MiB of {text} in chunks of 1 character, {mode} mode: how many times the time",
+            "a bare `for` over the characters",
+            partial(parsing.scaling, name=name, mode=mode),
+            (Absolute(2.3),),
+            Times(),
+        )
+        for name, (text, _) in parsing.ADVERSARIES.items()
+        for mode in ("event", "token")
     ),
 )
 """All of them, in the order of the table."""

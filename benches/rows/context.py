@@ -9,12 +9,27 @@ from typing import Any
 
 from figures import Samples
 from measure import Bench
-from sides import OURS, THEIRS
+from sides import CODE, OURS, THEIRS
 
 import cogency_rs
 
-CALL = json.dumps({"name": "t", "args": {"text": "x" * 100}})
-EXCHANGE = [("user", "hello"), ("think", "hm"), ("respond", "so"), ("call", CALL), ("result", "[]")]
+CALLS = [
+    {"name": "read", "args": {"file": "src/app/reader.py", "start": 1, "end": 120}},
+    {"name": "edit", "args": {"file": "src/app/reader.py", "old": CODE, "new": CODE * 2}},
+]
+RESULTS = [
+    {"tool": "read", "status": "success", "outcome": "Read 120 lines", "content": CODE * 4},
+    {"tool": "edit", "status": "success", "outcome": "Edited"},
+]
+EXCHANGE = [
+    ("user", "Please rename the function, and run the tests again."),
+    ("think", "It is used in three places, and one of them is a test. " * 3),
+    ("respond", "I read the file first, then I change it. " * 2),
+    *(("call", json.dumps(call)) for call in CALLS),
+    ("result", json.dumps(RESULTS)),
+]
+"""What a user asks and a model does, as the log holds it."""
+
 NEWEST = (
     "SELECT type, content FROM messages WHERE conversation_id = 'c' ORDER BY timestamp DESC LIMIT 1"
 )

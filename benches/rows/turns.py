@@ -7,7 +7,7 @@ from typing import Any
 
 from figures import Samples
 from measure import Bench
-from sides import OURS, THEIRS, Package, Tool, block, cut, drain, execution, stream
+from sides import OURS, THEIRS, Nowhere, Package, Tool, block, cut, drain, execution, stream
 
 import cogency_rs
 
@@ -20,20 +20,15 @@ def text(size: int) -> str:
     return f"<think>{'hm ' * (size // 32)}</think>{'So. ' * (size // 16)}{calls}"
 
 
-class Nowhere:
-    """A storage that does nothing."""
-
-    async def save_message(self, *_: Any) -> str:
-        return ""
-
-
-async def turn(package: Package, chunks: list[str], storage: Any, tools: list[Tool]) -> None:
-    accumulator = package.accumulator("u", "c", execution=execution(tools, storage))
+async def turn(
+    package: Package, chunks: list[str], storage: Any, tools: list[Tool], conversation: str = "c"
+) -> None:
+    accumulator = package.accumulator("u", conversation, execution=execution(tools, storage))
     await drain(accumulator.process(package.parse_tokens(stream(chunks))))
 
 
 async def in_memory(bench: Bench, size: int) -> Samples:
-    chunks, storage, tools = cut(text(size)), Nowhere(), [Tool()]
+    chunks, storage, tools = cut(text(size), 4), Nowhere(), [Tool()]
     return await bench.timed(
         ours=lambda: turn(OURS, chunks, storage, tools),
         cogency=lambda: turn(THEIRS, chunks, storage, tools),
@@ -41,8 +36,8 @@ async def in_memory(bench: Bench, size: int) -> Samples:
     )
 
 
-async def in_sqlite(bench: Bench) -> Samples:
-    chunks, tools = cut(text(2_000)), [Tool()]
+async def in_sqlite(bench: Bench, size: int) -> Samples:
+    chunks, tools = cut(text(size), 4), [Tool()]
     theirs = THEIRS.sqlite(str(bench.folder / "theirs.db"))
     async with cogency_rs.SQLite(bench.folder / "ours.db", synchronous="FULL") as ours:
         commits = await _commits(chunks, ours, tools)

@@ -1,0 +1,36 @@
+"""The cost of having the package: its import, and its size."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from figures import Samples
+from measure import Bench
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+
+async def importing(bench: Bench) -> Samples:
+    return await bench.timed(
+        patience=12,
+        ours=lambda: _python("import cogency_rs", bench.folder),
+        cogency=lambda: _python("import cogency", bench.folder),
+        floor=lambda: _python("import asyncio, dataclasses, sqlite3", bench.folder),
+    )
+
+
+def _python(program: str, folder: Path) -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], cwd=folder, check=True)
+
+
+async def wheel(bench: Bench) -> Samples:
+    return {"ours": [(bench.wheel or _built(bench.folder)).stat().st_size]}
+
+
+def _built(folder: Path) -> Path:
+    build = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--out", str(folder)]
+    subprocess.run(build, cwd=CHECKOUT, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
