@@ -11,8 +11,8 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python upstream bench stress wheel test-wheel check-release
-.PHONY: lint lint-rust lint-python lint-github format clean rust
+.PHONY: help demo test test-rust test-python upstream bench stress wheel test-wheel
+.PHONY: check-release lint lint-rust lint-python lint-github format clean rust bench-rust
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -31,9 +31,11 @@ test-python: $(DEV)  ## The package's tests
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tests/upstream.py
 
-bench: $(DEV)   ## Show that parsing is linear, and what the log costs beside cogency
-	$(BIN)/python benches/scaling.py
-	$(BIN)/python benches/log.py
+bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
+	$(BIN)/python benches/compare.py --write
+
+bench-rust:      ## Measure the core with no Python
+	cargo bench --no-default-features --benches
 
 stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py

@@ -1,47 +1,101 @@
-"""Measures cogency-rs beside cogency 3.3.0 and beside the least the same work can cost.
+"""Measures cogency-rs beside cogency 3.3.0, and beside the least that the same work can cost.
 
-python benches/compare.py [--only NAME]... [--rounds 9]
+python benches/compare.py [--only NAME]... [--rounds 9] [--json [FILE]] [--write [FOLDER]] [--wheel FILE]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import chart
 import report
 from figures import Row
 from measure import Bench
 from rows import ROWS
 
-
-def chosen(names: list[str]) -> list[Row]:
-    """The rows of these names, or of these groups; all when there are none."""
-    unknown = [name for name in names if not any(belongs(row, name) for row in ROWS)]
-    if unknown:
-        known = ", ".join(row.name for row in ROWS)
-        raise SystemExit(f"There is no row {', '.join(unknown)}. There are: {known}")
-    return [row for row in ROWS if not names or any(belongs(row, name) for name in names)]
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
-def belongs(row: Row, name: str) -> bool:
-    return name in (row.name, row.name.partition("/")[0])
-
-
-async def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--only", metavar="NAME", action="append", default=[])
-    arguments.add_argument("--rounds", type=int, default=9)
-    options = arguments.parse_args()
-    print(report.line(report.HEADS))
-    with tempfile.TemporaryDirectory() as folder:
-        for row in chosen(options.only):
-            place = Path(folder, row.name.replace("/", "-"))
+def main() -> None:
+    options = _options()
+    rows = chosen(options.only)
+    # The table is for people: it makes way for JSON that goes to the same place.
+    table = sys.stderr if options.json == "-" else sys.stdout
+    print(report.line(report.HEADS), file=table)
+    records = []
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
+        for row in rows:
+            place = Path(folder, str(len(records)))
             place.mkdir()
-            samples = await row.measure(Bench(options.rounds, place, None))
-            print(report.line(report.cells(report.record(row, samples))), flush=True)
+            samples = runner.run(row.measure(Bench(options.rounds, place, options.wheel)))
+            records.append(report.record(row, samples))
+            print(report.line(report.cells(records[-1])), file=table, flush=True)
+    environment = report.environment()
+    if options.json:
+        whole = {"environment": environment, "rows": records}
+        text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+        sys.stdout.write(text) if options.json == "-" else replace(Path(options.json), text)
+    if options.write:
+        replace(options.write / "benchmarks.svg", chart.draw(records))
+        page = report.document(environment, records, "benchmarks.svg")
+        replace(options.write / "benchmarks.md", page)
+
+
+def _options() -> argparse.Namespace:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = arguments.add_argument
+    add("--only", metavar="NAME", action="append", default=[], help="a row or a group; repeatable")
+    add("--rounds", type=_count, default=9, help="samples of each side (9); slow sides have fewer")
+    add("--json", metavar="FILE", nargs="?", const="-", help="all figures, to FILE or else stdout")
+    add(
+        "--write",
+        metavar="FOLDER",
+        type=Path,
+        nargs="?",
+        const=DOCS,
+        help="benchmarks.md and benchmarks.svg, into FOLDER or else docs",
+    )
+    add("--wheel", metavar="FILE", type=Path, help="the wheel to weigh; built when not given")
+    options = arguments.parse_args()
+    if options.only and options.write == DOCS:
+        arguments.error(
+            "--only would leave rows out of docs/benchmarks.md: add a folder, --write FOLDER"
+        )
+    return options
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def chosen(names: Sequence[str]) -> list[Row]:
+    """The rows of these names or groups; all of them when there are none."""
+    known = {name: None for row in ROWS for name in (row.name.partition("/")[0], row.name)}
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"There is no row {', '.join(unknown)}. There are: {', '.join(known)}")
+    return [row for row in ROWS if not names or {row.name, row.name.partition("/")[0]} & {*names}]
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("Interrupted; nothing was written.")

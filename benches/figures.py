@@ -1,6 +1,6 @@
-"""What a row of the table is: the work, the figures of every side, and what ours must reach.
+"""What a row of the table is: the work, what its figures are, and what ours must reach.
 
-Less is always better here: a rate is kept as the time it comes from, and only shown as a rate.
+Less is always better here: a rate is kept as the seconds it comes from, and only shown as a rate.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ Samples = Mapping[Side, Sequence[float]]
 
 
 class Unit(Protocol):
-    """How a figure is shown."""
+    """How figures are shown."""
 
+    name: str
     bound: str
-    """The words before a limit."""
+    """The words before what must be reached."""
 
     def show(self, figure: float) -> str: ...
 
 
 class Seconds:
-    bound = "at most"
+    name, bound = "time", "at most"
 
     def show(self, figure: float) -> str:
-        for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-            if figure >= scale:
-                return f"{digits(figure / scale)} {name}"
-        return f"{digits(figure * 1e9)} ns"
+        return _scaled(figure, (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-SECONDS = Seconds()
+class Bytes:
+    name, bound = "size", "at most"
+
+    def show(self, figure: float) -> str:
+        return _scaled(figure, (1e6, "MB"), (1e3, "KB"), (1.0, "B"))
 
 
 class Times:
-    bound = "at most"
+    name, bound = "ratio", "at most"
 
     def show(self, figure: float) -> str:
         return f"{digits(figure)}x"
@@ -48,35 +50,25 @@ class Times:
 
 @dataclass(frozen=True)
 class Counted:
-    """Whole things, such as chunks."""
+    """Whole things."""
 
-    noun: str
+    name: str
     bound = "at most"
 
     def show(self, figure: float) -> str:
-        return f"{figure:,.0f} {self.noun}{'' if figure == 1 else 's'}"
-
-
-class Bytes:
-    bound = "at most"
-
-    def show(self, figure: float) -> str:
-        for scale, name in ((1e6, "MB"), (1e3, "KB")):
-            if figure >= scale:
-                return f"{digits(figure / scale)} {name}"
-        return f"{figure:.0f} B"
+        return f"{figure:,.0f}"
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds, shown as how much was done in one."""
+    """Seconds, shown as how much is done in one."""
 
     amount: float
-    noun: str
+    name: str
     bound = "at least"
 
     def show(self, figure: float) -> str:
-        return f"{digits(self.amount / figure)} {self.noun}"
+        return f"{digits(self.amount / figure)} {self.name}"
 
 
 def digits(figure: float) -> str:
@@ -85,11 +77,16 @@ def digits(figure: float) -> str:
     return f"{figure:,.{max(0, 2 - magnitude)}f}"
 
 
+def _scaled(figure: float, *scales: tuple[float, str]) -> str:
+    scale, name = next((pair for pair in scales if figure >= pair[0]), scales[-1])
+    return f"{digits(figure / scale)} {name}"
+
+
 class Bound(Protocol):
     """What ours must reach."""
 
     def limit(self, medians: Mapping[Side, float]) -> float:
-        """The highest figure that reaches it, given the other sides'."""
+        """The highest figure of ours that reaches it, given the other sides'."""
 
     def words(self, unit: Unit) -> str: ...
 
@@ -126,11 +123,12 @@ class Row:
     """One line of the table.
 
     Attributes:
-        name: the rows of one group share the part before the first `/`.
+        name: rows of one group share the part before the `/`.
         work: what every side does.
-        floor: what the floor does.
+        floor: what the floor does; empty if there is none.
         measure: measures it.
         must: what ours must reach.
+        unit: what the figures are; time is in seconds, size in bytes.
     """
 
     name: str
@@ -138,12 +136,12 @@ class Row:
     floor: str
     measure: Callable[[Bench], Awaitable[Samples]]
     must: tuple[Bound, ...] = ()
-    unit: Unit = SECONDS
+    unit: Unit = Seconds()  # noqa: RUF009  it has no state
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one side took: median and quartiles of its samples."""
+    """What one side took: the median and the quartiles of its samples."""
 
     median: float
     low: float
@@ -156,3 +154,8 @@ class Figure:
             return cls(samples[0], samples[0], samples[0], 1)
         low, median, high = statistics.quantiles(samples, n=4, method="inclusive")
         return cls(median, low, high, len(samples))
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the quartiles, as a share of the median."""
+        return (self.high - self.low) / 2 / self.median if self.median else 0.0

@@ -39,57 +39,66 @@ class Bench:
         self.wheel = wheel
 
     async def timed(
-        self, *, before: Work | None = None, patience: float = PATIENCE, **sides: Work
+        self,
+        *,
+        before: Work | None = None,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.perf_counter,
+        **sides: Work,
     ) -> dict[str, list[float]]:
         """Measure the seconds each side takes.
 
         Args:
             before: done before every run, and not measured.
             patience: seconds one side may take; slower ones have fewer rounds.
+            clock: in seconds.
             sides: the work of each.
         """
         samples: dict[str, list[float]] = {side: [] for side in sides}
         repeats: dict[str, int] = {}
+        gc.unfreeze()
         gc.collect()
         gc.freeze()  # what was imported is no side's to look through
         rounds: dict[str, int] = {}
         for side, work in sides.items():
-            once = await _sample(work, 1, before)
+            once = await _sample(work, 1, before, clock)
             rounds[side] = min(self.rounds, int(patience / once))
             if rounds[side] <= 1:  # too slow to be done once more: what was to warm up counts
                 samples[side].append(once)
                 rounds[side] = 0
                 continue
-            once = min(once, await _sample(work, 1, before)) if once < SAMPLE else once
+            once = min(once, await _sample(work, 1, before, clock)) if once < SAMPLE else once
             repeats[side] = max(1, round(SAMPLE / once))
         for round_ in range(self.rounds):
             order = list(sides)
             first = round_ % len(order)
             for side in order[first:] + order[:first]:
                 if round_ < rounds[side]:
-                    samples[side].append(await _sample(sides[side], repeats[side], before))
+                    samples[side].append(await _sample(sides[side], repeats[side], before, clock))
         return samples
 
 
-async def _sample(work: Work, repeats: int, before: Work | None) -> float:
+async def _sample(
+    work: Work, repeats: int, before: Work | None, clock: Callable[[], float]
+) -> float:
     if before is None:
-        return await _seconds(work, repeats) / repeats
+        return await _seconds(work, repeats, clock) / repeats
     repeats = min(repeats, MOST_CHANGED)
     total = 0.0
     for _ in range(repeats):
         await _run(before)
-        total += await _seconds(work, 1)
+        total += await _seconds(work, 1, clock)
     return total / repeats
 
 
-async def _seconds(work: Work, repeats: int) -> float:
+async def _seconds(work: Work, repeats: int, clock: Callable[[], float]) -> float:
     gc.collect()
-    begin = time.perf_counter()
+    begin = clock()
     for _ in range(repeats):
         waits = work()
         if waits is not None:
             await waits
-    return time.perf_counter() - begin
+    return clock() - begin
 
 
 async def _run(work: Work) -> None:

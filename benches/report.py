@@ -2,67 +2,158 @@
 
 from __future__ import annotations
 
+import datetime
+import os
+import platform
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
-from figures import Figure, Row, Samples, digits
+from figures import Figure, Row, Samples, Times, digits
+from sides import VERSION
+
+import cogency_rs
 
 Record = dict[str, Any]
 """One row with its figures, of JSON values alone."""
 
-HEADS = ("row", "ours", "spread", "cogency", "floor", "to cogency", "to floor", "must reach", "")
+SIDES = ("ours", "cogency", "floor")
+
+
+def environment() -> dict[str, str]:
+    """Where and when the figures were measured."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "cogency-rs": cogency_rs.__version__,
+        "cogency": VERSION,
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "SQLite": sqlite3.sqlite_version,
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or platform.machine())
 
 
 def record(row: Row, samples: Samples) -> Record:
     """Everything there is to say about a row."""
-    figures = {side: Figure.of(values) for side, values in samples.items() if values}
+    figures = {side: Figure.of(samples[side]) for side in SIDES if side in samples}
     medians = {side: figure.median for side, figure in figures.items()}
     ours = medians["ours"]
-    bounds = [(bound, bound.limit(medians)) for bound in row.must]
+    ratios = {side: ours / median for side, median in medians.items() if side != "ours" and median}
+    limits = [(bound, bound.limit(medians)) for bound in row.must]
     return {
         "row": row.name,
         "work": row.work,
         "floor": row.floor,
-        "sides": {
+        "unit": row.unit.name,
+        "figures": {
             side: {
                 "median": figure.median,
                 "quartiles": [figure.low, figure.high],
                 "samples": figure.samples,
-                "shown": row.unit.show(figure.median),
-                "spread": f"{row.unit.show(figure.low)} to {row.unit.show(figure.high)}",
+                "shown": _shown(row, figure),
             }
             for side, figure in figures.items()
         },
-        "ratios": {
-            side: {"ratio": ours / median, "shown": f"{digits(ours / median)}x"}
-            for side, median in medians.items()
-            if side != "ours"
+        # What is a ratio already, of a text twice as long, is not set against another one.
+        "ratios": {}
+        if isinstance(row.unit, Times)
+        else {
+            side: {"ratio": ratio, "shown": f"{digits(ratio)}x"} for side, ratio in ratios.items()
         },
         "must": [
             {"words": bound.words(row.unit), "limit": limit, "reached": ours <= limit}
-            for bound, limit in bounds
+            for bound, limit in limits
         ],
     }
 
 
+def _shown(row: Row, figure: Figure) -> str:
+    spread = f" ± {100 * figure.spread:.0f} %" if figure.samples > 1 and figure.spread else ""
+    return row.unit.show(figure.median) + spread
+
+
+HEADS = ("row", "ours", "cogency", "floor", "to cogency", "to floor", "must reach", "")
+
+
 def cells(record: Record) -> list[str]:
-    """The row as the table shows it, a cell for each of `HEADS`."""
-    sides, ratios, must = record["sides"], record["ratios"], record["must"]
+    """The row as the tables show it, a cell for each of `HEADS`."""
+    figures, ratios, must = record["figures"], record["ratios"], record["must"]
     return [
         record["row"],
-        sides["ours"]["shown"],
-        sides["ours"]["spread"],
-        *(sides[side]["shown"] if side in sides else "" for side in ("cogency", "floor")),
-        *(ratios[side]["shown"] if side in ratios else "" for side in ("cogency", "floor")),
+        *(figures[side]["shown"] if side in figures else "" for side in SIDES),
+        *(ratios[side]["shown"] if side in ratios else "" for side in SIDES[1:]),
         "; ".join(bound["words"] for bound in must),
-        "; ".join("reached" if bound["reached"] else "NOT REACHED" for bound in must),
+        "; ".join("reached" if bound["reached"] else "not reached" for bound in must),
     ]
 
 
-def line(texts: list[str] | tuple[str, ...]) -> str:
+WIDTHS = (28, 20, 20, 20, 10, 8, 40, 0)
+
+
+def line(texts: Sequence[str]) -> str:
     """One line of the table in the terminal."""
-    widths = (18, 9, 20, 9, 9, 10, 9, 34, 0)
     aligned = [
-        text.ljust(width) if column in (0, 2, 7, 8) else text.rjust(width)
-        for column, (text, width) in enumerate(zip(texts, widths, strict=True))
+        text.rjust(width) if 1 <= column <= 5 else text.ljust(width)
+        for column, (text, width) in enumerate(zip(texts, WIDTHS, strict=True))
     ]
     return "  ".join(aligned).rstrip()
+
+
+def document(environment: dict[str, str], records: Sequence[Record], chart: str) -> str:
+    """The whole of `docs/benchmarks.md`."""
+    measured = table(["measured", "on"], [[name, value] for name, value in environment.items()])
+    reached = [bound["reached"] for record in records for bound in record["must"]]
+    figures = table(list(HEADS), [cells(record) for record in records], numbers=range(1, 6))
+    works = table(
+        ["row", "every side does", "the floor does"],
+        [[record["row"], record["work"], record["floor"]] for record in records],
+    )
+    return f"""\
+# Benchmarks
+
+`make bench` measures cogency-rs, cogency {environment["cogency"]} and a floor, the least that the same
+work can cost in Python, side by side, and writes this page. {sum(reached)} of {len(reached)} bounds are reached.
+
+![The cost of each row as a share of cogency's, and what it must reach]({chart})
+
+{measured}
+
+## How it is measured
+
+- The sides take turns in one process, round after round, so that whatever else the machine does slows
+  all alike. The figures are medians; ± is half the distance between the quartiles. A figure without ± is
+  a count, or of work so slow that it was done once.
+- Short work is repeated until a sample takes 20 ms. Each row begins with a run of every side that does not count.
+- Garbage is collected as in any program, and what was there before the row, such as everything cogency
+  imports, is left out of it for all sides.
+- A ratio is ours over theirs: of two times, or of two counts or sizes. Below 1x ours costs less.
+- In `scaling` each figure is itself a ratio, of processor time for 2 MiB over that for 1 MiB: 2 is linear,
+  4 is quadratic. cogency is given texts 128 times shorter there: at full length it would take hours.
+- In `load` each side has a process of its own. Nothing waits for a model or a network.
+
+## Figures
+
+{figures}
+
+## What the rows do
+
+{works}
+"""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
+    """A Markdown table; columns of numbers are aligned right."""
+    right = set(numbers)
+    rules = ["---:" if column in right else "---" for column in range(len(heads))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rules, *rows])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import logging
 import sys
 import warnings
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
@@ -30,6 +31,8 @@ with warnings.catch_warnings():
     from cogency.core import accumulator, executor, parser, protocols
     from cogency.core.config import Execution
     from cogency.lib import sqlite
+
+logging.getLogger("cogency").setLevel(logging.CRITICAL)  # it logs every broken block
 
 
 CODE = (

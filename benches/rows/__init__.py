@@ -107,6 +107,14 @@ ROWS = (
         (Share(1 / 15, "cogency"),),
     ),
     Row(
+        "turn-commits",
+        "the commits of that turn",
+        "",
+        partial(turns.commits, size=2_000),
+        (Absolute(3),),
+        Counted("commits"),
+    ),
+    Row(
         "to-messages",
         "fold 6,000 events into messages",
         "one dict for each event",

@@ -129,6 +129,8 @@ async def scaling(bench: Bench, name: str, mode: str) -> Samples:
     short, long = list(make(MIB)), list(make(2 * MIB))
     less, more = list(make(MIB // SMALLER)), list(make(2 * MIB // SMALLER))
     seconds = await bench.timed(
+        patience=1.5,
+        clock=time.thread_time,  # a ratio to be held to 15 % has no room for what else runs
         ours_n=lambda: _feed(short, mode),
         ours_2n=lambda: _feed(long, mode),
         cogency_n=lambda: drain(THEIRS.parse_tokens(stream(less))),

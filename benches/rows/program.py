@@ -31,6 +31,6 @@ async def wheel(bench: Bench) -> Samples:
 
 def _built(folder: Path) -> Path:
     build = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--out", str(folder)]
-    subprocess.run(build, cwd=CHECKOUT, check=True)
+    subprocess.run(build, cwd=CHECKOUT, check=True, stderr=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")
     return wheel

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from figures import Samples
@@ -38,44 +42,54 @@ async def in_memory(bench: Bench, size: int) -> Samples:
 
 async def in_sqlite(bench: Bench, size: int) -> Samples:
     chunks, tools = cut(text(size), 4), [Tool()]
+    count = (await commits(bench, size))["ours"][0]
     theirs = THEIRS.sqlite(str(bench.folder / "theirs.db"))
     async with cogency_rs.SQLite(bench.folder / "ours.db", synchronous="FULL") as ours:
-        commits = await _commits(chunks, ours, tools)
-        log = _Commits(bench.folder / "bare.db")
-        try:
+        with closing(sqlite3.connect(bench.folder / "bare.db", isolation_level=None)) as bare:
+            bare.execute("PRAGMA journal_mode=WAL")
+            bare.execute("PRAGMA synchronous=FULL")
+            bare.execute("CREATE TABLE log (row TEXT)")
+
+            def commit() -> None:
+                for _ in range(count):
+                    bare.execute("INSERT INTO log VALUES ('a row')")
+
             return await bench.timed(
                 ours=lambda: turn(OURS, chunks, ours, tools),
                 cogency=lambda: turn(THEIRS, chunks, theirs, tools),
-                floor=lambda: log.commit(commits),
+                floor=commit,
             )
-        finally:
-            log.close()
 
 
-async def _commits(chunks: list[str], storage: Any, tools: list[Tool]) -> int:
-    """Count the commits of one turn of ours."""
-    statements: list[str] = []
-    await storage.save_message("c", "u", "user", "go")
-    trace = statements.append
-    await storage._database.write(lambda writing: writing.set_trace_callback(trace))
-    statements.clear()
-    await turn(OURS, chunks, storage, tools)
-    await storage._database.write(lambda writing: writing.set_trace_callback(None))
-    return statements.count("COMMIT")
+async def commits(bench: Bench, size: int) -> dict[str, list[int]]:
+    """How many commits one turn takes."""
+    chunks, tools = cut(text(size), 4), [Tool()]
+    counts = {}
+    for side, package in (("ours", OURS), ("cogency", THEIRS)):
+        path = bench.folder / f"{side}-commits.db"
+        storage = package.sqlite(str(path))
+        await storage.save_message("c", "u", "user", "go")
+        with closing(sqlite3.connect(path)) as reader:
+            reader.execute("SELECT 1 FROM messages").fetchone()  # from now on the WAL stays
+            before = _commits_in(path)
+            await turn(package, chunks, storage, tools)
+            counts[side] = [_commits_in(path) - before]
+        if package is OURS:
+            await storage.close()
+    return counts
 
 
-class _Commits:
-    """Bare commits on an open connection, each of one row."""
+def _commits_in(path: Path) -> int:
+    """Count the commits in the write-ahead log of a database."""
+    wal = path.with_name(f"{path.name}-wal").read_bytes()
+    return sum(1 for pages in _frames(wal) if pages) if wal else 0
 
-    def __init__(self, path: Any) -> None:
-        self._log = sqlite3.connect(path, isolation_level=None)
-        self._log.execute("PRAGMA journal_mode=WAL")
-        self._log.execute("PRAGMA synchronous=FULL")
-        self._log.execute("CREATE TABLE rows (text TEXT)")
 
-    def commit(self, count: int) -> None:
-        for _ in range(count):
-            self._log.execute("INSERT INTO rows VALUES ('a row')")
-
-    def close(self) -> None:
-        self._log.close()
+def _frames(wal: bytes) -> Iterator[int]:
+    """Of each frame, the pages that the database has after its commit, or 0 if it ends none."""
+    page_size, salt = struct.unpack_from(">8xI4x8s", wal)
+    for start in range(32, len(wal), 24 + page_size):
+        pages, its_salt = struct.unpack_from(">4xI8s", wal, start)
+        if its_salt != salt:
+            return  # left from before the log began anew
+        yield pages
