@@ -27,7 +27,7 @@ def main() -> None:
     rows = chosen(options.only)
     # The table is for people: it makes way for JSON that goes to the same place.
     table = sys.stderr if options.json == "-" else sys.stdout
-    print(report.line(report.HEADS), file=table)
+    print(report.line(report.HEADS), file=table, flush=True)
     records = []
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         for row in rows:

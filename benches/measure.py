@@ -43,6 +43,7 @@ class Bench:
         *,
         before: Work | None = None,
         patience: float = PATIENCE,
+        rounds: int | None = None,
         clock: Callable[[], float] = time.perf_counter,
         **sides: Work,
     ) -> dict[str, list[float]]:
@@ -51,6 +52,7 @@ class Bench:
         Args:
             before: done before every run, and not measured.
             patience: seconds one side may take; slower ones have fewer rounds.
+            rounds: at most so many.
             clock: in seconds.
             sides: the work of each.
         """
@@ -59,21 +61,22 @@ class Bench:
         gc.unfreeze()
         gc.collect()
         gc.freeze()  # what was imported is no side's to look through
-        rounds: dict[str, int] = {}
+        most = min(self.rounds, rounds or self.rounds)
+        affordable: dict[str, int] = {}
         for side, work in sides.items():
             once = await _sample(work, 1, before, clock)
-            rounds[side] = min(self.rounds, int(patience / once))
-            if rounds[side] <= 1:  # too slow to be done once more: what was to warm up counts
+            affordable[side] = int(patience / once)
+            if affordable[side] < 2:  # too slow to be done again: what was to warm up counts
                 samples[side].append(once)
-                rounds[side] = 0
+                affordable[side] = 0
                 continue
             once = min(once, await _sample(work, 1, before, clock)) if once < SAMPLE else once
             repeats[side] = max(1, round(SAMPLE / once))
-        for round_ in range(self.rounds):
+        for round_ in range(most):
             order = list(sides)
             first = round_ % len(order)
             for side in order[first:] + order[:first]:
-                if round_ < rounds[side]:
+                if round_ < affordable[side]:
                     samples[side].append(await _sample(sides[side], repeats[side], before, clock))
         return samples
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from figures import Figure, Row, Samples, Times, digits
+from measure import SAMPLE
+from rows.parsing import SMALLER
 from sides import VERSION
 
 import cogency_rs
@@ -29,7 +31,7 @@ def environment() -> dict[str, str]:
         "cogency": VERSION,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "SQLite": sqlite3.sqlite_version,
-        "platform": platform.platform(),
+        "platform": " ".join([platform.system(), platform.machine(), *platform.libc_ver()]),
         "processor": _processor(),
         "cores": str(os.cpu_count()),
     }
@@ -122,8 +124,8 @@ def document(environment: dict[str, str], records: Sequence[Record], chart: str)
     return f"""\
 # Benchmarks
 
-`make bench` measures cogency-rs, cogency {environment["cogency"]} and a floor, the least that the same
-work can cost in Python, side by side, and writes this page. {sum(reached)} of {len(reached)} bounds are reached.
+`make bench` measures cogency-rs, cogency {environment["cogency"]} and a floor, the least that the same work can
+cost in Python, side by side, and writes this page. {sum(reached)} of {len(reached)} bounds are reached.
 
 ![The cost of each row as a share of cogency's, and what it must reach]({chart})
 
@@ -134,12 +136,13 @@ work can cost in Python, side by side, and writes this page. {sum(reached)} of {
 - The sides take turns in one process, round after round, so that whatever else the machine does slows
   all alike. The figures are medians; ± is half the distance between the quartiles. A figure without ± is
   a count, or of work so slow that it was done once.
-- Short work is repeated until a sample takes 20 ms. Each row begins with a run of every side that does not count.
+- Short work is repeated until a sample takes {1000 * SAMPLE:.0f} ms. Each row begins with a run of every side
+  that does not count.
 - Garbage is collected as in any program, and what was there before the row, such as everything cogency
   imports, is left out of it for all sides.
 - A ratio is ours over theirs: of two times, or of two counts or sizes. Below 1x ours costs less.
 - In `scaling` each figure is itself a ratio, of processor time for 2 MiB over that for 1 MiB: 2 is linear,
-  4 is quadratic. cogency is given texts 128 times shorter there: at full length it would take hours.
+  4 is quadratic. cogency is given texts {SMALLER} times shorter there: at full length it would take hours.
 - In `load` each side has a process of its own. Nothing waits for a model or a network.
 
 ## Figures

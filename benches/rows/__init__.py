@@ -51,7 +51,7 @@ ROWS = (
             "the characters until the text cannot be a tag",
             partial(parsing.first_text, name=name),
             (Share(1, "floor"),),
-            Counted("character"),
+            Counted("characters"),
         )
         for name, case in (
             ("answer", "an answer"),

@@ -119,7 +119,7 @@ ADVERSARIES: dict[str, tuple[str, Callable[[int], str]]] = {
 }
 """Texts that tempt a parser to look at the same characters again."""
 
-SMALLER = 128
+SMALLER = 256
 """cogency is given texts so many times shorter: at full length it would take hours."""
 
 
@@ -129,7 +129,7 @@ async def scaling(bench: Bench, name: str, mode: str) -> Samples:
     short, long = list(make(MIB)), list(make(2 * MIB))
     less, more = list(make(MIB // SMALLER)), list(make(2 * MIB // SMALLER))
     seconds = await bench.timed(
-        patience=1.5,
+        rounds=5,
         clock=time.thread_time,  # a ratio to be held to 15 % has no room for what else runs
         ours_n=lambda: _feed(short, mode),
         ours_2n=lambda: _feed(long, mode),
