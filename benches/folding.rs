@@ -1,6 +1,6 @@
 //! How fast a stored log becomes messages.
 
-use cogency_rs::context::{Conversation, Message, Unanswered};
+use cogency_rs::context::{Conversation, Message};
 use cogency_rs::protocol::call::stored_call;
 use divan::{Bencher, counter::ItemsCount};
 
@@ -16,7 +16,7 @@ fn main() {
 #[divan::bench(args = [1, 4])]
 fn fold(bencher: Bencher, calls: usize) {
     bencher.counter(ItemsCount::new(EXCHANGES * (4 + calls))).bench(|| {
-        let mut conversation = Conversation::new(Unanswered::Failed);
+        let mut conversation = Conversation::default();
         let mut messages: Vec<Message> = Vec::new();
         for _ in 0..EXCHANGES {
             messages.extend(conversation.user().into_iter().flatten());
