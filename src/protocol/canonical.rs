@@ -216,17 +216,19 @@ fn has_repeated_keys(out: &[u8], entries: &[Entry]) -> bool {
 
 /// Copies `range` of `from`, applying the edits in it, which are sorted by where they start.
 fn copy_edited(from: &[u8], range: Range<usize>, edits: &[Edit], to: &mut Vec<u8>) {
-    let mut at = range.start;
-    let mut next = edits.partition_point(|edit| edit.range.start < at);
-    while let Some(edit) = edits.get(next).filter(|edit| edit.range.start < range.end) {
-        to.extend_from_slice(&from[at..edit.range.start]);
-        if let Some(instead) = &edit.instead {
-            copy_edited(from, instead.clone(), edits, to);
+    // Ranges lie inside each other as deep as the JSON is nested, which may be deeper than the stack.
+    let mut open = vec![range];
+    while let Some(range) = open.pop() {
+        let next = edits.partition_point(|edit| edit.range.start < range.start);
+        match edits.get(next).filter(|edit| edit.range.start < range.end) {
+            Some(edit) => {
+                to.extend_from_slice(&from[range.start..edit.range.start]);
+                open.push(edit.range.end..range.end);
+                open.extend(edit.instead.clone());
+            }
+            None => to.extend_from_slice(&from[range]),
         }
-        at = edit.range.end;
-        next += edits[next..].partition_point(|edit| edit.range.start < at);
     }
-    to.extend_from_slice(&from[at..range.end]);
 }
 
 /// Canonical JSON is ASCII, so nothing is ever replaced here.
@@ -480,6 +482,13 @@ mod tests {
             rewrite("{\"a\":1,\"b\":[],\"a\":[2]}", Layout::Indented(0)),
             "{\n  \"a\": [\n    2\n  ],\n  \"b\": []\n}"
         );
+    }
+
+    #[test]
+    fn equal_keys_may_be_nested_deeper_than_the_stack() {
+        const DEPTH: usize = 100_000;
+        let [open, close, written] = ["{\"a\":0,\"a\":", "}", "{\"a\": "].map(|text| text.repeat(DEPTH));
+        assert!(rewrite(&format!("{open}1{close}"), Layout::Compact) == format!("{written}1{close}"));
     }
 
     #[test]
