@@ -17,6 +17,10 @@ pub enum Layout {
     Indented(usize),
 }
 
+/// How many levels are indented; what is nested deeper stands like the deepest of them. Python's own recursion
+/// limit ends `json.dumps` before, and text that is indented without end grows with the square of its depth.
+const DEEPEST_INDENT: usize = 1000;
+
 /// Writes tokens as canonical JSON.
 ///
 /// # Complexity
@@ -174,7 +178,8 @@ impl Writer {
     fn break_line(&mut self) {
         if let Layout::Indented(outside) = self.layout {
             self.out.push(b'\n');
-            self.out.resize(self.out.len() + 2 * (outside + self.levels.len()), b' ');
+            let levels = (outside + self.levels.len()).min(DEEPEST_INDENT);
+            self.out.resize(self.out.len() + 2 * levels, b' ');
         }
     }
 
@@ -487,8 +492,11 @@ mod tests {
     #[test]
     fn equal_keys_may_be_nested_deeper_than_the_stack() {
         const DEPTH: usize = 100_000;
-        let [open, close, written] = ["{\"a\":0,\"a\":", "}", "{\"a\": "].map(|text| text.repeat(DEPTH));
-        assert!(rewrite(&format!("{open}1{close}"), Layout::Compact) == format!("{written}1{close}"));
+        let [open, close, written] =
+            ["{\"a\":0,\"a\":", "}", "{\"a\": "].map(|text| text.repeat(DEPTH));
+        assert!(
+            rewrite(&format!("{open}1{close}"), Layout::Compact) == format!("{written}1{close}")
+        );
     }
 
     #[test]
@@ -497,6 +505,17 @@ mod tests {
             rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented(0)),
             "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      2\n    ]\n  },\n  {}\n]"
         );
+    }
+
+    #[test]
+    fn indentation_is_bounded() {
+        let widest = |depth: usize| {
+            let written =
+                rewrite(&["[".repeat(depth), "]".repeat(depth)].concat(), Layout::Indented(0));
+            written.lines().map(str::len).max()
+        };
+        assert_eq!(widest(1000), Some(2 * 999 + "[]".len()));
+        assert_eq!(widest(3000), Some(2 * 1000 + "[]".len()));
     }
 
     #[test]
