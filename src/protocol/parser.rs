@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use super::call::{CallReader, Problem, Progress};
 use super::tag::{Kind, Search, TAGS, Tag, search};
-use super::text::{is_blank, prefix};
+use super::text::{is_blank, leading_space, prefix};
 use super::{Event, Text};
 
 /// When `think` and `respond` text is handed out.
@@ -64,8 +64,8 @@ pub struct Parser {
     held: Vec<u8>,
     /// How much of `held` has been searched.
     at: usize,
-    /// Whether a piece of the open run was handed out already, so that the rest counts even if blank.
-    shown: bool,
+    /// What is known of the open run.
+    run: Known,
 }
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Parser {
     /// A parser at the start of a text.
     #[must_use]
     pub fn new(stream: Stream, limits: Limits) -> Self {
-        Self { stream, limits, state: State::Text, held: Vec::new(), at: 0, shown: false }
+        Self { stream, limits, state: State::Text, held: Vec::new(), at: 0, run: Known::Blank(0) }
     }
 
     /// Whether nothing more will come: a batch is complete, or [`finish`](Self::finish) was called.
@@ -131,8 +131,10 @@ impl Parser {
             && run != Run::Result
             && self.held.is_empty()
             && memchr::memchr(b'<', chunk).is_none()
-            && if self.shown { !chunk.is_empty() } else { !is_blank(chunk) };
-        self.shown |= passes;
+            && if self.run == Known::Shown { !chunk.is_empty() } else { !is_blank(chunk) };
+        if passes {
+            self.run = Known::Shown;
+        }
         passes.then_some(run)
     }
 
@@ -258,13 +260,21 @@ impl Parser {
 
     /// Hands out what can be handed out of a run that goes on; returns how many bytes of it that was.
     fn stream_run(&mut self, run: Run, text: &[u8], events: &mut Vec<Event>) -> usize {
-        let streams = self.stream == Stream::Token && run != Run::Result;
-        if streams && !text.is_empty() && (self.shown || !is_blank(text)) {
-            self.shown = true;
-            events.push(run.event(text));
-            return text.len();
+        if self.stream == Stream::Event || run == Run::Result {
+            return self.split_run(run, text, events);
         }
-        self.split_run(run, text, events)
+        if let Known::Blank(known) = self.run {
+            let blank = known + leading_space(&text[known..]);
+            if blank == text.len() {
+                self.run = Known::Blank(blank);
+                return self.split_run(run, text, events);
+            }
+        }
+        if !text.is_empty() {
+            self.run = Known::Shown;
+            events.push(run.event(text));
+        }
+        text.len()
     }
 
     /// Hands out the pieces of a run that is longer than a run may be; returns how many bytes they hold.
@@ -272,7 +282,7 @@ impl Parser {
         let mut used = 0;
         while text.len() - used > self.limits.max_block_bytes {
             let piece = prefix(&text[used..], self.limits.max_block_bytes);
-            self.shown = true;
+            self.run = Known::Shown;
             events.push(run.event(piece));
             used += piece.len();
         }
@@ -283,11 +293,21 @@ impl Parser {
     fn end_run(&mut self, run: Run, text: Cow<'_, [u8]>, blank: Blank, events: &mut Vec<Event>) {
         let used = self.split_run(run, &text, events);
         let rest = if used == 0 { text } else { Cow::Borrowed(&text[used..]) };
-        if !rest.is_empty() && (self.shown || blank == Blank::Shown || !is_blank(&rest)) {
+        let is_shown = self.run == Known::Shown || blank == Blank::Shown;
+        if !rest.is_empty() && (is_shown || !is_blank(&rest)) {
             events.push(run.event(rest));
         }
-        self.shown = false;
+        self.run = Known::Blank(0);
     }
+}
+
+/// What is known of a run before it is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// It begins with whitespace, at least this many bytes.
+    Blank(usize),
+    /// A piece of it was handed out already, so that the rest counts even if blank.
+    Shown,
 }
 
 /// Text between two tags, by the event it becomes.
@@ -344,4 +364,24 @@ fn malformed(problem: &Problem, body: &[u8]) -> Event {
          again, as one JSON array: [{{\"name\": \"...\", \"args\": {{...}}}}].",
         problem.located(body)
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searched from its start for every chunk, this would take minutes.
+    #[test]
+    fn whitespace_that_is_held_is_searched_once() {
+        let (mut parser, mut events) = (Parser::new(Stream::Token, Limits::default()), Vec::new());
+        for _ in 0..1_000_000 {
+            parser.feed(b" ", &mut events);
+        }
+        assert_eq!(events, []);
+        parser.feed(b"a", &mut events);
+        assert_eq!(
+            events,
+            [Event::Respond([&b" ".repeat(1_000_000)[..], b"a"].concat()[..].into())]
+        );
+    }
 }
