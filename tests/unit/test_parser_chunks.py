@@ -1,203 +1,20 @@
-"""Chunking never matters: any cutting of a text gives the events of the whole text.
-
-Texts are made of what a parser can stumble over: tags and their beginnings, JSON with tags and
-escapes in its strings, blocks that are valid, damaged or cut off. What the whole text gives is held
-against `expected`, the specification read literally, with `json` for the JSON.
-"""
+"""Chunking never matters: any cutting of a text gives the events of the whole text."""
 
 from __future__ import annotations
 
 import json
-import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from outlines import Outline, read, runs
+from outlines import read, runs
+from texts import calls, tags, texts
 
 from cogency_rs import Limits
 
-if TYPE_CHECKING:
-    pass
-
-
-PREFIX = "Error: Malformed tool call syntax."
-MALFORMED: Outline = ("respond", PREFIX)
 SMALL = Limits(max_block_bytes=40, max_depth=4, max_calls=2)
 
 relaxed = settings(deadline=None, max_examples=150)
-
-
-# The specification, read literally.
-
-OPENING = re.compile("<(think|execute|results|end)>")
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-
-
-def expected(text: str) -> list[Outline]:
-    events: list[Outline] = []
-    at = 0
-    while tag := OPENING.search(text, at):
-        if text[at : tag.start()].strip():
-            events.append(("respond", text[at : tag.start()]))
-        at = tag.end()
-        if tag[1] == "end":
-            events.append(("end", None))
-        elif tag[1] == "execute":
-            block, at = expected_block(text, at)
-            events += block
-            if ("execute", None) in block:
-                return events
-        else:
-            content, _, _ = text[at:].partition(f"</{tag[1]}>")
-            if content.strip():
-                events.append((tag[1].removesuffix("s"), content))
-            at += len(content) + len(f"</{tag[1]}>")
-    if text[at:]:
-        events.append(("respond", text[at:]))
-    return events
-
-
-def expected_block(text: str, start: int) -> tuple[list[Outline], int]:
-    """The events of the block whose body begins at `start`, and where the text goes on.
-
-    A body that `json` reads ends outside its strings, and no shorter one can be read: so the block
-    ends at the first closing tag that makes it readable.
-    """
-    closings = [
-        (tag.start(), tag.end()) for tag in re.finditer("</execute>", text) if tag.start() >= start
-    ]
-    for close, behind in closings:
-        try:
-            value = json.loads(text[start:close].strip(), strict=False)
-        except json.JSONDecodeError:
-            continue
-        calls = expected_calls(value)
-        return ([MALFORMED], behind) if calls is None else ([*calls, ("execute", None)], behind)
-    if not closings:
-        return [MALFORMED], len(text)
-    outside = STRING.sub("", text[start:])
-    # All closing tags stand in complete strings: broken and cut off cannot be told apart so easily.
-    assume('"' in outside or "</execute>" in outside)
-    return [MALFORMED], closings[0][1]
-
-
-def expected_calls(value: Any) -> list[Outline] | None:
-    """The calls in a block's value, or `None` where one of them is none."""
-    if not isinstance(value, list):
-        return None
-    calls: list[Outline] = []
-    for item in value:
-        match item:
-            case {"name": str(name), "args": dict(args)}:
-                calls.append(("call", json.dumps({"name": name, "args": args})))
-            case _:
-                return None
-    return calls
-
-
-# Texts.
-
-TAGS = ["<think>", "</think>", "<execute>", "</execute>", "<results>", "</results>", "<end>"]
-JSON_PIECES = [
-    '"',
-    "\\",
-    '\\"',
-    "\\\\",
-    "\\u00e9",
-    "\\ud83d",
-    "\\ude00",
-    "[",
-    "]",
-    "{",
-    "}",
-    ",",
-    ":",
-    "1e5",
-    "-",
-    "NaN",
-]
-TEXT_PIECES = [
-    "a",
-    "oops",
-    " ",
-    "\n",
-    "\r\n",
-    "\x1c",
-    "é",
-    "日",
-    "\u2028",
-    "😀",
-    "\ud83d",
-    "\ude00",
-    "\0",
-    "<",
-    ">",
-    "/",
-]
-
-tags = st.sampled_from(TAGS)
-partial_tags = st.builds(lambda tag, size: tag[: size % len(tag)], tags, st.integers(1, 20))
-pieces = st.one_of(tags, partial_tags, st.sampled_from(JSON_PIECES), st.sampled_from(TEXT_PIECES))
-strings = st.lists(pieces, max_size=4).map("".join)
-values = st.recursive(
-    st.one_of(strings, st.integers(), st.floats(), st.none(), st.booleans()),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(strings, inner, max_size=3),
-    max_leaves=4,
-)
-calls = st.lists(
-    st.fixed_dictionaries({"name": strings, "args": st.dictionaries(strings, values, max_size=3)}),
-    max_size=3,
-)
-
-
-@st.composite
-def bodies(draw: st.DrawFn) -> str:
-    """A block's JSON in one of the ways a model may write it."""
-    body = json.dumps(
-        draw(calls | values),
-        ensure_ascii=draw(st.booleans()),
-        indent=draw(st.sampled_from([None, 1])),
-        separators=draw(st.sampled_from([None, (",", ":")])),
-    )
-    if draw(st.booleans()):
-        body = body.replace("\\n", "\n").replace("\\u0000", "\0")
-    padding = st.sampled_from(["", "\n", " ", "\u3000"])
-    return draw(padding) + body + draw(padding)
-
-
-@st.composite
-def damaged_bodies(draw: st.DrawFn) -> str:
-    """A body with something put in, or taken out, at one place."""
-    body = draw(bodies())
-    start = draw(st.integers(0, len(body)))
-    end = draw(st.integers(start, min(len(body), start + 3)))
-    return body[:start] + draw(st.just("") | pieces) + body[end:]
-
-
-@st.composite
-def cut_off(draw: st.DrawFn) -> str:
-    body = draw(bodies())
-    return "<execute>" + body[: draw(st.integers(0, len(body)))]
-
-
-def in_tags(name: str, content: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return content.map(lambda text: f"<{name}>{text}</{name}>")
-
-
-texts = st.lists(
-    st.one_of(
-        pieces,
-        strings,
-        in_tags("think", strings),
-        in_tags("results", strings),
-        in_tags("execute", bodies()),
-        in_tags("execute", damaged_bodies()),
-        cut_off(),
-    ),
-    max_size=6,
-).map("".join)
 
 
 @st.composite
@@ -206,30 +23,6 @@ def cut_texts(draw: st.DrawFn) -> list[str]:
     text = draw(texts)
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
     return [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
-
-
-# The whole text.
-
-
-@relaxed
-@given(texts)
-def test_a_text_gives_the_events_of_the_specification(text):
-    found = read([text])
-    assert [
-        MALFORMED if (content or "").startswith(PREFIX) else (kind, content)
-        for kind, content in found
-    ] == expected(text)
-
-
-@relaxed
-@given(st.one_of(bodies(), damaged_bodies()))
-def test_a_block_gives_the_events_of_the_specification(body):
-    text = f"<execute>{body}</execute>ok"
-    found = read([text])
-    assert [
-        MALFORMED if (content or "").startswith(PREFIX) else (kind, content)
-        for kind, content in found
-    ] == expected(text)
 
 
 # The same text in chunks.
@@ -357,5 +150,6 @@ def test_an_object_is_what_json_makes_of_it(members):
 @given(calls, st.booleans(), st.sampled_from([None, 0, 2]))
 def test_calls_are_what_json_makes_of_them(value, ensure_ascii, indent):
     body = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
-    expected = expected_calls(json.loads(body))
-    assert read([f"<execute>{body}</execute>"]) == [*expected, ("execute", None)]
+    expected = [json.dumps({"name": call["name"], "args": call["args"]}) for call in value]
+    events = read([f"<execute>{body}</execute>"])
+    assert events == [*(("call", content) for content in expected), ("execute", None)]

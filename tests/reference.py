@@ -1,0 +1,123 @@
+"""The parser as its specification reads: slow, over the whole text, with `json` for the JSON.
+
+The real parser reads a text once, while it arrives; this one searches it as often as it likes. They must
+agree. A block that is malformed is `MALFORMED`, whatever its report says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import accumulate
+
+from outlines import Outline
+
+from cogency_rs import Limits
+
+MALFORMED: Outline = ("malformed", None)
+DEFAULT = Limits()
+OPENING = re.compile("<(think|execute|results|end)>")
+CLOSE = "</execute>"
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+WORDS = ["null", "true", "false", "NaN", "Infinity", "-Infinity"]
+READER = json.JSONDecoder(strict=False)
+
+
+def parse(text: str, limits: Limits = DEFAULT) -> list[Outline]:
+    """The events of a text, in event mode."""
+    events: list[Outline] = []
+    at = 0
+    while tag := OPENING.search(text, at):
+        before = text[at : tag.start()]
+        events += run("respond", before, limits) if is_shown(before, limits) else []
+        at = tag.end()
+        if tag[1] == "end":
+            events.append(("end", None))
+        elif tag[1] == "execute":
+            calls, length = block(text[at:], limits)
+            if calls is not None:
+                return [*events, *calls, ("execute", None)]
+            events.append(MALFORMED)
+            at += length
+        else:
+            content, close, _ = text[at:].partition(f"</{tag[1]}>")
+            kind = tag[1].removesuffix("s")
+            events += run(kind, content, limits) if is_shown(content, limits) else []
+            at += len(content + close)
+    return [*events, *run("respond", text[at:], limits)]
+
+
+def is_shown(content: str, limits: Limits) -> bool:
+    """Whether text in front of a tag is an event: blank text is only where it is too long to be held."""
+    return bool(content.strip()) or size(content) > limits.max_block_bytes
+
+
+def run(kind: str, content: str, limits: Limits) -> list[Outline]:
+    """Text as events, each of as many characters as the limit allows, and of one at least."""
+    pieces: list[str] = []
+    free = 0
+    for character in content:
+        if size(character) > free:
+            pieces.append("")
+            free = limits.max_block_bytes
+        pieces[-1] += character
+        free -= size(character)
+    return [(kind, piece) for piece in pieces]
+
+
+def block(text: str, limits: Limits) -> tuple[list[Outline] | None, int]:
+    """The calls of the block whose body `text` begins with, or `None`, and how far the block goes."""
+    first, close, _ = text.partition(CLOSE)
+    broken = None, len(first + close)
+    cut_off = (None, len(text)) if size(text) <= limits.max_block_bytes else broken
+    try:
+        value, end = READER.raw_decode(text, len(text) - len(text.lstrip()))
+    except json.JSONDecodeError:
+        return cut_off if goes_on(text.lstrip()) else broken
+    rest = text[end:].lstrip()
+    body = text.removesuffix(rest)
+    if rest.startswith(CLOSE) and size(body) <= limits.max_block_bytes:
+        return calls(value, body, limits), len(body + CLOSE)
+    return cut_off if CLOSE.startswith(rest) else broken
+
+
+def goes_on(text: str) -> bool:
+    """Whether `text` is a beginning of JSON that ends outside a string.
+
+    It is if some ending of the number or word it may end in moves what `json` complains of to the text's end.
+    """
+    endings = ["", "0", *(word[at:] for word in WORDS for at in range(1, len(word)))]
+    return any(complaint(text + ending) == len(text + ending) for ending in endings)
+
+
+def complaint(text: str) -> int | None:
+    """Where `json` finds that `text` is none."""
+    try:
+        READER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.pos
+    return None
+
+
+def calls(value: object, body: str, limits: Limits) -> list[Outline] | None:
+    """The calls in a block's value, or `None` where one of them is none."""
+    steps = {"[": 1, "{": 1, "]": -1, "}": -1}
+    depths = accumulate(steps.get(character, 0) for character in STRING.sub("", body))
+    if max(depths, default=0) > limits.max_depth:
+        return None
+    if not isinstance(value, list) or len(value) > limits.max_calls:
+        return None
+    contents: list[str] = []
+    for item in value:
+        match item:
+            case {"name": str(name), "args": dict(args)}:
+                contents.append(json.dumps({"name": name, "args": args}))
+            case _:
+                return None
+    # Keys that are the same when the log is read back are the same: an emoji and its two surrogates.
+    return [("call", json.dumps(json.loads(content))) for content in contents]
+
+
+def size(text: str) -> int:
+    """The bytes of `text`."""
+    return len(text.encode("utf-8", "surrogatepass"))

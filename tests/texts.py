@@ -1,0 +1,110 @@
+"""Texts made of what a parser can stumble over.
+
+Tags and their beginnings, JSON with tags and escapes in its strings, blocks that are valid, damaged or cut off.
+"""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import strategies as st
+
+TAGS = ["<think>", "</think>", "<execute>", "</execute>", "<results>", "</results>", "<end>"]
+JSON_PIECES = [
+    '"',
+    "\\",
+    '\\"',
+    "\\\\",
+    "\\u00e9",
+    "\\ud83d",
+    "\\ude00",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "1e5",
+    "-",
+    "NaN",
+]
+TEXT_PIECES = [
+    "a",
+    "oops",
+    " ",
+    "\n",
+    "\r\n",
+    "\x1c",
+    "é",
+    "日",
+    "\u2028",
+    "😀",
+    "\ud83d",
+    "\ude00",
+    "\0",
+    "<",
+    ">",
+    "/",
+]
+
+tags = st.sampled_from(TAGS)
+partial_tags = st.builds(lambda tag, size: tag[: size % len(tag)], tags, st.integers(1, 20))
+pieces = st.one_of(tags, partial_tags, st.sampled_from(JSON_PIECES), st.sampled_from(TEXT_PIECES))
+strings = st.lists(pieces, max_size=4).map("".join)
+values = st.recursive(
+    st.one_of(strings, st.integers(), st.floats(), st.none(), st.booleans()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(strings, inner, max_size=3),
+    max_leaves=4,
+)
+calls = st.lists(
+    st.fixed_dictionaries({"name": strings, "args": st.dictionaries(strings, values, max_size=3)}),
+    max_size=3,
+)
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> str:
+    """A block's JSON in one of the ways a model may write it."""
+    body = json.dumps(
+        draw(calls | values),
+        ensure_ascii=draw(st.booleans()),
+        indent=draw(st.sampled_from([None, 1])),
+        separators=draw(st.sampled_from([None, (",", ":")])),
+    )
+    if draw(st.booleans()):
+        body = body.replace("\\n", "\n").replace("\\u0000", "\0")
+    padding = st.sampled_from(["", "\n", " ", "\u3000"])
+    return draw(padding) + body + draw(padding)
+
+
+@st.composite
+def damaged_bodies(draw: st.DrawFn) -> str:
+    """A body with something put in, or taken out, at one place."""
+    body = draw(bodies())
+    start = draw(st.integers(0, len(body)))
+    end = draw(st.integers(start, min(len(body), start + 3)))
+    return body[:start] + draw(st.just("") | pieces) + body[end:]
+
+
+@st.composite
+def cut_off(draw: st.DrawFn) -> str:
+    body = draw(bodies())
+    return "<execute>" + body[: draw(st.integers(0, len(body)))]
+
+
+def in_tags(name: str, content: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return content.map(lambda text: f"<{name}>{text}</{name}>")
+
+
+texts = st.lists(
+    st.one_of(
+        pieces,
+        strings,
+        in_tags("think", strings),
+        in_tags("results", strings),
+        in_tags("execute", bodies()),
+        in_tags("execute", damaged_bodies()),
+        cut_off(),
+    ),
+    max_size=6,
+).map("".join)

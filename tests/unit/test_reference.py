@@ -1,0 +1,96 @@
+"""The parser and its specification agree: `reference` reads it literally, over the whole text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from outlines import Outline, read, runs
+from texts import bodies, damaged_bodies, texts
+
+from cogency_rs import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+thorough = settings(deadline=None, max_examples=500)
+
+LIMITS = st.builds(
+    Limits,
+    max_block_bytes=st.integers(1, 60),
+    max_depth=st.integers(1, 5),
+    max_calls=st.integers(1, 3),
+)
+BLOCKS = (
+    st.one_of(bodies(), damaged_bodies()).map("<execute>{}</execute>ok".format)
+    | st.builds("<execute>{}".format, damaged_bodies())
+    | st.builds("<execute>{}{}".format, bodies(), st.sampled_from(["</execute", " ", "<", "1"]))
+)
+
+# In token mode the report of a broken block would join the text behind it: reports go by a type of their own.
+
+
+def named(events: Iterable[Outline]) -> list[Outline]:
+    """Events, of which a report of a malformed block is `reference.MALFORMED`."""
+    return [
+        reference.MALFORMED
+        if (content or "").startswith("Error: Malformed tool call syntax.")
+        else (kind, content)
+        for kind, content in events
+    ]
+
+
+def assert_agreed(text: str, limits: Limits = reference.DEFAULT) -> None:
+    expected = reference.parse(text, limits)
+    assert named(read([text], limits=limits)) == expected
+    assert runs(named(read([text], stream="token", limits=limits))) == runs(expected)
+    assert runs(named(read(text, stream="token", limits=limits))) == runs(expected)
+
+
+@thorough
+@given(texts)
+@example('<execute>["</execute>", 1')
+@example('<execute>["</execute>", tru')
+@example('<execute>["</execute>", trx')
+@example('<execute>["</execute>", -')
+@example('<execute>["</execute>", 1.')
+@example('<execute>["</execute>", 01')
+@example('<execute>["</execute>", "')
+@example('<execute>["</execute>", "\\u12')
+@example('<execute>{"</execute>": 1, ')
+@example('<execute>{"</execute>" tru')
+@example('<execute>["</execute>"]</execut')
+@example('<execute>["</execute>"] x')
+def test_a_text_gives_the_events_of_the_specification(text):
+    assert_agreed(text)
+
+
+@thorough
+@given(BLOCKS)
+def test_a_block_gives_the_events_of_the_specification(text):
+    assert_agreed(text)
+
+
+@thorough
+@given(texts | BLOCKS, LIMITS)
+@example('<execute>["</execute>"', Limits(max_block_bytes=12))
+@example('<execute>["</execute>"]</exec', Limits(max_block_bytes=14))
+@example("  \u3000<end>", Limits(max_block_bytes=4))
+@example("aé😀", Limits(max_block_bytes=1))
+def test_limits_give_the_events_of_the_specification(text, limits):
+    assert_agreed(text, limits)
+
+
+def test_recordings_give_the_events_of_the_specification(recordings: Path):
+    files = [recordings / f"{name}.jsonl" for name in ("agent_turns", "wild_turns", "streams")]
+    found = [file for file in files if file.exists()]
+    if not found:
+        pytest.skip(f"no texts among the recordings in {recordings}")
+    lines = [json.loads(line) for file in found for line in file.read_text("utf-8").splitlines()]
+    for line in lines:
+        assert_agreed(line.get("text") or "".join(line["tokens"]))
