@@ -373,15 +373,13 @@ mod tests {
     /// Searched from its start for every chunk, this would take minutes.
     #[test]
     fn whitespace_that_is_held_is_searched_once() {
+        const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
         let (mut parser, mut events) = (Parser::new(Stream::Token, Limits::default()), Vec::new());
-        for _ in 0..1_000_000 {
+        for _ in 0..SIZE {
             parser.feed(b" ", &mut events);
         }
         assert_eq!(events, []);
         parser.feed(b"a", &mut events);
-        assert_eq!(
-            events,
-            [Event::Respond([&b" ".repeat(1_000_000)[..], b"a"].concat()[..].into())]
-        );
+        assert_eq!(events, [Event::Respond([&b" ".repeat(SIZE)[..], b"a"].concat()[..].into())]);
     }
 }
