@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use tokio::runtime::Handle;
 
 use super::foreign;
@@ -24,7 +25,8 @@ pub struct Driver {
     state: AtomicU8,
     work: Mutex<Option<Work>>,
     done: AtomicBool,
-    waiter: Mutex<Option<Py<PyAny>>>,
+    /// Weak: whoever awaits it holds it, and must not be held by what it awaits, where no collector of garbage looks.
+    waiter: Mutex<Option<Py<PyWeakrefReference>>>,
 }
 
 /// Nothing to do.
@@ -67,7 +69,7 @@ impl Driver {
     /// An asyncio future that is ready when the work is done. One waiter at a time.
     pub fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let future = self.event_loop.bind(py).call_method0(pyo3::intern!(py, "create_future"))?;
-        *lock(&self.waiter) = Some(future.clone().unbind());
+        *lock(&self.waiter) = Some(PyWeakrefReference::new(&future)?.unbind());
         if self.is_done() {
             self.tell_waiter(py);
         }
@@ -120,16 +122,16 @@ impl Driver {
     }
 
     fn tell_waiter(&self, py: Python<'_>) {
-        let Some(waiter) = lock(&self.waiter).take() else { return };
+        let waiter = lock(&self.waiter).take();
+        let Some(waiter) = waiter.and_then(|waiter| waiter.bind(py).upgrade()) else { return };
         let tell = || -> PyResult<()> {
-            let waiter = waiter.bind(py);
             if !waiter.call_method0(pyo3::intern!(py, "done"))?.is_truthy()? {
                 waiter.call_method1(pyo3::intern!(py, "set_result"), (py.None(),))?;
             }
             Ok(())
         };
         if let Err(error) = tell() {
-            error.write_unraisable(py, Some(waiter.bind(py)));
+            error.write_unraisable(py, Some(&waiter));
         }
     }
 
