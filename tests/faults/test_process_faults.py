@@ -223,7 +223,7 @@ asyncio.run(main(*sys.argv[2:4]))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize("child", ["ends", "works"])
-@pytest.mark.parametrize(("mode", "kind"), zip(["event", "token", "event"], KINDS, strict=True))
+@pytest.mark.parametrize(("mode", "kind"), [*zip(["event", "token", "event"], KINDS, strict=True)])
 def test_a_program_that_forks_in_the_middle_of_a_turn(mode, kind, child, tmp_path):
     expected = ["good", "forked", "good"]
     rows = ["respond", "call", "result"]
