@@ -102,5 +102,5 @@ $(CORE): $(VENV)/.created $(RUST)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,parity,test
+	$(BUILD) --extras cli,dev,examples,parity,test
 	@touch $@

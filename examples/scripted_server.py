@@ -1,9 +1,9 @@
-"""A model made of a script: an HTTP server on 127.0.0.1 that answers as OpenAI's Responses API does.
+"""A model made of a script: an HTTP server on 127.0.0.1 that answers as OpenAI's APIs do.
 
-Each request gets the next turn of the script, as server-sent events or, where the request asks for no stream, as one
-JSON object. Nothing waits for a clock: a turn stops at a `HOLD` until `release()`, and ends as its `ending` says. Every
-answer says `Connection: close` and leaves the closing to the client, so `closed()` returns only for a client that
-leaves no connection open.
+It has the Responses API and the Chat Completions API. Each request gets the next turn of the script, as server-sent
+events or, where the request asks for no stream, as one JSON object. Nothing waits for a clock: a turn stops at a `HOLD`
+until `release()`, and ends as its `ending` says. Every answer says `Connection: close` and leaves the closing to the
+client, so `closed()` returns only for a client that leaves no connection open.
 
     async with ScriptedServer([Turn("Hel", "lo", HOLD, " world<end>")]) as server:
         ...  # a client of server.base_url reads "Hello" and waits
@@ -17,10 +17,10 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
     from types import TracebackType
 
 __all__ = ["HOLD", "Ending", "Exchange", "ScriptedServer", "Turn", "in_pieces"]
@@ -147,19 +147,21 @@ class ScriptedServer:
                 await writer.wait_closed()
 
     async def _answer(self, exchange: Exchange, writer: asyncio.StreamWriter) -> None:
-        turn = next(self._turns, None) if exchange.path == "/v1/responses" else None
-        if turn is None:
+        api = APIS.get(exchange.path)
+        turn = next(self._turns, None) if api else None
+        if api is None or turn is None:
             error = {"message": f"the script has no answer to {exchange.path}", "type": "script"}
             writer.write(_whole("400 Bad Request", {"error": error}))
         elif not exchange.body.get("stream"):
             text = "".join([chunk async for chunk in self._chunks(turn, exchange)])
-            writer.write(_whole("200 OK", _response(exchange, text, "completed")))
+            writer.write(_whole("200 OK", api(exchange).whole(text)))
         else:
-            await self._stream(turn, exchange, writer)
+            await self._stream(turn, exchange, api(exchange), writer)
         await writer.drain()
 
-    async def _stream(self, turn: Turn, exchange: Exchange, writer: asyncio.StreamWriter) -> None:
-        events = _ResponseEvents(exchange)
+    async def _stream(
+        self, turn: Turn, exchange: Exchange, events: Answer, writer: asyncio.StreamWriter
+    ) -> None:
         writer.write(
             _head("200 OK", "text/event-stream; charset=utf-8", "Transfer-Encoding: chunked")
         )
@@ -186,12 +188,24 @@ class ScriptedServer:
                 yield chunk
 
 
-class _ResponseEvents:
-    """The events of one streamed response, numbered; the text is in those named `….delta`."""
+class Answer(Protocol):
+    """One answer in the words of an API: whole, or as server-sent events around pieces of text."""
+
+    def whole(self, text: str) -> dict[str, Any]: ...
+    def opening(self) -> bytes: ...
+    def delta(self, text: str) -> bytes: ...
+    def closing(self, text: str) -> bytes: ...
+
+
+class Response:
+    """An answer of the Responses API: numbered events; the text is in those named `….delta`."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._number = 0
+
+    def whole(self, text: str) -> dict[str, Any]:
+        return _response(self._exchange, text, "completed")
 
     def opening(self) -> bytes:
         response = _response(self._exchange, "", "in_progress")
@@ -222,6 +236,41 @@ class _ResponseEvents:
         self._number += 1
         return f"event: {type}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
+
+class ChatCompletion:
+    """An answer of the Chat Completions API: chunks with a `delta` each, then `[DONE]`."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._shared = {
+            "id": "chatcmpl_scripted",
+            "created": 0,
+            "model": exchange.body.get("model"),
+        }
+
+    def whole(self, text: str) -> dict[str, Any]:
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return {**self._shared, "object": "chat.completion", "choices": [choice]}
+
+    def opening(self) -> bytes:
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def delta(self, text: str) -> bytes:
+        return self._chunk({"content": text})
+
+    def closing(self, text: str) -> bytes:
+        return self._chunk({}, finish_reason="stop") + b"data: [DONE]\n\n"
+
+    def _chunk(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+        chunk = {**self._shared, "object": "chat.completion.chunk", "choices": [choice]}
+        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+
+
+APIS: dict[str, Callable[[Exchange], Answer]] = {
+    "/v1/responses": Response,
+    "/v1/chat/completions": ChatCompletion,
+}
 
 _PART = {"item_id": "msg_scripted", "output_index": 0, "content_index": 0}
 

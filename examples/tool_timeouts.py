@@ -1,0 +1,90 @@
+"""Tools that are slow, fail or block: each call has its own result, and none harms another.
+
+    python examples/tool_timeouts.py
+
+At most two calls run at once. One waits for ever and is cancelled after a second; one raises; one is a plain
+function, which runs in a worker thread; one was called with arguments that its schema does not allow, so it is never
+started. The observers see each start and each end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
+
+
+class Wait:
+    """Never answers."""
+
+    name, description, schema = "wait", "Wait for an answer.", {}
+
+    async def execute(self, **_: object) -> ToolResult:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            print("         wait puts its things away")
+
+
+class Divide:
+    """Raises when `b` is 0: no need to catch anything."""
+
+    name, description = "divide", "Divide a by b."
+    schema = {
+        "a": {"type": "number", "required": True},
+        "b": {"type": "number", "required": True},
+    }
+
+    async def execute(self, a: float, b: float, **_: object) -> ToolResult:
+        return ToolResult(outcome=f"{a / b:g}")
+
+
+class CountLines:
+    """A plain `def`: it may block, because it runs in a worker thread."""
+
+    name, description = "count_lines", "Count the lines of a text file."
+    schema = {"file": {"type": "string", "required": True}}
+
+    def execute(self, file: str, **_: object) -> int:
+        return len(Path(file).read_text(encoding="utf-8").splitlines())  # the content of a success
+
+
+CALLS = [
+    ToolCall("wait", {}),
+    ToolCall("divide", {"a": 1, "b": 0}),
+    ToolCall("count_lines", {"file": __file__}),
+    ToolCall("divide", {"a": "one", "b": 2}),
+    ToolCall("divide", {"a": 1, "b": 4}),
+]
+
+
+def started(call: ToolCall) -> None:
+    print(f"start    {call.name}")
+
+
+def ended(call: ToolCall, result: ToolResult, seconds: float) -> None:
+    print(f"end      {call.name} after {seconds:.1f} s")
+
+
+async def main() -> None:
+    results = await execute_tools(
+        CALLS,
+        execution=Execution(storage=None, tools=[Wait(), Divide(), CountLines()]),
+        user_id="",
+        conversation_id="demo",
+        tool_timeout=1,
+        max_concurrency=2,
+        on_tool_start=started,
+        on_tool_end=ended,
+    )
+    print()
+    for call, result in zip(CALLS, results, strict=True):  # in the order of the calls
+        content = "" if result.content is None else f": {result.content}"
+        print(
+            f"{'failure' if result.error else 'success':8} {call.name}: {result.outcome}{content}"
+        )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

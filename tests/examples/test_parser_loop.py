@@ -1,0 +1,10 @@
+"""The ten lines print what the model said, as typed events."""
+
+
+def test_it_prints_an_event_a_line(run):
+    assert run("parser_loop.py").splitlines() == [
+        "think    One file is enough.",
+        "respond  Reading a.txt. ",
+        'call     {"name": "read", "args": {"file": "a.txt"}}',
+        "execute  ",
+    ]
