@@ -12,6 +12,7 @@ from .examples import OURS, THEIRS
 
 INTRODUCTION = """\
 <!-- Made from tests/parity/differences.py by `python -m parity.document` in tests/; do not edit. -->
+<!-- fragments: tests/parity/test_differences.py runs them, with both packages -->
 
 # Where cogency-rs differs from cogency 3.3.0
 

@@ -1,0 +1,70 @@
+"""The pages of the documentation and the Python blocks in them.
+
+A block is a program of its own. One that is only a part of a program says so, in a comment on the line above it:
+
+    <!-- fragment: the reason -->
+
+and a page whose blocks are all parts says it once, at its top: `<!-- fragments: the reason -->`. A block followed by
+"prints" and a text block prints just that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["CHECKOUT", "PAGES", "Block", "blocks_of", "is_all_fragments", "name_of"]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PAGES = [
+    CHECKOUT / "README.md",
+    CHECKOUT / "examples" / "README.md",
+    *sorted((CHECKOUT / "docs").rglob("*.md")),
+]
+
+_BLOCK = re.compile(
+    r"(?:^<!-- fragment: (?P<reason>.+) -->\n)?"
+    r"^```python\n(?P<code>.*?)^```\n"
+    r"(?:\nprints:?\n\n```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+_ALL_FRAGMENTS = re.compile(r"^<!-- fragments: .+ -->$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of Python.
+
+    Attributes:
+        name: page and line, as an editor opens them.
+        code: what is in it.
+        output: what it is said to print, or `None`.
+        reason: why it is no program of its own, or `None`.
+    """
+
+    name: str
+    code: str
+    output: str | None
+    reason: str | None
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+def is_all_fragments(page: Path) -> bool:
+    return bool(_ALL_FRAGMENTS.search(page.read_text(encoding="utf-8")))
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            f"{name_of(page)}:{text.count(chr(10), 0, found.start('code'))}",
+            found["code"],
+            found["output"],
+            found["reason"],
+        )
+        for found in _BLOCK.finditer(text)
+    ]

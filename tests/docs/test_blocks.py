@@ -1,0 +1,67 @@
+"""Every Python block of the documentation runs, by itself, and prints what the page says it prints."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from pages import PAGES, Block, blocks_of, is_all_fragments, name_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM_PAGES = [page for page in PAGES if not is_all_fragments(page)]
+BLOCKS = [block for page in PROGRAM_PAGES for block in blocks_of(page)]
+PROGRAMS = [block for block in BLOCKS if block.reason is None]
+
+# The second is cogency's own, about itself, on import.
+WARNINGS = ["-W", "error", "-W", "ignore:Using fallback UUID7:DeprecationWarning"]
+
+COGENCY = re.compile(r"^\s*(?:from|import) cogency\b|\binstall\(", re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.name)
+def test_a_block_runs(block: Block, tmp_path: Path):
+    if COGENCY.search(block.code) and importlib.util.find_spec("cogency") is None:
+        pytest.skip("cogency is not installed; it supports Python 3.11 and 3.12")
+    program = tmp_path / "block.py"
+    program.write_text(block.code, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, *WARNINGS, program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    if block.output is not None:
+        assert lines(ran.stdout) == lines(block.output)
+
+
+def lines(text: str) -> list[str]:
+    """Without what cannot be seen at the ends of lines."""
+    return [line.rstrip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_block_of_a_page_is_overlooked(page: Path):
+    """One that is indented, say, or that says "python" in another way."""
+    text = page.read_text(encoding="utf-8")
+    assert len(blocks_of(page)) == len(
+        re.findall(r"```\s*(?:py|python|pycon)\b", text, re.IGNORECASE)
+    )
+    outputs = sum(block.output is not None for block in blocks_of(page))
+    assert outputs == len(re.findall(r"\bprints:?\n+```", text))
+
+
+def test_fragments_are_rare():
+    assert len(BLOCKS) - len(PROGRAMS) <= len(BLOCKS) / 10
+
+
+def test_only_the_examples_of_the_differences_are_run_elsewhere():
+    assert [name_of(page) for page in PAGES if is_all_fragments(page)] == ["docs/differences.md"]
