@@ -11,8 +11,8 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python upstream bench stress wheel test-wheel
-.PHONY: check-release lint lint-rust lint-python lint-github format clean rust bench-rust
+.PHONY: help demo test test-rust test-python upstream bench bench-rust stress docs docs-links
+.PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github format clean rust
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -40,6 +40,12 @@ bench-rust:      ## Measure the core with no Python
 stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
+
+docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
+	$(BIN)/python tests/docs/website.py build
+
+docs-links: docs  ## Check every link within the documentation
+	$(BIN)/python tests/docs/website.py links
 
 wheel: $(VENV)/.created | rust  ## A wheel and the source distribution it is built from, in dist/
 	rm -rf dist
@@ -77,7 +83,7 @@ format: $(DEV)  ## Format the sources
 	$(BIN)/ruff format .
 
 clean:           ## Remove what was built
-	rm -rf $(VENV) .upstream target dist
+	rm -rf $(VENV) .cache .upstream target dist site
 
 # What is missing is said before anything is installed.
 $(VENV)/.created: | rust
@@ -98,6 +104,11 @@ rust:
 # The release extension, installed in place with what the command line needs.
 $(CORE): $(VENV)/.created $(RUST)
 	$(BUILD) --extras cli
+	@touch $@
+
+# And what the documentation needs.
+$(VENV)/.docs: $(CORE)
+	$(BUILD) --extras docs
 	@touch $@
 
 # And what the tests need.

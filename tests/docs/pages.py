@@ -5,7 +5,7 @@ A block is a program of its own. One that is only a part of a program says so, i
     <!-- fragment: the reason -->
 
 and a page whose blocks are all parts says it once, at its top: `<!-- fragments: the reason -->`. A block followed by
-"prints" and a text block prints just that.
+a line that begins with "prints", and then by a text block, prints just that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAGES = [
 _BLOCK = re.compile(
     r"(?:^<!-- fragment: (?P<reason>.+) -->\n)?"
     r"^```python\n(?P<code>.*?)^```\n"
-    r"(?:\nprints:?\n\n```text\n(?P<output>.*?)^```$)?",
+    r"(?:\nprints\b[^\n]*\n\n```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
 _ALL_FRAGMENTS = re.compile(r"^<!-- fragments: .+ -->$", re.MULTILINE)

@@ -1,0 +1,84 @@
+"""The documentation is complete, and its links lead somewhere.
+
+Links between the pages of the site are checked when it is built: `make docs docs-links`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pages import CHECKOUT
+from website import links
+
+import cogency_rs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DOCS = CHECKOUT / "docs"
+OUTSIDE = [*sorted(CHECKOUT.glob("*.md")), CHECKOUT / "examples" / "README.md"]
+
+
+def pages_in(navigation: Any) -> Iterator[str]:
+    for item in navigation:
+        for target in item.values():
+            yield from [target] if isinstance(target, str) else pages_in(target)
+
+
+def test_every_page_is_in_the_navigation():
+    settings = tomllib.loads((CHECKOUT / "zensical.toml").read_text(encoding="utf-8"))
+    shown = list(pages_in(settings["project"]["nav"]))
+    assert sorted(shown) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", sorted(set(cogency_rs.__all__) - {"__version__"}))
+def test_the_reference_has_every_public_name(name: str):
+    reference = (DOCS / "api.md").read_text(encoding="utf-8")
+    # By way of its module where that has the same name.
+    assert re.search(rf"^::: cogency_rs\.(?:\w+\.)?{name}$", reference, re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Of the headings of a page, as a reader of the repository links to them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", OUTSIDE, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_links_outside_of_the_site_lead_somewhere(page: Path):
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ('<h1 id="a">A</h1><a href="#a">a</a><a href="other/">b</a><a href="/other/#b">c</a>', []),
+        ('<a href="https://example.com/nowhere">elsewhere</a>', []),
+        ('<a href="#nowhere">a</a>', ["#nowhere"]),
+        ('<a href="nowhere/">a</a>', ["nowhere/"]),
+        ('<a href="other/#nowhere">a</a>', ["other/#nowhere"]),
+        ('<img src="nowhere.png">', ["nowhere.png"]),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_found(text: str, broken: list[str], tmp_path: Path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "index.html").write_text(text, encoding="utf-8")
+    (tmp_path / "other" / "index.html").write_text('<p id="b">B</p>', encoding="utf-8")
+    assert [problem.split(": ")[1] for problem in links(tmp_path)] == broken
+
+
+def test_a_site_that_was_not_built_is_no_site_without_broken_links(tmp_path: Path):
+    assert links(tmp_path)

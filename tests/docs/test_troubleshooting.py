@@ -1,0 +1,71 @@
+"""Every message that the page on troubleshooting lists is one that the sources can produce."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from pages import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOLE = "…"
+ENOUGH = 10  # letters and signs of a message that are fixed, so that it can be told from others
+
+PAGE = (CHECKOUT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+MESSAGES = re.findall(r"^(?:### |\| )`(.+?)`", PAGE, re.MULTILINE)
+
+
+def messages_in_python(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else HOLE for part in node.values)
+            yield "".join(map(str, parts))
+
+
+def messages_in_rust(text: str) -> Iterator[str]:
+    for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', text, re.DOTALL):
+        joined = re.sub(r"\\\n\s*", "", literal)
+        plain = joined.replace(r"\"", '"').replace(r"\\", "\\")
+        filled = re.sub(r"\{\w*(?::[^{}]*)?\}", HOLE, plain.replace("{{", "\0").replace("}}", "\1"))
+        yield filled.replace("\0", "{").replace("\1", "}")
+
+
+def sources() -> Iterator[str]:
+    for file in sorted((CHECKOUT / "python").rglob("*.py")):
+        yield from messages_in_python(file.read_text(encoding="utf-8"))
+    for file in sorted((CHECKOUT / "src").rglob("*.rs")):
+        code, _, _tests = file.read_text(encoding="utf-8").partition("#[cfg(test)]")
+        yield from messages_in_rust(code)
+
+
+SOURCES = list(sources())
+
+
+def can_be(message: str, literal: str) -> bool:
+    """Whether a message as the page shows it comes from a literal of the sources."""
+    fixed = message.strip(f"{HOLE} ")
+    if len(literal.replace(HOLE, "").strip()) < min(ENOUGH, len(fixed)):
+        return False
+    filled = ".+".join(map(re.escape, literal.split(HOLE)))
+    return fixed in literal or re.fullmatch(filled, message) is not None
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_that_is_listed_is_one_of_the_sources(message: str):
+    for sentence in message.split(f": {HOLE}"):  # what follows comes from elsewhere
+        if sentence:
+            assert any(can_be(sentence, literal) for literal in SOURCES)
+
+
+def test_each_message_is_listed_once():
+    assert len(MESSAGES) == len(set(MESSAGES)) > 60
+
+
+def test_a_message_that_is_not_there_would_be_noticed():
+    assert not any(can_be(f"the {HOLE} was lost in the post", literal) for literal in SOURCES)
