@@ -7,6 +7,7 @@ call order, every step is in the log (`Accumulator`, `SQLite`), and the next pro
 from typing import TYPE_CHECKING, Any
 
 from ._core import (
+    BUILD,
     CircuitBreaker,
     Limits,
     Parser,
@@ -15,6 +16,7 @@ from ._core import (
     worker_threads,
 )
 from .accumulator import Accumulator
+from .build import warn_of_debug_code
 from .codec import (
     format_call_agent,
     format_result_agent,
@@ -81,6 +83,7 @@ __all__ = [
     "worker_threads",
 ]
 
+warn_of_debug_code(BUILD)
 
 def __getattr__(name: str) -> Any:
     # Only programs that use cogency need it.

@@ -6,6 +6,9 @@ from typing import Any, Literal, Self, final
 
 from .types import Event, StreamMode
 
+BUILD: Literal["debug", "release"]
+"""How the core was compiled; debug code is many times slower."""
+
 __version__: str
 
 @final

@@ -40,6 +40,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("BUILD", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
