@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import CogencyError
+from ..cli.exits import UnusableError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ _PIECE = re.compile(r" ?\w{1,6}|\s|[^\w\s]{1,3}")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # the log is UTF-8, which cannot hold half a character
 
 
-class RecordingError(CogencyError):
+class RecordingError(UnusableError):
     """A recording that cannot be played; says which line is at fault and what it should be."""
 
 

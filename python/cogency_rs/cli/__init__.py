@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from .exits import EXIT_CODES, UNUSABLE, complain, ends, exit_codes
+
 __all__ = ["main"]
 
 
@@ -18,30 +20,26 @@ def main(args: Sequence[str] | None = None) -> None:
         args: the arguments behind the program's name; `sys.argv`'s when not given.
     """
     try:
-        app = _app()
+        with exit_codes():
+            app = _app()
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
-        if module in {"", __package__}:
+        if module in {"", __name__.partition(".")[0]}:
             raise
-        sys.exit(_missing(module))
+        complain(
+            f"the command line needs typer and rich, and {module} is not installed; "
+            "run: pip install 'cogency-rs[cli]'"
+        )
+        sys.exit(UNUSABLE)
     app(args, prog_name="cogency-rs")
-
-
-def _missing(module: str) -> int:
-    print(
-        f"cogency-rs: the command line needs typer and rich, and {module} is not installed; "
-        "run: pip install 'cogency-rs[cli]'",
-        file=sys.stderr,
-    )
-    return 2
 
 
 def _app() -> Any:
     """Put the commands together."""
     import typer
 
-    from . import __version__
-    from .demo.command import demo
+    from .. import __version__
+    from ..demo.command import demo
 
     def show_version(asked: bool) -> None:
         if asked:
@@ -65,6 +63,7 @@ def _app() -> Any:
         rich_markup_mode=None,  # help without boxes, also where it is no terminal
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(root)
-    app.command()(demo)
+    app.callback(epilog=EXIT_CODES)(root)
+    for command in (demo,):
+        app.command(epilog=EXIT_CODES)(ends(command))
     return app

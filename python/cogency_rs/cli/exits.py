@@ -1,0 +1,96 @@
+"""How a command ends: with an exit code, and where something is wrong, one line that says what to do."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+from ..errors import CogencyError
+from .text import one_line
+
+__all__ = [
+    "EXIT_CODES",
+    "FAILED",
+    "INTERRUPTED",
+    "PIPE_CLOSED",
+    "UNUSABLE",
+    "UnusableError",
+    "complain",
+    "ends",
+    "exit_codes",
+]
+
+FAILED, UNUSABLE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # 128 + the number of the signal
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used; "
+    "130 interrupted; 141 nobody reads the output any more."
+)
+
+
+class UnusableError(CogencyError):
+    """What a command was given cannot be used; says what is wrong with it and what to give instead."""
+
+
+def ends(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command end as `EXIT_CODES` says, with its output written."""
+
+    @functools.wraps(command)
+    def ending(*args: object, **options: object) -> None:
+        with exit_codes():
+            _print_what_the_encoding_has()
+            try:
+                command(*args, **options)
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+
+    return ending
+
+
+def complain(message: str) -> None:
+    """Print one line on standard error, whatever is in the message."""
+    with suppress(OSError):
+        print(f"cogency-rs: {one_line(message)}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def exit_codes() -> Generator[None, None, None]:
+    """End the program as `EXIT_CODES` says when the block raises what is no fault of the program."""
+    try:
+        yield
+    except UnusableError as error:
+        complain(str(error))
+        sys.exit(UNUSABLE)
+    except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # behind the ^C
+        complain("interrupted")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        _drop_what_is_buffered()
+        sys.exit(PIPE_CLOSED)
+    except (CogencyError, OSError) as error:
+        complain(str(error))
+        _drop_what_is_buffered()
+        sys.exit(FAILED)
+
+
+def _drop_what_is_buffered() -> None:
+    """Keep what could not be written from being tried again, and complained of, when the program ends."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        with suppress(OSError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print_what_the_encoding_has() -> None:
+    """Print a mark for a character that an output's encoding has not."""
+    for output in (sys.stdout, sys.stderr):
+        reconfigure = getattr(output, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")

@@ -1,0 +1,209 @@
+"""Text as it is shown: what steers nothing, how times read, and where lines end."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("rich", reason="the command line is in the extra cli")
+
+from cogency_rs.cli import progress
+from cogency_rs.cli.progress import Progress
+from cogency_rs.cli.text import duration, first_lines, moment, one_line, signature, visible
+from cogency_rs.cli.wrap import Wrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TURNING = {
+    "LRE",
+    "RLE",
+    "LRO",
+    "RLO",
+    "PDF",
+    "LRI",
+    "RLI",
+    "FSI",
+    "PDI",
+}  # the direction of writing
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, naïve café, 東京, 🙂", "plain, naïve café, 東京, 🙂"),
+        ("a\tb\nc", "a\tb\nc"),
+        ("a\r\nb", "a\nb"),
+        ("10%\r20%", "10%␍20%"),
+        ("\x1b[2J", "␛[2J"),
+        ("\x1b]0;title\x07", "␛]0;title␇"),
+        ("\x00\x08\x7f", "␀␈\ufffd"),
+        ("\x9b2J\x85", "\ufffd2J\ufffd"),
+        ("a\u202eb\u2066c\u2069", r"a\u202eb\u2066c\u2069"),
+    ],
+)
+def test_what_steers_a_terminal_is_replaced(text, shown):
+    assert visible(text) == shown
+
+
+def test_no_control_character_is_left():
+    shown = visible("".join(map(chr, range(0x3000))))
+    left = [char for char in shown if unicodedata.category(char) == "Cc"]
+    turning = [char for char in shown if unicodedata.bidirectional(char) in TURNING]
+    assert (left, turning) == (["\t", "\n"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a\nb", "a b"), ("a\r\n\nb", "a  b"), ("\x1b\n", "␛ "), ("", "")]
+)
+def test_a_text_on_one_line(text, line):
+    assert one_line(text) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "lines"),
+    [
+        ("", 3, []),
+        ("\n\n", 3, []),
+        ("a\nb\nc\n", 3, ["a", "b", "c"]),
+        ("a\nb\nc\nd", 3, ["a", "b", "… 2 more lines"]),
+        ("\n".join("x" * 2000), 2, ["x", "… 1,999 more lines"]),
+        ("a\tb", 3, ["a   b"]),
+    ],
+)
+def test_the_first_lines_of_a_text(text, most, lines):
+    assert first_lines(text, most) == lines
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 ms"),
+        (0.0124, "12 ms"),
+        (0.9994, "999 ms"),
+        (0.9996, "1.00 s"),
+        (2.414, "2.41 s"),
+        (59.994, "59.99 s"),
+        (59.996, "1 min 00 s"),
+        (61.4, "1 min 01 s"),
+        (3599.4, "59 min 59 s"),
+        (3599.6, "1 h 00 min"),
+        (3660, "1 h 01 min"),
+        (360_000, "100 h 00 min"),
+    ],
+)
+def test_seconds_as_a_person_says_them(seconds, said):
+    assert duration(seconds) == said
+
+
+def test_a_call_reads_as_in_python():
+    args = {"path": "a\nb", "深い": "東京", "n": [1, None, {"x": 0.5}]}
+    assert signature("read", args) == r'read(path="a\nb", 深い="東京", n=[1, null, {"x": 0.5}])'
+
+
+def test_a_time_is_local_and_says_so_on_request():
+    shown = moment(1_790_000_000.0, zone=True)
+    assert shown.startswith(moment(1_790_000_000.0) + " UTC")
+    assert shown[-6] in "+-"
+
+
+# Progress.
+
+
+class Terminal:
+    """Standard error as a terminal, and what is on its line."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.written.append(text)
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.fixture
+def clock(monkeypatch) -> list[float]:
+    times = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: times[0])
+    return times
+
+
+def test_work_that_is_soon_done_shows_no_progress(monkeypatch, clock):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with Progress("reading", total=10) as shown:
+        clock[0] = 0.4
+        shown.at(5)
+    assert terminal.written == []
+
+
+def test_long_work_shows_how_far_it_is_and_cleans_up(monkeypatch, clock):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("COLUMNS", "30")
+    with Progress("reading a\x1bfile", total=10) as shown:
+        clock[0] = 1.0
+        shown.at(5)
+        shown.at(6)  # too soon to say it again
+        clock[0] = 2.0
+        shown.at(20)
+    assert terminal.written == [
+        "\rreading a␛file: 1 s, 50%",
+        "\rreading a␛file: 2 s, 100%",
+        "\r" + " " * 25,
+        "\r",
+    ]
+
+
+def test_progress_is_for_terminals(capsys, clock):
+    with Progress("reading") as shown:
+        clock[0] = 9.0
+        shown.at()
+    assert capsys.readouterr() == ("", "")
+
+
+# Wrapping.
+
+
+def pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def wrapped(pieces: Sequence[str], width: int = 20, margin: int = 4) -> str:
+    wrapper = Wrapper(width, margin)
+    return "".join([*map(wrapper.feed, pieces), wrapper.finish()])
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        (" \n a b\n ", ["a b"]),
+        ("one two three four five", ["one two three", "    four five"]),
+        ("a\n\n\n\nb", ["a", "", "    b"]),
+        ("a:\n  b\n  c", ["a:", "      b", "      c"]),
+        ("a  b", ["a  b"]),
+        ("abcdefghijklmnopqrstuvwxyz", ["abcdefghijklmnop", "    qrstuvwxyz"]),
+        ("ab abcdefghijklmnopqrstuvwxyz", ["ab", "    abcdefghijklmnop", "    qrstuvwxyz"]),
+        ("東京東京東京東京東京", ["東京東京東京東京", "    東京"]),
+    ],
+)
+def test_lines_end_between_words(text, lines):
+    assert wrapped([text]) == "\n".join(lines)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_lines_end_between_words_however_the_text_is_cut(size):
+    text = "Reading both files side by side\nwill show:\n\n  what differs, and since when."
+    assert wrapped(pieces(text, size)) == wrapped([text])
+
+
+@pytest.mark.parametrize("size", [1, 3, 99])
+def test_no_line_is_too_long(size):
+    text = " ".join("x" * length for length in range(40)) + "\n" + " " * 50 + "y"
+    assert max(map(len, wrapped(pieces(text, size)).split("\n"))) == 20
