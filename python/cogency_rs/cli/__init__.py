@@ -40,6 +40,7 @@ def _app() -> Any:
 
     from .. import __version__
     from ..demo.command import demo
+    from .parse import parse
 
     def show_version(asked: bool) -> None:
         if asked:
@@ -64,6 +65,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (demo,):
+    for command in (demo, parse):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app
