@@ -41,6 +41,7 @@ def _app() -> Any:
     from .. import __version__
     from ..demo.command import demo
     from .parse import parse
+    from .show import show
 
     def show_version(asked: bool) -> None:
         if asked:
@@ -65,6 +66,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (demo, parse):
+    for command in (demo, parse, show):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app

@@ -1,0 +1,341 @@
+"""Reads a log that may belong to another program at this moment, and leaves every file as it is.
+
+The tables are cogency 3.3.0's. How SQLite may open a file without writing beside it depends on its state:
+
+- A database in rollback mode is opened read-only.
+- One in WAL mode that some program has open, or had open when it died, has a file `-shm`. That one too is opened
+  read-only: readers then find the newest committed rows, and take part in the locks.
+- One in WAL mode that no program has open has none, and SQLite would have to make it. If all rows are in the main file,
+  it is read as an immutable file; if not, a copy is. Neither takes locks, so it is done again if the file was changed
+  meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import time
+import uuid
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, TypeVar
+
+from ..errors import StorageError
+from ..storage.connection import is_lock
+from .exits import UnusableError
+from .progress import Progress
+from .text import quoted
+
+try:
+    import fcntl
+except ImportError:  # on Windows a file that is open cannot be removed anyway
+    fcntl = None
+
+__all__ = ["Conversation", "Row", "conversations", "rows"]
+
+T = TypeVar("T")
+
+_PATIENCE = 5.0
+"""Seconds to wait for a lock, or for a file that is not being changed."""
+
+_READERS_LOCK = 510, 0x4000_0002
+"""Length and start of the bytes of a database file that SQLite's readers lock."""
+
+_STEPS = 100_000
+"""Instructions of SQLite's between two looks at the clock, and at Ctrl-C."""
+
+_LATEST = 253370764800.0  # the year 9999
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One user's conversation.
+
+    Attributes:
+        rows: how many rows of it are stored.
+        first: the earliest timestamp, in seconds since the epoch.
+        last: the latest one.
+        question: what the user wrote first, or `None` if there is no such row.
+    """
+
+    conversation_id: str
+    user_id: str
+    rows: int
+    first: float
+    last: float
+    question: str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a conversation.
+
+    Attributes:
+        timestamp: what the program that wrote it says of its time, in seconds since the epoch.
+        saved: when it was handed to the storage, which is in an id of version 7, to the millisecond; `None` where the
+            id is of another kind.
+    """
+
+    type: str
+    content: str
+    timestamp: float
+    saved: float | None
+
+
+def conversations(path: Path) -> list[Conversation]:
+    """List the conversations of a log, the one with the latest row last.
+
+    Raises:
+        UnusableError: the file cannot be opened, or is no log.
+        StorageError: another program keeps it locked.
+    """
+    return _read(path, _conversations)
+
+
+def rows(path: Path, conversation_id: str, user_id: str | None = None) -> list[Row]:
+    """Read a conversation, in the order of its timestamps.
+
+    Args:
+        path: the log.
+        conversation_id: which one.
+        user_id: whose, if several users have a conversation of that id.
+
+    Raises:
+        UnusableError: as above; or there is no such conversation, or it is not clear whose is meant.
+        StorageError: as above.
+    """
+    return _read(path, lambda connection: _rows(connection, path, conversation_id, user_id))
+
+
+_LIST = """
+    SELECT
+        conversation_id, COALESCE(user_id, ''), COUNT(*),
+        MIN(CAST(timestamp AS REAL)), MAX(CAST(timestamp AS REAL)),
+        (
+            SELECT CAST(content AS TEXT) FROM messages AS asked
+            WHERE asked.conversation_id = messages.conversation_id AND type = 'user'
+              AND COALESCE(asked.user_id, '') = COALESCE(messages.user_id, '')
+            ORDER BY timestamp, rowid LIMIT 1
+        )
+    FROM messages
+    GROUP BY conversation_id, COALESCE(user_id, '')
+    ORDER BY MAX(timestamp), conversation_id
+"""
+_USERS = "SELECT DISTINCT COALESCE(user_id, '') FROM messages WHERE conversation_id = ? ORDER BY 1"
+_ROWS = """
+    SELECT message_id, type, CAST(content AS TEXT), CAST(timestamp AS REAL)
+    FROM messages
+    WHERE conversation_id = ? AND COALESCE(user_id, '') = ?
+    ORDER BY timestamp, rowid
+"""
+_COLUMNS = {"message_id", "conversation_id", "user_id", "type", "content", "timestamp"}
+
+
+def _conversations(connection: sqlite3.Connection) -> list[Conversation]:
+    return [
+        Conversation(str(id), str(user), number, _time(first), _time(last), question)
+        for id, user, number, first, last, question in connection.execute(_LIST)
+    ]
+
+
+def _rows(
+    connection: sqlite3.Connection, path: Path, conversation_id: str, user_id: str | None
+) -> list[Row]:
+    conversation_id = conversation_id.encode(
+        errors="replace"
+    ).decode()  # as the shell gave it: any bytes
+    users = [str(user) for (user,) in connection.execute(_USERS, (conversation_id,))]
+    listed = f"`cogency-rs show {quoted(path)}` lists what there is"
+    if not users:
+        raise UnusableError(f"{path} has no conversation {quoted(conversation_id)}; {listed}")
+    if user_id is None and len(users) > 1:
+        raise UnusableError(
+            f"{len(users)} users have a conversation {quoted(conversation_id)} in {path}; "
+            f"say whose with --user: {', '.join(map(quoted, users[:5]))}{' …' * (len(users) > 5)}"
+        )
+    if user_id is not None and user_id not in users:
+        raise UnusableError(
+            f"the user {quoted(user_id)} has no conversation {quoted(conversation_id)} in {path}; {listed}"
+        )
+    found = connection.execute(_ROWS, (conversation_id, users[0] if user_id is None else user_id))
+    return [
+        Row(str(type), content, _time(timestamp), _saved(id))
+        for id, type, content, timestamp in found
+    ]
+
+
+def _time(timestamp: float) -> float:
+    return min(max(timestamp, 0.0), _LATEST)
+
+
+def _saved(id: object) -> float | None:
+    try:
+        parsed = uuid.UUID(str(id))
+    except ValueError:
+        return None
+    return (parsed.int >> 80) / 1000 if parsed.version == 7 else None
+
+
+# Opening.
+
+
+class _Changed(Exception):  # noqa: N818
+    """The file was changed or closed by another program while it was opened or read; look again."""
+
+
+def _read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            with _connected(path) as connection:
+                _check_schema(connection, path)
+                return work(connection)
+        except _Changed:
+            if time.monotonic() > deadline:
+                raise StorageError(f"{path} changes all the time; try again") from None
+            time.sleep(0.02)
+        except sqlite3.Error as error:
+            raise _explained(error, path) from error
+
+
+@contextlib.contextmanager
+def _connected(path: Path) -> Generator[sqlite3.Connection, None, None]:
+    """Open the database in the way that its state allows; see the top of this file."""
+    real = Path(os.path.realpath(path))
+    wal, shm = (real.with_name(real.name + suffix) for suffix in ("-wal", "-shm"))
+    with _opened(real, path) as file:
+        if not _is_in_wal_mode(file, path):
+            with _connection(real, path, "mode=ro") as connection:
+                yield connection
+        elif wal.exists() and shm.exists():
+            _hold(file)
+            if not (wal.exists() and shm.exists()):
+                raise _Changed
+            with _connection(real, path, "mode=ro&readonly_shm=1") as connection:
+                yield connection
+        elif _size(wal) == 0:
+            with _unchanged(real), _connection(real, path, "immutable=1") as connection:
+                yield connection
+        else:
+            with TemporaryDirectory(prefix="cogency-rs-") as folder:
+                copy = Path(folder, "log.db")
+                with _unchanged(real, wal):
+                    shutil.copyfile(real, copy)
+                    shutil.copyfile(wal, copy.with_name("log.db-wal"))
+                with _connection(copy, path, "mode=ro") as connection:
+                    yield connection
+
+
+@contextlib.contextmanager
+def _opened(real: Path, path: Path) -> Generator[BinaryIO, None, None]:
+    such_as = "name the file of a log, such as .cogency/store.db"
+    try:
+        kind = real.stat().st_mode
+        if stat.S_ISDIR(kind):
+            raise UnusableError(f"{path} is a folder; {such_as}")
+        if not stat.S_ISREG(kind):
+            raise UnusableError(f"{path} is no regular file; {such_as}")
+        file = real.open("rb")
+    except FileNotFoundError:
+        raise UnusableError(f"{path} does not exist; {such_as}") from None
+    except OSError as error:
+        raise UnusableError(f"{path} cannot be read ({error.strerror}); {such_as}") from error
+    with file:
+        yield file
+
+
+def _is_in_wal_mode(file: BinaryIO, path: Path) -> bool:
+    header = file.read(20)
+    if not header:
+        raise UnusableError(f"{path} is empty: nothing was logged to it; name another file")
+    if len(header) < 20 or not header.startswith(b"SQLite format 3\0"):
+        raise UnusableError(f"{path} is not a SQLite database; name the file of a log")
+    return header[18] == 2
+
+
+def _hold(file: BinaryIO) -> None:
+    """Take the lock of a reader, so that no program removes `-wal` and `-shm` when it closes the database.
+
+    Without, SQLite would make them anew if that happens between our look at them and its own.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, *_READERS_LOCK)
+    except BlockingIOError:
+        raise _Changed from None  # somebody is closing it right now
+    except OSError:
+        return  # a file system without locks
+
+
+@contextlib.contextmanager
+def _unchanged(*paths: Path) -> Generator[None, None, None]:
+    """Raise `_Changed`, whatever else was raised, if a file was changed while the block ran."""
+    before = [_state(path) for path in paths]
+    try:
+        yield
+    except Exception:
+        if [_state(path) for path in paths] != before:
+            raise _Changed from None
+        raise
+    if [_state(path) for path in paths] != before:
+        raise _Changed
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    try:
+        state = path.stat()
+    except OSError:
+        return ()
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextlib.contextmanager
+def _connection(file: Path, path: Path, options: str) -> Generator[sqlite3.Connection, None, None]:
+    connection = sqlite3.connect(
+        f"{file.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None
+    )
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    with contextlib.closing(connection), Progress(f"reading {path}") as progress:
+        connection.set_progress_handler(progress.at, _STEPS)
+        connection.execute("BEGIN")  # all statements see the same rows
+        yield connection
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(messages)")}
+    if not columns >= _COLUMNS:
+        lacking = f"has no {', '.join(sorted(_COLUMNS - columns))}" if columns else "is not there"
+        raise UnusableError(
+            f"{path} is no log of cogency: its table messages {lacking}; name another file"
+        )
+
+
+_FAULTS = {
+    sqlite3.SQLITE_CORRUPT: "is damaged; name another file, or restore it from a backup",
+    sqlite3.SQLITE_NOTADB: "is not a SQLite database; name the file of a log",
+    sqlite3.SQLITE_READONLY: "was left in the middle of a transaction; open it once with the program that writes it",
+}
+
+
+def _explained(error: sqlite3.Error, path: Path) -> BaseException:
+    """What a failure of SQLite's means to who wants to read."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return KeyboardInterrupt()
+    if is_lock(error):
+        return StorageError(f"{path} is locked by another program; try again when it is done")
+    fault = _FAULTS.get(code, "cannot be read; name another file")
+    return UnusableError(f"{path} {fault} ({error})")

@@ -1,0 +1,182 @@
+"""`cogency-rs show`: what a log holds, as a person reads it or as lines of JSON."""
+
+from __future__ import annotations
+
+import json as json_
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from . import log
+from .page import KINDS, NARROWEST, STATES, TEXTS, Page, cut
+from .text import count, duration, first_lines, moment, one_line, shown, signature
+from .turns import Batch, Call, Said, Turn, turns_of
+
+__all__ = ["show"]
+
+LABEL, CLOCK = (
+    10,
+    12,
+)  # columns of what stands in the margin, and before it, where there is room, of when
+ROOMY = 60
+CALL_LINES, CONTENT_LINES = 4, 8
+
+
+def show(
+    db: Annotated[Path, typer.Argument(metavar="DB", help="The file of the log.")],
+    conversation: Annotated[
+        str | None, typer.Argument(metavar="CONVERSATION", help="Its id; without, all are listed.")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Whose conversation, if several users have one of that id."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show calls and their output to the end.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print lines of JSON.")] = False,
+) -> None:
+    """List the conversations of a log, or show one.
+
+    The log may be cogency's or cogency-rs's, and another program may be writing it. It is only read.
+    """
+    if conversation is None:
+        listed = log.conversations(db)
+        if user is not None:
+            listed = [entry for entry in listed if entry.user_id == user]
+        if json:
+            _print_lines(map(vars, listed))
+        else:
+            _list(db, listed)
+        return
+    turns = turns_of(log.rows(db, conversation, user))
+    if json:
+        _print_lines(_as_json(turns))
+    else:
+        _Reading(full=full).show(conversation, turns)
+
+
+def _print_lines(values: Iterable[Any]) -> None:
+    for value in values:
+        print(json_.dumps(value))
+
+
+def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
+    for turn in turns:
+        for entry in turn.entries:
+            times = {"began": entry.began, "ended": entry.ended}
+            if isinstance(entry, Said):
+                yield {"turn": turn.number, "type": entry.type, "content": entry.content} | times
+            else:
+                calls = [
+                    {
+                        "name": call.name,
+                        "args": call.args,
+                        "content": call.content,
+                        "result": call.result,
+                    }
+                    for call in entry.calls
+                ]
+                yield {"turn": turn.number, "type": "calls", "calls": calls} | times
+
+
+def _list(db: Path, listed: list[log.Conversation]) -> None:
+    page = Page()
+    page.line(Text(f"{count(len(listed), 'conversation')} in {one_line(str(db))}", "bold"))
+    for entry in listed:
+        first, last = moment(entry.first), moment(entry.last)
+        span = first if last == first else f"{first} to {last.removeprefix(first[:11])}"
+        user = f"user {one_line(entry.user_id)}, " if entry.user_id else ""
+        page.line(Text(one_line(entry.conversation_id), KINDS["user"]))
+        page.hanging(Text("    "), f"{user}{count(entry.rows, 'row')}, {span}", "dim")
+        if entry.question is not None:
+            page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
+
+
+class _Reading:
+    """Writes a conversation for a person to read."""
+
+    def __init__(self, *, full: bool) -> None:
+        self._page = Page()
+        self._full = full
+        self._clock = CLOCK if self._page.width >= ROOMY else 0
+        self._margin = self._clock + LABEL
+
+    def show(self, conversation_id: str, turns: list[Turn]) -> None:
+        """Write all turns."""
+        facts = f"conversation {one_line(conversation_id)}, {count(len(turns), 'turn')}"
+        self._page.line(Text(facts, "bold"))
+        if not all(turn.dated for turn in turns):
+            self._page.hanging(
+                Text(), "How long things took is not known: the ids of its rows do not say it."
+            )
+        for turn in turns:
+            title = f"turn {turn.number}  {moment(turn.began)}"
+            if turn.ended > turn.began:
+                title += f"  {duration(turn.ended - turn.began)}"
+            self._page.heading(title)
+            for entry in turn.entries:
+                if isinstance(entry, Said):
+                    self._said(turn, entry)
+                else:
+                    self._batch(turn, entry)
+
+    def _said(self, turn: Turn, said: Said) -> None:
+        prefix = self._label(turn, said.type, said.began)
+        if not said.content.strip():
+            prefix.rstrip()
+        self._page.hanging(prefix, said.content, TEXTS.get(said.type))
+
+    def _batch(self, turn: Turn, batch: Batch) -> None:
+        took = None if batch.ended is None else duration(batch.ended - batch.began)
+        if len(batch.calls) == 1:
+            prefix = self._label(turn, "call", batch.began)
+            self._call(prefix, batch.calls[0], took)
+            return
+        facts = f"{len(batch.calls)}{' together' * batch.answered}"
+        if took is not None:
+            facts += f", over after {took}"
+        self._page.hanging(self._label(turn, "calls", batch.began), facts)
+        for number, call in enumerate(batch.calls, start=1):
+            self._call(Text.assemble(" " * self._margin, (f"{number:<3}", "dim")), call, None)
+
+    def _call(self, prefix: Text, call: Call, took: str | None) -> None:
+        margin = prefix.cell_len
+        asked = one_line(call.content) if call.name is None else signature(call.name, call.args)
+        self._page.hanging(prefix, self._limited(asked, margin, CALL_LINES))
+        if call.result is None:
+            self._page.hanging(Text(" " * margin), "no result in the log", "yellow")
+            return
+        status = one_line(shown(call.result.get("status")))
+        outcome, content = call.result.get("outcome"), shown(call.result.get("content"))
+        lines = first_lines(content, len(content) + 1 if self._full else CONTENT_LINES)
+        if outcome is None and (call.failed or len(lines) <= 1):
+            outcome, lines = "\n".join(lines), []
+        prefix = Text.assemble(" " * margin, (status, STATES.get(status, "")), "  ")
+        if took is not None:
+            prefix.append(f"{took}  ", "dim")
+        if prefix.cell_len > self._page.width - NARROWEST // 2:
+            prefix.rstrip()
+            self._page.line(prefix)
+            prefix = Text(" " * (margin + 2))
+        said = self._limited(shown(outcome), prefix.cell_len, CONTENT_LINES)
+        if not said:
+            prefix.rstrip()
+        self._page.hanging(prefix, said, "red" if call.failed else None)
+        for line in lines:
+            indented = " " * (margin + 2) + line
+            shown_line = indented if self._full else cut(indented, self._page.width)
+            self._page.write(shown_line.rstrip() + "\n", "dim")
+
+    def _limited(self, text: str, margin: int, lines: int) -> str:
+        """As much of a text as fits about so many lines."""
+        return text if self._full else cut(text, lines * max(self._page.width - margin, 1))
+
+    def _label(self, turn: Turn, label: str, began: float) -> Text:
+        kind = "call" if label == "calls" else label
+        clock = f"{duration(began - turn.began):>{CLOCK - 2}}  " if self._clock else ""
+        name = cut(one_line(label), LABEL - 1)
+        return Text.assemble((clock, "dim"), (f"{name:<{LABEL}}", KINDS.get(kind, "bold")))

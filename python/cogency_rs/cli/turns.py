@@ -1,0 +1,214 @@
+"""Rows of the log to turns: what was said, which calls ran together, and how long things took.
+
+A turn begins with what the user wrote and ends before the user writes again; the model may speak several times in it.
+
+What the log holds of time, and what follows from it:
+
+- A row of text is dated when its first piece came, or with `stream="event"` when it was complete. It is saved when
+  something of another kind comes, or the model is done.
+- A row of results is dated when its batch was handed to the tools, and saved when the last of them was done. So the log
+  knows how long a batch took, and of a call in it only that it took no longer.
+- When a row was saved is in its id. Ids of another kind, or those of rows that were copied later, say nothing; then no
+  end is known.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .log import Row
+
+__all__ = ["Batch", "Call", "Entry", "Said", "Turn", "turns_of"]
+
+_SLACK = 1.0
+"""Seconds that a clock may be set back, or a save wait, before its times are not believed."""
+
+
+@dataclass
+class Said:
+    """A row that is text: `type` is `user`, `think`, `respond`, or whatever else somebody logged.
+
+    Attributes:
+        began: its timestamp, in seconds since the epoch.
+        ended: when it was saved, or when the next entry began if that was earlier; `None` if it is not known.
+    """
+
+    type: str
+    content: str
+    began: float
+    ended: float | None
+
+
+@dataclass
+class Call:
+    """A call and its result.
+
+    Attributes:
+        name: of the tool; `None` if the row is no call that can be read.
+        args: what it was called with.
+        content: the row as it is.
+        timestamp: when the call was known.
+        result: the item of the results array, or `None` if the log has none.
+    """
+
+    name: str | None
+    args: dict[str, Any]
+    content: str
+    timestamp: float
+    result: dict[str, Any] | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the result is a failure."""
+        return self.result is not None and self.result.get("status") == "failure"
+
+
+@dataclass
+class Batch:
+    """Calls that ran together.
+
+    Attributes:
+        began: when they were handed to the tools; without results, when the last of them was known.
+        ended: when the last tool was done; `None` if it is not known.
+    """
+
+    calls: list[Call]
+    began: float
+    ended: float | None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the log has the results."""
+        return self.calls[0].result is not None
+
+
+Entry = Said | Batch
+
+
+@dataclass
+class Turn:
+    """A turn.
+
+    Attributes:
+        number: from 1.
+        dated: whether its rows say when they were saved.
+    """
+
+    number: int
+    dated: bool
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def began(self) -> float:
+        """When its first entry began."""
+        return min(entry.began for entry in self.entries)
+
+    @property
+    def ended(self) -> float:
+        """The latest time that the log has of it."""
+        return max(entry.began if entry.ended is None else entry.ended for entry in self.entries)
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of all its batches, in order."""
+        return [call for entry in self.entries if isinstance(entry, Batch) for call in entry.calls]
+
+
+def turns_of(rows: Sequence[Row]) -> list[Turn]:
+    """Put a conversation together, of all its rows in order."""
+    dated = _are_dated(rows)
+    if not dated:
+        rows = [replace(row, saved=None) for row in rows]
+    turns: list[Turn] = []
+    for entry in _entries(rows):
+        if not turns or (isinstance(entry, Said) and entry.type == "user"):
+            turns.append(Turn(len(turns) + 1, dated))
+        turns[-1].entries.append(entry)
+    for turn in turns:
+        for entry, after in zip(turn.entries, [*turn.entries[1:], None], strict=True):
+            if entry.ended is not None:
+                latest = entry.ended if after is None else min(entry.ended, after.began)
+                entry.ended = max(latest, entry.began)
+    return turns
+
+
+def _are_dated(rows: Sequence[Row]) -> bool:
+    """Tell whether the rows were saved while the conversation went on, each before what came of it."""
+    after: Row | None = None
+    deadline = inf
+    for row in reversed(rows):
+        if row.type == "call":
+            if after is None or after.type != "call":
+                deadline = row.timestamp if after is None else after.timestamp
+        elif row.type in {"user", "result"} and after is not None:
+            deadline = after.timestamp
+        else:
+            deadline = inf
+        if row.saved is None or not row.timestamp - _SLACK <= row.saved <= deadline + _SLACK:
+            return False
+        after = row
+    return True
+
+
+def _entries(rows: Iterable[Row]) -> list[Entry]:
+    """What the rows say, where it was said; calls stand where their results do."""
+    entries: list[Entry] = []
+    waiting: list[Batch] = []
+    for row in rows:
+        if row.type == "call":
+            if not waiting or entries[-1] is not waiting[-1]:
+                waiting.append(Batch([], 0.0, None))
+                entries.append(waiting[-1])
+            waiting[-1].calls.append(_call(row))
+            waiting[-1].began = max(waiting[-1].began, row.saved or row.timestamp)
+        elif row.type == "result" and (calls := _answered(row, waiting)):
+            for batch in waiting:
+                batch.calls = [call for call in batch.calls if call.result is None]
+            entries.append(Batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
+            waiting = []
+        else:
+            entries.append(Said(row.type, row.content, row.timestamp, row.saved))
+            if row.type == "user":
+                waiting = []
+    return [entry for entry in entries if isinstance(entry, Said) or entry.calls]
+
+
+def _answered(row: Row, waiting: Sequence[Batch]) -> list[Call]:
+    """Give the last of the waiting calls their results; none if these are results of something else."""
+    results = _json(row.content)
+    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        return []
+    calls = [call for batch in waiting for call in batch.calls]
+    calls = calls[max(len(calls) - len(results), 0) :]
+    pairs = list(zip(calls, results, strict=False))
+    if len(calls) < len(results) or any(
+        call.name not in {None, result.get("tool")} for call, result in pairs
+    ):
+        return []
+    for call, result in pairs:
+        call.result = result
+    return calls
+
+
+def _call(row: Row) -> Call:
+    match _json(row.content):
+        case {"name": str(name), "args": dict(args)}:
+            return Call(name, args, row.content, row.timestamp)
+        case _:
+            return Call(None, {}, row.content, row.timestamp)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (
+        ValueError,
+        RecursionError,
+    ):  # no JSON, an integer too long for Python, or nested too deep
+        return None

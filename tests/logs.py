@@ -1,0 +1,124 @@
+"""Logs written row by row, with times of the test's own."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from contextlib import closing
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cogency_rs.storage.connection import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+BEGIN = 1_790_000_000.0  # 2026-09-21 14:13:20 UTC
+
+_numbers = count(1)
+
+
+class Stored(NamedTuple):
+    """A row; times are in seconds since `BEGIN`.
+
+    Attributes:
+        at: its timestamp.
+        saved: when it was saved; at its timestamp, if not given.
+        id: its id, if it is not to say when the row was saved.
+    """
+
+    type: str
+    content: str
+    at: float
+    saved: float | None = None
+    id: str | None = None
+
+
+def call(name: str, **args: Any) -> str:
+    """The content of a call."""
+    return json.dumps({"name": name, "args": args})
+
+
+def success(tool: str, outcome: str | None = None, content: Any = None) -> dict[str, Any]:
+    """A success in a results array; without an outcome, as cogency 3.3.0 writes it."""
+    item = {"tool": tool, "status": "success", "outcome": outcome, "content": content}
+    return {key: value for key, value in item.items() if value is not None}
+
+
+def failure(tool: str, message: str) -> dict[str, Any]:
+    """A failure in a results array."""
+    return {"tool": tool, "status": "failure", "content": message}
+
+
+def id_of(at: float) -> str:
+    """An id of version 7 that was made so many seconds after `BEGIN`."""
+    milliseconds, number = round((BEGIN + at) * 1000), next(_numbers)
+    return str(uuid.UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62 | number))
+
+
+def write(
+    path: Path, rows: Iterable[Stored], *, conversation: str = "staging", user: str | None = "ada"
+) -> Path:
+    """Add a conversation to the log at `path`, which is made if it is missing; return the path."""
+    with closing(connect(str(path))) as connection:
+        connection.execute("BEGIN")
+        connection.executemany(
+            "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    id_of(row.at if row.saved is None else row.saved) if row.id is None else row.id,
+                    conversation,
+                    user,
+                    row.type,
+                    row.content,
+                    BEGIN + row.at,
+                )
+                for row in rows
+            ],
+        )
+        connection.execute("COMMIT")
+    return path
+
+
+SESSION = [
+    Stored("user", "The assistant on staging stops answering. Why?", 0.0),
+    Stored("think", "Production works and staging does not: compare the two.", 0.61, 1.24),
+    Stored("respond", "I'll see which files there are.\n", 1.25, 1.902),
+    Stored("call", call("list", path="config"), 1.9, 1.902),
+    Stored(
+        "result",
+        json.dumps([success("list", "2 entries in config", "production.toml\nstaging.toml")]),
+        1.9,
+        2.006,
+    ),
+    Stored("respond", "Both files at once, with the log:\n", 2.55, 4.402),
+    Stored("call", call("search", path="logs/staging.log", text="WARN"), 4.4, 4.402),
+    Stored("call", call("check", path="config"), 4.4, 4.402),
+    Stored("call", call("read", path="config/staging.toml"), 4.4, 4.402),
+    Stored("call", call("read", path="CHANGES.md"), 4.4, 4.402),
+    Stored(
+        "result",
+        json.dumps(
+            [
+                success(
+                    "search",
+                    '2 of 8 lines hold "WARN"',
+                    "09:15:48 WARN answer 414\n09:17:20 WARN answer 415",
+                ),
+                success("check", "2 TOML files in config, all valid"),
+                success(
+                    "read",
+                    "config/staging.toml, 3 lines",
+                    '[model]\nname = "small-1"\nstop = "</exec>"',
+                ),
+                failure("read", "CHANGES.md does not exist"),
+            ]
+        ),
+        4.4,
+        6.813,
+    ),
+    Stored("think", "The stop tag.", 7.4, 7.62),
+    Stored("respond", "Staging stops at `</exec>` instead of `</execute>`.", 7.63, 8.71),
+]
+"""A turn with five calls, of which one fails, as it is stored with `stream="token"`."""
