@@ -42,6 +42,7 @@ def _app() -> Any:
     from ..demo.command import demo
     from .parse import parse
     from .show import show
+    from .timeline import timeline
 
     def show_version(asked: bool) -> None:
         if asked:
@@ -66,6 +67,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (demo, parse, show):
+    for command in (demo, parse, show, timeline):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app
