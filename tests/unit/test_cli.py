@@ -1,540 +1,29 @@
-"""The command line: what `cogency-rs demo` shows, what it plays, and how it ends."""
+"""The command line itself: its help, what it refuses, and how every command ends."""
 
 from __future__ import annotations
 
-import asyncio
-import io
-import json
 import os
-import re
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cogency_rs import StorageError, __version__
-
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from rich.console import Console
+import commands
+import logs
+from commands import POSIX, PROGRAM
 
-from cogency_rs.cli import main
-from cogency_rs.demo import player, recording, screen
-from cogency_rs.demo.wrap import Wrapper
+from cogency_rs import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable
 
-PROGRAM = [sys.executable, "-m", "cogency_rs"]
-POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@dataclass
-class Ended:
-    """How a run of the command line ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def events(self) -> list[dict]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    def contents(self, kind: str) -> list[str]:
-        return [event["content"] for event in self.events if event["type"] == kind]
-
-    @property
-    def results(self) -> list[dict]:
-        return [item for content in self.contents("result") for item in json.loads(content)]
-
-
-Run = Callable[..., Ended]
-Write = Callable[..., Path]
-
-
-@pytest.fixture
-def run(capsys) -> Run:
-    def run(*args: object) -> Ended:
-        with pytest.raises(SystemExit) as ended:
-            main([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return Ended(ended.value.code or 0, out, err)
-
-    return run
-
-
-@pytest.fixture
-def write(tmp_path) -> Write:
-    """Writes a recording: a dict for each turn, or a line as it is."""
-
-    def write(*turns: dict | str) -> Path:
-        lines = [turn if isinstance(turn, str) else json.dumps(turn) for turn in turns]
-        path = tmp_path / "recording.jsonl"
-        path.write_bytes("\n".join(lines).encode())
-        return path
-
-    return write
-
-
-@pytest.fixture(autouse=True, scope="module")
-def colourless() -> Iterator[None]:
-    """Nothing in the environment asks for colour where there is no terminal."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PY_COLORS"):
-            patch.delenv(name, raising=False)
-        yield
-
-
-@pytest.fixture
-def environment(tmp_path) -> dict[str, str]:
-    """The environment with a temporary folder of its own."""
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    return os.environ | {name: str(temporary) for name in ("TMPDIR", "TEMP", "TMP")}
-
-
-def left_in(environment: dict[str, str]) -> list[Path]:
-    return list(Path(environment["TMPDIR"]).iterdir())
-
-
-def execute(*calls: tuple[str, dict]) -> str:
-    array = [{"name": name, "args": args} for name, args in calls]
-    return f"<execute>{json.dumps(array)}</execute>"
-
-
-def cut(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
-
-
-# What a person sees.
-
-
-@pytest.fixture(scope="module")
-def shown() -> str:
-    """The demo, as it is shown where there is no terminal."""
-    done = subprocess.run([*PROGRAM, "demo", "--fast"], capture_output=True, timeout=30, check=True)
-    assert done.stderr == b""
-    return done.stdout.decode()
-
-
-def test_the_demo_shows_every_stage_in_order(shown):
-    stages = [
-        "cogency-rs demo   5 recorded turns, real tools, the log in SQLite\n",
-        "\nuser       The assistant on staging",
-        "\nturn 1 of 5 ──",
-        "\nthink      Production works and staging does not",
-        "\nrespond    I'll see which files there are.\n",
-        '\ncall       1  list(path="config")\n           2  list(path="logs")\n',
-        "\nexecute    2 calls at once\n",
-        's  started  list(path="config")\n',
-        's  started  list(path="logs")\n',
-        's  done     list(path="config")\n',
-        "\nresult     1  list  success  2 entries in config\n"
-        "              production.toml\n              staging.toml\n"
-        "           2  list  success  1 entry in logs\n              staging.log\n",
-        "\nturn 2 of 5 ──",
-        "\nturn 3 of 5 ──",
-        "\nturn 4 of 5 ──",
-        "\nthink      There is no changelog",
-        "\nturn 5 of 5 ──",
-        "\nend        the model is done\n",
-        "\nwhat the next model call would receive ──",
-        "\nsystem     You are",
-        "characters in all\n",
-        "\nuser       The assistant on staging",
-        "\nassistant  <think>Production works and staging does not",
-        '\nuser       <results>\n           [{"tool": "list"',
-        "\n11 messages, ",
-    ]
-    position = 0
-    for stage in stages:
-        found = shown.find(stage, position)
-        assert found >= 0, f"{stage!r} is missing, or out of order"
-        position = found + len(stage) - 1
-
-
-def test_slow_tools_overlap_and_their_results_keep_the_order_of_the_calls(shown):
-    batch = shown.partition("turn 3 of 5")[2].partition("turn 4 of 5")[0]
-    states = re.findall(r"^ +[\d.]+ s  (started|done|failed) +(\w+)\(", batch, re.MULTILINE)
-    assert states == [
-        ("started", "search"),
-        ("started", "check"),
-        ("started", "read"),
-        ("failed", "read"),
-        ("done", "check"),
-        ("done", "search"),
-    ]
-    results = re.findall(r"^(?:result)? +(\d)  (\w+) +(success|failure)", batch, re.MULTILINE)
-    assert results == [
-        ("1", "search", "success"),
-        ("2", "check", "success"),
-        ("3", "read", "failure"),
-    ]
-
-
-def test_a_batch_takes_as_long_as_its_slowest_tool(shown):
-    batch = shown.partition("turn 3 of 5")[2]
-    together, apart = re.search(r"([\d.]+) s  all over; .* ([\d.]+) s", batch).groups()
-    assert float(together) < float(apart)
-
-
-def test_a_closing_tag_in_an_argument_is_shown_as_what_it_is(shown):
-    assert r"stop = \"</execute>\"" in shown
-
-
-def test_the_output_is_plain_where_there_is_no_terminal(shown):
-    assert "\x1b" not in shown
-    assert [line for line in shown.splitlines() if len(line) > 80 or line != line.rstrip()] == []
-
-
-def test_the_output_is_the_same_text_in_colour_on_a_terminal(shown):
-    out = io.StringIO()
-    console = Console(
-        file=out, force_terminal=True, color_system="truecolor", width=80, _environ={}
-    )
-    view = screen.Screen(console)
-    asyncio.run(player.play(recording.shipped_recording(), view, player.FAST))
-    assert len(ANSI.findall(out.getvalue())) > 100
-
-    def timeless(text: str) -> str:
-        return re.sub(r"[\d.]+ s\b", "", ANSI.sub("", text))
-
-    assert timeless(out.getvalue()) == timeless(shown)
-
-
-def test_a_narrow_terminal_is_enough(run, write, monkeypatch):
-    monkeypatch.setattr(screen, "PLAIN", 10)
-    ended = run("demo", "--fast", "--session", write({"text": execute(("name" * 9, {}))}))
-    assert "not registered" in " ".join(ended.out.split())
-
-
-def test_text_is_shown_while_it_arrives():
-    out = io.StringIO()
-    view = screen.Screen(Console(file=out, _environ={}))
-    for piece, end in [("Hel", "respond    Hel"), ("lo", "Hello"), (" wor", "Hello wor")]:
-        view.event({"type": "respond", "content": piece, "timestamp": 0.0})
-        assert out.getvalue().endswith(end)
-
-
-@pytest.mark.parametrize("control", ["\x1b[2J", "\x9b2J", "\x07", "\b"])
-def test_recorded_text_does_not_steer_the_terminal(run, write, control):
-    path = write({"text": f"a{control}b" + execute((control, {control: control}))})
-    assert control[0] not in run("demo", "--fast", "--session", path).out
-
-
-def test_characters_that_the_encoding_has_not_are_replaced(environment):
-    done = subprocess.run(
-        [*PROGRAM, "demo", "--fast"],
-        capture_output=True,
-        env=environment | {"PYTHONIOENCODING": "ascii"},
-        timeout=30,
-        check=True,
-    )
-    assert (done.stdout.isascii(), done.stderr) == (True, b"")
-
-
-# The event stream.
-
-
-def test_json_prints_the_events_and_nothing_else(run):
-    ended = run("demo", "--fast", "--json")
-    kinds = [event["type"] for event in ended.events]
-    runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
-    batch = ["think", "respond", "call", "execute", "result"]
-    assert runs == ["user", *batch * 4, "think", "respond", "end"]
-    assert (ended.code, ended.err) == (0, "")
-
-
-def test_json_events_are_pieces_of_what_was_recorded(run):
-    events = run("demo", "--fast", "--json").events
-    [turn, *_] = recording.shipped_recording()
-    recorded = re.search("<think>(.*)</think>", "".join(turn.tokens)).group(1)
-    pieces = [event["content"] for event in events if event["type"] == "think"]
-    assert "".join(pieces).startswith(recorded)
-    assert len(pieces) > 100
-
-
-def test_json_results_are_in_the_order_of_the_calls(run):
-    ended = run("demo", "--fast", "--json")
-    calls = [json.loads(call)["name"] for call in ended.contents("call")]
-    assert calls == ["list"] * 2 + ["read"] * 2 + ["search", "check", "read"] + ["write"] * 2
-    assert [result["tool"] for result in ended.results] == calls
-
-
-# The session that comes with the package.
-
-
-def test_the_shipped_session_is_cut_as_a_model_cuts_it():
-    tokens = [token for turn in recording.shipped_recording() for token in turn.tokens]
-    assert max(map(len, tokens)) <= 10
-    assert "<execute>" not in tokens
-
-
-def test_the_shipped_session_takes_a_quarter_of_a_minute():
-    turns, pace = recording.shipped_recording(), player.REALISTIC
-    tokens = sum(len(turn.tokens) for turn in turns)
-    seconds = len(turns) * pace.first_token + tokens * pace.token + 3 * pace.slowness
-    assert 12 < seconds < 25
-
-
-def test_without_pacing_it_takes_no_time(run):
-    began = time.perf_counter()
-    run("demo", "--fast")
-    assert time.perf_counter() - began < 2
-
-
-# Other recordings.
-
-TEXT = "<think>I look.</think>Here:\n" + execute(("python", {"code": "print(1)"}))
-LOOKED = [
-    ("user", "(not recorded)"),
-    ("think", "I look."),
-    ("respond", "Here:\n"),
-    ("call", json.dumps({"name": "python", "args": {"code": "print(1)"}})),
-    ("execute", None),
-    (
-        "result",
-        json.dumps(
-            [
-                {
-                    "tool": "python",
-                    "status": "failure",
-                    "content": "Tool 'python' not registered. Known tools: list, read, write, search, check",
-                }
-            ]
-        ),
-    ),
-]
-
-
-def outline(events: Sequence[dict]) -> list[tuple[str, str | None]]:
-    """Types and contents, each run of text as one."""
-    whole: list[tuple[str, str | None]] = []
-    for event in events:
-        kind, content = event["type"], event.get("content")
-        if kind in {"think", "respond"} and whole and whole[-1][0] == kind:
-            content = whole.pop()[1] + content
-        whole.append((kind, content))
-    return whole
-
-
-@pytest.mark.parametrize(
-    "turn",
-    [
-        {"text": TEXT},
-        {"tokens": [TEXT]},
-        {"tokens": cut(TEXT, 3)},
-        {"tokens": ["", *cut(TEXT, 1), ""]},
-        {"tokens": cut(TEXT, 7), "text": "not this", "id": 7, "user": None},
-    ],
-    ids=["text", "one token", "tokens", "empty tokens", "other keys"],
-)
-def test_a_turn_is_played_in_either_form(run, write, turn):
-    ended = run("demo", "--fast", "--json", "--session", write(turn))
-    assert (outline(ended.events), ended.code) == (LOOKED, 0)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["plain", "a  b\n\n\tc ", "naïve café", "東京タワー", "a\u2028b\u2029c\x85d", "…—🙂", "x" * 99],
-)
-def test_text_is_cut_without_loss(text):
-    [turn] = recording.parse_recording(json.dumps({"text": text}, ensure_ascii=False), name="it")
-    assert "".join(turn.tokens) == text
-    assert max(map(len, turn.tokens)) <= 7
-
-
-def test_empty_lines_line_ends_and_a_mark_at_the_start_are_no_turns(run, write):
-    path = write("\ufeff" + '{"text": "a"}\r', "", "  ", '{"text": "b"}\r', "")
-    ended = run("demo", "--fast", "--json", "--session", path)
-    assert ended.contents("respond") == ["a", "b"]
-
-
-def test_half_a_character_is_replaced(run, write):
-    ended = run("demo", "--fast", "--json", "--session", write({"tokens": ["a\ud83d", "b"]}))
-    assert ("".join(ended.contents("respond")), ended.code) == ("a\ufffdb", 0)
-
-
-def test_the_user_writes_where_it_is_recorded_or_no_results_lead_to_the_turn(run, write):
-    call = {"text": execute(("t", {}))}
-    path = write({"user": "Hi", "text": "Hello"}, call, {"text": "a"}, call, {"user": "b"} | call)
-    ended = run("demo", "--fast", "--json", "--session", path)
-    kinds = [kind for kind, _ in outline(ended.events)]
-    batch = ["call", "execute", "result"]
-    assert kinds == ["user", "respond", "user", *batch, "respond", "user", *batch, "user", *batch]
-    assert ended.contents("user") == ["Hi", "(not recorded)", "(not recorded)", "b"]
-
-
-def test_a_recording_goes_on_behind_end_errors_and_failures(run, write):
-    failing = {"text": execute(*[("t", {})] * 5)}
-    malformed = {"text": "<execute>[1]</execute>"}
-    path = write({"text": "a<end>b"}, failing, failing, malformed, {"tokens": []}, {"text": "last"})
-    ended = run("demo", "--fast", "--json", "--session", path)
-    assert (len(ended.results), ended.contents("respond")[-1], ended.code) == (10, "last", 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "args", "message"),
-    [
-        ("read", {"path": "../log.db"}, "../log.db is outside of the folder"),
-        ("read", {"path": "/etc/hosts"}, "/etc/hosts is outside of the folder"),
-        ("write", {"path": "a/../../x", "content": ""}, "a/../../x is outside of the folder"),
-        ("list", {"path": ".."}, ".. is outside of the folder"),
-        ("list", {"path": "logs/staging.log"}, "logs/staging.log is not a folder"),
-        ("read", {"path": "config"}, "config is not a file"),
-        ("check", {"path": "nowhere"}, "nowhere does not exist"),
-    ],
-)
-def test_tools_stay_in_their_folder_and_say_what_is_wrong(run, write, name, args, message):
-    ended = run("demo", "--fast", "--json", "--session", write({"text": execute((name, args))}))
-    assert ended.results == [{"tool": name, "status": "failure", "content": message}]
-
-
-@pytest.mark.parametrize("args", [{}, {"path": None}, {"path": "a\0b"}, {"file": "a"}])
-def test_arguments_that_make_no_sense_are_that_call_s_failure(run, write, args):
-    calls = execute(("read", args), ("list", {"path": "."}))
-    ended = run("demo", "--fast", "--json", "--session", write({"text": calls}))
-    assert [result["status"] for result in ended.results] == ["failure", "success"]
-
-
-def test_tools_work_on_the_same_folder_for_a_whole_session(run, write):
-    path = write(
-        {"text": execute(("write", {"path": "new/a.toml", "content": "</execute>"}))},
-        {"text": execute(("read", {"path": "new/a.toml"}), ("check", {"path": "new"}))},
-    )
-    _, read, check = run("demo", "--fast", "--json", "--session", path).results
-    assert read["content"] == "</execute>"
-    assert check["status"] == "failure"
-    assert check["content"].startswith("not valid TOML: a.toml: ")
-
-
-@pytest.mark.parametrize(
-    ("name", "form", "counted"),
-    [("streams.jsonl", "tokens", "user"), ("agent_turns.jsonl", "text", "execute")],
-)
-def test_every_turn_of_the_recordings_is_played(run, recordings, name, form, counted):
-    """Text alone has a user's message before each turn; agents' turns have a batch each."""
-    path = recordings / name
-    if not path.exists():
-        pytest.skip(f"no {name} among the recordings")
-    turns = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert all(form in turn for turn in turns)
-    ended = run("demo", "--fast", "--json", "--session", path)
-    assert (ended.code, ended.err) == (0, "")
-    assert sum(event["type"] == counted for event in ended.events) == len(turns)
-
-
-# How it ends when it cannot go on.
-
-FORM = 'each line is one model turn: {"tokens": ["...", ...]} or {"text": "..."}'
-GOOD = '{"text": "a"}'
-
-
-@pytest.mark.parametrize(
-    ("lines", "problem"),
-    [
-        ([], "has no turns"),
-        (["", "  "], "has no turns"),
-        ([GOOD, "{"], "line 2: not JSON (Expecting property name enclosed in double quotes, "),
-        ([GOOD, "", "Hello."], "line 3: not JSON (Expecting value, column 1)"),
-        (["[" * 99_999], "line 1: not readable as JSON"),
-        (["1" * 5_000], "line 1: not readable as JSON"),
-        (["[]"], "line 1: a JSON array instead of an object"),
-        (["null"], "line 1: a JSON null instead of an object"),
-        ([GOOD, "{}"], 'line 2: neither "tokens" nor "text" in it'),
-        (['{"tokens": "a"}'], 'line 1: "tokens" is a JSON string instead of an array'),
-        (['{"tokens": ["a", 1]}'], 'line 1: "tokens"[1] is a JSON number instead of a string'),
-        (['{"tokens": [true]}'], 'line 1: "tokens"[0] is a JSON boolean instead of a string'),
-        (['{"text": {}}'], 'line 1: "text" is a JSON object instead of a string'),
-        (['{"text": "", "user": []}'], 'line 1: "user" is a JSON array instead of a string'),
-    ],
-)
-def test_what_is_no_recording_is_refused_with_its_line(run, write, lines, problem):
-    path = write(*lines)
-    ended = run("demo", "--session", path)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith(f"cogency-rs: {path}")
-    assert problem in ended.err
-    assert ended.err.endswith(f"; {FORM}\n")
-
-
-def test_a_file_that_is_missing_is_named(run, tmp_path):
-    path = tmp_path / "none.jsonl"
-    ended = run("demo", "--session", path)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == f"cogency-rs: {path} does not exist; name a recording: {FORM}\n"
-
-
-def test_a_folder_is_no_recording(run, tmp_path):
-    ended = run("demo", "--session", tmp_path)
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert ended.err.startswith(f"cogency-rs: {tmp_path} cannot be read: ")
-
-
-def test_what_is_no_text_is_refused(run, tmp_path):
-    path = tmp_path / "image.jsonl"
-    path.write_bytes(b"\x89PNG")
-    ended = run("demo", "--session", path)
-    assert (ended.code, ended.err) == (
-        2,
-        f"cogency-rs: {path} is not UTF-8 text (byte 0); {FORM}\n",
-    )
-
-
-@pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), StorageError("the log cannot be written")]
-)
-def test_what_the_system_refuses_is_said_in_one_line(run, monkeypatch, error):
-    def refuse(**_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(player, "TemporaryDirectory", refuse)
-    ended = run("demo", "--fast")
-    assert (ended.code, ended.out, ended.err) == (1, "", f"cogency-rs: {error}\n")
-
-
-@POSIX
-@pytest.mark.parametrize("options", [[], ["--json"]], ids=["plain", "json"])
-def test_a_closed_pipe_ends_it_quietly(environment, options):
-    program = subprocess.Popen(
-        [*PROGRAM, "demo", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    )
-    assert program.stdout is not None
-    program.stdout.readline()
-    program.stdout.close()
-    _, err = program.communicate(timeout=30)
-    assert (program.returncode, err) == (141, b"")
-    assert left_in(environment) == []
-
-
-@POSIX
-@pytest.mark.parametrize("moment", [b"turn 1", b"started"], ids=["the model begins", "a tool runs"])
-def test_an_interrupt_ends_it_and_leaves_nothing_behind(environment, moment):
-    program = subprocess.Popen(
-        [*PROGRAM, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    )
-    assert program.stdout is not None
-    while moment not in program.stdout.readline():
-        assert program.poll() is None
-    assert left_in(environment) != []
-    program.send_signal(signal.SIGINT)
-    _, err = program.communicate(timeout=30)
-    assert (program.returncode, err) == (130, b"cogency-rs: interrupted\n")
-    assert left_in(environment) == []
-
-
-# The command line itself.
+COMMANDS = ["demo", "parse", "show", "timeline", "doctor"]
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])
@@ -558,69 +47,360 @@ def test_the_package_itself_needs_neither():
     assert done.stdout == "set()\n"
 
 
-def test_version(run):
-    ended = run("--version")
+def test_the_package_does_not_load_its_command_line():
+    code = (
+        "import sys, cogency_rs; print([m for m in sys.modules if m.startswith('cogency_rs.cli')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_version(command):
+    ended = command("--version")
     assert (ended.code, ended.out) == (0, f"cogency-rs {__version__}\n")
 
 
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_of_a_command_names_its_options(run, option):
-    out = run("demo", option).out
-    assert out.startswith("Usage: cogency-rs demo [OPTIONS]\n")
-    assert all(name in out for name in ["--session FILE", "--fast", "--json", "nothing else"])
-
-
-def test_help_names_the_commands(run):
-    out = run("--help").out
+def test_help_names_the_commands(command):
+    out = command("--help").out
     assert out.startswith("Usage: cogency-rs [OPTIONS] COMMAND [ARGS]...\n")
-    assert "demo  Watch a recorded session" in out
+    listed = [
+        line.split()[0] for line in out.partition("Commands:\n")[2].split("\n\n")[0].splitlines()
+    ]
+    assert listed == COMMANDS
 
 
-def test_without_a_command_it_shows_the_help(run):
-    ended = run()
-    assert "demo  Watch a recorded session" in ended.out + ended.err
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_of_a_command_says_how_it_ends(command, name, option):
+    out = command(name, option).out
+    assert out.startswith(f"Usage: cogency-rs {name} [OPTIONS]")
+    assert "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used;" in out
 
 
-@pytest.mark.parametrize("args", [["--no-such"], ["nothing"], ["demo", "--no-such"], ["demo", "x"]])
-def test_what_it_does_not_know_is_refused(run, args):
-    ended = run(*args)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("demo", ["--session FILE", "--fast", "--json"]),
+        ("parse", ["FILE", "--stream"]),
+        ("show", ["DB", "CONVERSATION", "--user", "--full", "--json"]),
+        ("timeline", ["DB", "CONVERSATION", "-o, --output FILE", "--turn N", "--all", "--user"]),
+        ("doctor", ["--json"]),
+    ],
+)
+def test_help_of_a_command_names_its_options(command, name, options):
+    out = command(name, "--help").out
+    assert [option for option in options if option not in out] == []
+
+
+def test_without_a_command_it_shows_the_help(command):
+    ended = command()
+    assert "demo      Watch a recorded session" in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--no-such"],
+        ["nothing"],
+        ["demo", "x"],
+        *([name, "--no-such"] for name in COMMANDS),
+        ["parse", "a", "b"],
+        ["parse", "--stream", "line"],
+        ["show"],
+        ["timeline", "db"],
+        ["timeline", "db", "conversation"],
+        ["timeline", "db", "conversation", "-o", "file", "--turn", "0"],
+        ["timeline", "db", "conversation", "-o", "file", "--turn", "first"],
+    ],
+    ids=" ".join,
+)
+def test_what_it_does_not_know_is_refused(command, args):
+    ended = command(*args)
     assert (ended.code, ended.out) == (2, "")
     assert "Try 'cogency-rs" in ended.err
 
 
-# Wrapping.
+# What cannot be used: one line that says what to do.
 
 
-def wrapped(pieces: Sequence[str], width: int = 20, margin: int = 4) -> str:
-    wrapper = Wrapper(width, margin)
-    return "".join([*map(wrapper.feed, pieces), wrapper.finish()])
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    """A folder with a log and with files that are none; the working directory."""
+    monkeypatch.chdir(tmp_path)
+    logs.write(Path("store.db"), logs.SESSION)
+    logs.write(Path("shared.db"), logs.SESSION, user="ada")
+    logs.write(Path("shared.db"), logs.SESSION, user="bob")
+    Path("folder").mkdir()
+    Path("empty.db").touch()
+    Path("text.db").write_text("This is no database, but it is longer than a header.\n" * 3)
+    Path("short.db").write_bytes(b"SQLite")
+    Path("damaged.db").write_bytes(Path("store.db").read_bytes()[:5000])
+    Path("cut.db").write_bytes(Path("store.db").read_bytes()[:100])
+    other = sqlite3.connect("other.db")
+    other.execute("CREATE TABLE notes (text)")
+    other.close()
+    older = sqlite3.connect("older.db")
+    older.execute("CREATE TABLE messages (message_id, conversation_id, type, content)")
+    older.close()
+    return tmp_path
 
 
+NAME_A_LOG = "name the file of a log, such as .cogency/store.db"
+UNREADABLE_LOGS = [
+    ("none.db", f"none.db does not exist; {NAME_A_LOG}"),
+    ("folder", f"folder is a folder; {NAME_A_LOG}"),
+    ("folder/none.db", f"folder/none.db does not exist; {NAME_A_LOG}"),
+    ("store.db/none.db", f"store.db/none.db cannot be read (Not a directory); {NAME_A_LOG}"),
+    ("/dev/null", f"/dev/null is no regular file; {NAME_A_LOG}"),
+    ("", f". is a folder; {NAME_A_LOG}"),
+    ("empty.db", "empty.db is empty: nothing was logged to it; name another file"),
+    ("text.db", "text.db is not a SQLite database; name the file of a log"),
+    ("short.db", "short.db is not a SQLite database; name the file of a log"),
+    (
+        "other.db",
+        "other.db is no log of cogency: its table messages is not there; name another file",
+    ),
+    (
+        "older.db",
+        "older.db is no log of cogency: its table messages has no timestamp, user_id; name another file",
+    ),
+    ("damaged.db", "damaged.db is damaged; name another file, or restore it from a backup ("),
+    ("cut.db", "cut.db is "),
+]
+
+
+@POSIX
 @pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("", [""]),
-        (" \n a b\n ", ["a b"]),
-        ("one two three four five", ["one two three", "    four five"]),
-        ("a\n\n\n\nb", ["a", "", "    b"]),
-        ("a:\n  b\n  c", ["a:", "      b", "      c"]),
-        ("a  b", ["a  b"]),
-        ("abcdefghijklmnopqrstuvwxyz", ["abcdefghijklmnop", "    qrstuvwxyz"]),
-        ("ab abcdefghijklmnopqrstuvwxyz", ["ab", "    abcdefghijklmnop", "    qrstuvwxyz"]),
-        ("東京東京東京東京東京", ["東京東京東京東京", "    東京"]),
-    ],
+    "args", [["show"], ["show", "--json"], ["timeline", "-o", "out.svg"]], ids=" ".join
 )
-def test_lines_end_between_words(text, lines):
-    assert wrapped([text]) == "\n".join(lines)
+@pytest.mark.parametrize(("db", "message"), UNREADABLE_LOGS, ids=[db for db, _ in UNREADABLE_LOGS])
+def test_what_is_no_log_is_refused_in_one_line(command, place, args, db, message):
+    before = contents(place)
+    ended = command(*args, db, "staging")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith(f"cogency-rs: {message}")
+    assert contents(place) == before
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-def test_lines_end_between_words_however_the_text_is_cut(size):
-    text = "Reading both files side by side\nwill show:\n\n  what differs, and since when."
-    assert wrapped(cut(text, size)) == wrapped([text])
+@POSIX
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["show", "store.db", "stagign"],
+            "store.db has no conversation stagign; `cogency-rs show store.db` lists what there is",
+        ),
+        (
+            ["show", "store.db", "\x1b[2J\n'"],
+            "store.db has no conversation '␛[2J '\"'\"''; `cogency-rs show store.db` lists what there is",
+        ),
+        (
+            ["show", "store.db", "staging", "--user", "eve"],
+            "the user eve has no conversation staging in store.db; `cogency-rs show store.db` lists what there is",
+        ),
+        (
+            ["show", "shared.db", "staging"],
+            "2 users have a conversation staging in shared.db; say whose with --user: ada, bob",
+        ),
+        (
+            ["timeline", "shared.db", "staging", "-o", "out.svg"],
+            "2 users have a conversation staging in shared.db; say whose with --user: ada, bob",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "out.svg", "--turn", "2"],
+            "there is no turn 2: the conversation has 1 turn",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "out.svg", "--turn", "1", "--all"],
+            "--turn and --all exclude each other; give one of them",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "folder"],
+            "folder cannot be written (Is a directory); name another file with -o",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "none/out.svg"],
+            "none/out.svg cannot be written (No such file or directory); name another file with -o",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "/proc/out.svg"],
+            "/proc/out.svg cannot be written (No such file or directory); name another file with -o",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "/dev/full"],
+            "/dev/full cannot be written (No space left on device); name another file with -o",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "store.db"],
+            "store.db is the log itself; name another file with -o",
+        ),
+        (
+            ["timeline", "store.db", "staging", "-o", "link.svg"],
+            "link.svg is the log itself; name another file with -o",
+        ),
+        (
+            ["parse", "none.txt"],
+            "none.txt cannot be read (No such file or directory); name a file of text, or - for standard input",
+        ),
+        (["parse", "folder"], "folder is a folder; name a file of text, or - for standard input"),
+    ],
+    ids=lambda value: (
+        " ".join(value).encode("unicode_escape").decode() if isinstance(value, list) else ""
+    ),
+)
+def test_what_cannot_be_used_is_refused_in_one_line(command, place, args, message):
+    Path("link.svg").symlink_to("store.db")
+    before = contents(place)
+    ended = command(*args)
+    assert (ended.code, ended.out, ended.err) == (2, "", f"cogency-rs: {message}\n")
+    assert contents(place) == before
 
 
-@pytest.mark.parametrize("size", [1, 3, 99])
-def test_no_line_is_too_long(size):
-    text = " ".join("x" * length for length in range(40)) + "\n" + " " * 50 + "y"
-    assert max(map(len, wrapped(cut(text, size)).split("\n"))) == 20
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
+)
+@pytest.mark.parametrize("args", [["show", "store.db"], ["parse", "store.db"]], ids=" ".join)
+def test_a_file_that_may_not_be_read_is_refused_in_one_line(command, place, args):
+    Path("store.db").chmod(0)
+    ended = command(*args)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("cogency-rs: store.db cannot be read (Permission denied); ")
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+# Interrupts, pipes and full disks, in programs of their own.
+
+
+@pytest.fixture
+def long_log(tmp_path) -> Path:
+    """A log whose conversation takes more room than a pipe has."""
+    rows = [logs.Stored("respond", "word " * 200, number) for number in range(2000)]
+    return logs.write(tmp_path / "long.db", rows, conversation="long")
+
+
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("<think>a</think>b" * 20_000)
+    return path
+
+
+WRITERS: dict[str, Callable[[Path, Path], list[object]]] = {
+    "demo": lambda _, __: ["demo", "--fast"],
+    "parse": lambda _, tmp_path: ["parse", text(tmp_path)],
+    "show": lambda log, _: ["show", log, "long"],
+    "show --json": lambda log, _: ["show", log, "long", "--json"],
+    "timeline": lambda log, _: ["timeline", log, "long", "-o", "-"],
+    "doctor": lambda _, __: ["doctor"],
+}
+
+
+@POSIX
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_closed_pipe_ends_a_command_quietly(long_log, tmp_path, name):
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = subprocess.Popen(
+        [*PROGRAM, *map(str, WRITERS[name](long_log, tmp_path))],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=commands.environment(),
+    )
+    os.close(writer)
+    _, err = program.communicate(timeout=60)
+    assert (program.returncode, err) == (141, b"")
+
+
+@POSIX
+@pytest.mark.parametrize("name", ["parse", "show", "show --json", "timeline"])
+def test_a_pipe_that_is_closed_after_a_line_ends_a_command_quietly(long_log, tmp_path, name):
+    program = subprocess.Popen(
+        [*PROGRAM, *map(str, WRITERS[name](long_log, tmp_path))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=commands.environment(),
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() != b""
+    program.stdout.close()
+    _, err = program.communicate(timeout=60)
+    assert (program.returncode, err) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("name", WRITERS)
+def test_output_that_cannot_be_written_is_said_in_one_line(long_log, tmp_path, name):
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*PROGRAM, *map(str, WRITERS[name](long_log, tmp_path))],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=commands.environment(),
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"cogency-rs: [Errno 28] No space left on device\n",
+    )
+
+
+@POSIX
+def test_an_interrupt_while_text_arrives_ends_with_130():
+    program = subprocess.Popen(
+        [*PROGRAM, "parse"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=commands.environment(),
+    )
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write(b"<think>a</think>b<end>")
+    program.stdin.flush()
+    assert b'"think"' in program.stdout.readline()  # it runs
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert (program.returncode, err) == (130, b"cogency-rs: interrupted\n")
+
+
+@POSIX
+def test_an_interrupt_while_a_file_is_written_leaves_the_old_one_alone(tmp_path):
+    """The interrupt comes when the new file is there and not yet in the place of the old one."""
+    logs.write(tmp_path / "store.db", logs.SESSION)
+    (tmp_path / "out.svg").write_text("old")
+    code = (
+        "import os, signal, pathlib, cogency_rs.cli as c\n"
+        "pathlib.Path.replace = lambda *_: (print(os.listdir()), os.kill(os.getpid(), signal.SIGINT))\n"
+        "c.main(['timeline', 'store.db', 'staging', '-o', 'out.svg'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, b"cogency-rs: interrupted\n")
+    assert b".cogency-rs-" in done.stdout
+    assert contents(tmp_path) | {"store.db": b""} == {"out.svg": b"old", "store.db": b""}
+
+
+@POSIX
+def test_an_interrupt_while_a_log_is_read_ends_with_130(tmp_path):
+    """A query without an end: the interrupt comes between two of SQLite's steps."""
+    path = logs.write(tmp_path / "store.db", logs.SESSION)
+    endless = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
+    )
+    code = (
+        "import os, signal, cogency_rs.cli as c, cogency_rs.cli.log as log\n"
+        f"log._LIST = {endless!r}\n"
+        "log.Progress.at = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"c.main(['show', {str(path)!r}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, b"cogency-rs: interrupted\n")

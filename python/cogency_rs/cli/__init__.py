@@ -40,6 +40,7 @@ def _app() -> Any:
 
     from .. import __version__
     from ..demo.command import demo
+    from .doctor import doctor
     from .parse import parse
     from .show import show
     from .timeline import timeline
@@ -67,6 +68,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (demo, parse, show, timeline):
+    for command in (demo, parse, show, timeline, doctor):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app

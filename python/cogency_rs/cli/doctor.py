@@ -1,0 +1,267 @@
+"""`cogency-rs doctor`: whether what is installed works, and what it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_
+import os
+import platform
+import sqlite3
+import sys
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from .. import _core
+from ..accumulator import Accumulator
+from ..context import assemble
+from ..dropin import SUPPORTED
+from ..parser import parse_tokens
+from ..storage import SQLite
+from ..types import Execution, ToolResult
+from .exits import FAILED
+from .page import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["doctor", "examine"]
+
+EXTRAS = ("rich", "typer", "uvloop", "pydantic")
+
+Fact = dict[str, Any]
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is installed and whether it works.
+
+    It is tried: a block is parsed, two tools are run, a log is written in a temporary folder and read back. Ends with 0
+    if all of it can be used, else with 1.
+    """
+    found = examine()
+    if json:
+        print(json_.dumps(found))
+    else:
+        _print(found)
+    if not found["usable"]:
+        raise typer.Exit(FAILED)
+
+
+def examine() -> Fact:
+    """Find out what is installed and whether it works.
+
+    Returns:
+        A JSON object: `usable`, `problems` and `remarks` (text), and for each thing looked at what was found.
+    """
+    found: Fact = {"usable": True, "problems": [], "remarks": []}
+    for name, look in _LOOKS.items():
+        try:
+            found[name] = look(found)
+        except Exception as error:
+            found[name] = None
+            found["problems"].append(
+                f"{name} could not be looked at: {type(error).__name__}: {error}"
+            )
+    found["usable"] = not found["problems"]
+    return found
+
+
+def _package(found: Fact) -> Fact:
+    installed = _version("cogency-rs")
+    if installed is None:
+        found["remarks"].append("the package runs from a folder on the path; it is not installed")
+    elif installed != _core.__version__:
+        found["problems"].append(
+            f"the package is of version {installed} and its core of {_core.__version__}; "
+            "install it again: pip install --force-reinstall cogency-rs"
+        )
+    return {"version": installed, "path": str(Path(__file__).parent.parent)}
+
+
+def _extension(found: Fact) -> Fact:
+    if _core.BUILD == "debug":
+        found["remarks"].append(
+            "the core was built without optimisation and is slow; build it with `maturin develop --release`, or `make`"
+        )
+    file = Path(_core.__file__)
+    # On Windows the name has a tag only if the extension is for one version of Python.
+    abi3 = "abi3" in file.suffixes[0] or file.name == "_core.pyd"
+    return {"version": _core.__version__, "build": _core.BUILD, "abi3": abi3, "file": file.name}
+
+
+def _python(_: Fact) -> Fact:
+    return {
+        "version": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "executable": sys.executable,
+    }
+
+
+def _platform(_: Fact) -> Fact:
+    return {
+        "name": platform.platform(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+    }
+
+
+def _sqlite(found: Fact) -> Fact:
+    with TemporaryDirectory(prefix="cogency-rs-") as folder:
+        journal, synchronous = asyncio.run(_settings(Path(folder, "log.db")))
+    if not sqlite3.threadsafety:
+        found["problems"].append(
+            "this Python's SQLite was built for one thread only, and the log uses several; use another Python"
+        )
+    if journal != "wal":
+        found["remarks"].append(
+            f"SQLite's journal mode in {Path(folder).parent} is {journal} and not wal: "
+            "readers wait for writers there"
+        )
+    return {
+        "version": sqlite3.sqlite_version,
+        "threadsafe": {0: "single-thread", 1: "multi-thread", 3: "serialized"}[
+            sqlite3.threadsafety
+        ],
+        "journal_mode": journal,
+        "synchronous": synchronous,
+    }
+
+
+async def _settings(path: Path) -> tuple[str, str]:
+    """The journal mode and the level of synchronous that a log is written with."""
+
+    def ask(connection: sqlite3.Connection) -> tuple[str, int]:
+        [journal] = connection.execute("PRAGMA journal_mode").fetchone()
+        [level] = connection.execute("PRAGMA synchronous").fetchone()
+        return journal, level
+
+    async with SQLite(path) as storage:
+        journal, level = await storage._database.write(ask)
+    return journal, ("OFF", "NORMAL", "FULL", "EXTRA")[level]
+
+
+def _cogency(found: Fact) -> Fact | None:
+    version = _version("cogency")  # to import it takes seconds
+    if version is None:
+        return None
+    supported = version.split(".")[:2] == SUPPORTED.split(".")
+    if not supported:
+        found["remarks"].append(
+            f"cogency {version} is not known to cogency_rs.install(), which supports {SUPPORTED}.x"
+        )
+    return {"version": version, "supported": supported}
+
+
+def _extras(_: Fact) -> Fact:
+    return {name: _version(name) for name in EXTRAS}
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+# A turn.
+
+_TURN = (
+    '<think>Two at once.</think>Both:<execute>[{"name": "on_loop", "args": {"text": "</execute>"}}, '
+    '{"name": "in_thread", "args": {"text": "b"}}]</execute>'
+)
+
+
+_SCHEMA = {"text": {"type": "string", "required": True}}
+
+
+class _OnLoop:
+    name, description, schema = "on_loop", "Say it again.", _SCHEMA
+
+    async def execute(self, text: str, **_: Any) -> ToolResult:
+        return ToolResult(outcome="said", content=text)
+
+
+class _InThread:
+    name, description, schema = "in_thread", "Say it again.", _SCHEMA
+
+    def execute(self, text: str, **_: Any) -> ToolResult:
+        return ToolResult(outcome="said", content=text)
+
+
+_EMITTED = ["think", "respond", "call", "call", "execute", "result"]
+
+
+def _turn(found: Fact) -> Fact:
+    with TemporaryDirectory(prefix="cogency-rs-") as folder:
+        emitted, last = asyncio.run(_run(Path(folder, "log.db")))
+    works = emitted == _EMITTED and '"</execute>"' in last and '"b"' in last
+    if not works:
+        found["problems"].append(
+            f"a turn of two calls gave the events {emitted} and the message {last!r}; "
+            "install the package again: pip install --force-reinstall cogency-rs"
+        )
+    return {"works": works}
+
+
+async def _run(path: Path) -> tuple[list[str], str]:
+    tools = [_OnLoop(), _InThread()]
+    async with SQLite(path) as storage:
+        turn = Accumulator("user", "turn", execution=Execution(storage=storage, tools=tools))
+        emitted = [event["type"] async for event in turn.process(parse_tokens(_TURN))]
+        messages = await assemble("user", "turn", tools=tools, storage=storage)
+    return emitted, messages[-1]["content"]
+
+
+_LOOKS: dict[str, Callable[[Fact], Fact | None]] = {
+    "package": _package,
+    "core": _extension,
+    "python": _python,
+    "platform": _platform,
+    "sqlite": _sqlite,
+    "cogency": _cogency,
+    "extras": _extras,
+    "turn": _turn,
+}
+
+
+# For a person.
+
+
+def _print(found: Fact) -> None:
+    page = Page()
+    for name in _LOOKS:
+        page.hanging(Text(f"{name:<10}", "bold"), ", ".join(_facts(name, found[name])))
+    for kind, style in (("remarks", "yellow"), ("problems", "red")):
+        for text in found[kind]:
+            page.hanging(Text(f"{kind[:-1]:<10}", f"bold {style}"), text)
+    usable = found["usable"]
+    page.line(
+        Text("all of it can be used" if usable else "not usable", "green" if usable else "red")
+    )
+
+
+def _facts(name: str, fact: Fact | None) -> Iterator[str]:
+    if fact is None:
+        yield "not installed" if name == "cogency" else "not known"
+        return
+    for key, value in fact.items():
+        match value:
+            case True:
+                yield key
+            case False:
+                yield f"not {key}"
+            case None:
+                yield f"{key} not installed" if name == "extras" else f"{key} not known"
+            case _ if name == "extras" or key in _NAMED:
+                yield f"{key} {value}"
+            case _:
+                yield str(value)
+
+
+_NAMED = {"journal_mode", "synchronous", "processors"}

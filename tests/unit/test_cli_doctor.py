@@ -1,0 +1,196 @@
+"""`cogency-rs doctor`: what is installed, whether it works, and what it says when it does not."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sqlite3
+import subprocess
+import sys
+
+import commands
+import pytest
+
+pytest.importorskip("typer", reason="the command line is in the extra cli")
+
+from importlib import metadata
+
+from cogency_rs import __version__, _core
+from cogency_rs.cli import doctor
+
+
+def version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def test_it_says_what_is_installed_and_that_it_works():
+    ended = commands.run("doctor", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    [found] = ended.objects
+    theirs = version("cogency")
+    assert found | {"package": None, "platform": None} == {
+        "usable": True,
+        "problems": [],
+        "remarks": [],
+        "package": None,
+        "core": {
+            "version": __version__,
+            "build": "release",
+            "abi3": True,
+            "file": found["core"]["file"],
+        },
+        "python": {
+            "version": platform.python_version(),
+            "implementation": platform.python_implementation(),
+            "executable": sys.executable,
+        },
+        "platform": None,
+        "sqlite": {
+            "version": sqlite3.sqlite_version,
+            "threadsafe": "serialized",
+            "journal_mode": "wal",
+            "synchronous": "FULL",
+        },
+        "cogency": theirs and {"version": theirs, "supported": theirs.startswith("3.3.")},
+        "extras": {name: version(name) for name in ("rich", "typer", "uvloop", "pydantic")},
+        "turn": {"works": True},
+    }
+    assert found["package"]["version"] == __version__
+    assert found["platform"]["machine"] == platform.machine()
+
+
+def test_it_says_the_same_to_a_person():
+    ended = commands.run("doctor")
+    assert (ended.code, ended.err) == (0, "")
+    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines() if line[0] != " ")
+    assert list(lines) == [
+        "package",
+        "core",
+        "python",
+        "platform",
+        "sqlite",
+        "cogency",
+        "extras",
+        "turn",
+        "all",
+    ]
+    assert lines["core"].startswith(f"{__version__}, release, abi3, _core.")
+    assert (
+        lines["sqlite"]
+        == f"{sqlite3.sqlite_version}, serialized, journal_mode wal, synchronous FULL"
+    )
+    assert ended.out.endswith("\nturn      works\nall of it can be used\n")
+
+
+# What it finds where things are otherwise.
+
+
+def broken_turn(monkeypatch) -> None:
+    monkeypatch.setattr(doctor, "_TURN", "<execute>[")
+
+
+def raising_turn(monkeypatch) -> None:
+    def refuse(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(doctor, "TemporaryDirectory", refuse)
+
+
+def other_version(monkeypatch) -> None:
+    monkeypatch.setattr(doctor.metadata, "version", lambda _: "0.0.1")
+
+
+def one_thread(monkeypatch) -> None:
+    monkeypatch.setattr(doctor.sqlite3, "threadsafety", 0)
+
+
+def not_installed(monkeypatch) -> None:
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor.metadata, "version", missing)
+
+
+def debug_build(monkeypatch) -> None:
+    monkeypatch.setattr(_core, "BUILD", "debug")
+
+
+def unknown_cogency(monkeypatch) -> None:
+    known = metadata.version
+    monkeypatch.setattr(
+        doctor.metadata, "version", lambda name: "4.0.0" if name == "cogency" else known(name)
+    )
+
+
+def other_journal(monkeypatch) -> None:
+    async def settings(_: object) -> tuple[str, str]:
+        return "delete", "FULL"
+
+    monkeypatch.setattr(doctor, "_settings", settings)
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        (broken_turn, "a turn of two calls gave the events ['respond'] and the message "),
+        (raising_turn, "turn could not be looked at: OSError: [Errno 28] No space left on device"),
+        (
+            other_version,
+            f"the package is of version 0.0.1 and its core of {__version__}; install it again: pip ",
+        ),
+        (
+            one_thread,
+            "this Python's SQLite was built for one thread only, and the log uses several; use another",
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_cannot_be_used_is_a_problem_and_ends_with_1(command, monkeypatch, state, problem):
+    state(monkeypatch)
+    ended = command("doctor", "--json")
+    [found] = ended.objects
+    assert (ended.code, found["usable"]) == (1, False)
+    assert any(text.startswith(problem) for text in found["problems"])
+    told = command("doctor")
+    assert (told.code, told.out.endswith("\nnot usable\n")) == (1, True)
+    assert " ".join(problem.split()[:5]) in " ".join(told.out.split())
+
+
+@pytest.mark.parametrize(
+    ("state", "remark"),
+    [
+        (not_installed, "the package runs from a folder on the path; it is not installed"),
+        (
+            debug_build,
+            "the core was built without optimisation and is slow; build it with `maturin develop --release`",
+        ),
+        (
+            unknown_cogency,
+            "cogency 4.0.0 is not known to cogency_rs.install(), which supports 3.3.x",
+        ),
+        (other_journal, "SQLite's journal mode in "),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_can_be_used_all_the_same_is_a_remark_and_ends_with_0(
+    command, monkeypatch, state, remark
+):
+    state(monkeypatch)
+    ended = command("doctor", "--json")
+    [found] = ended.objects
+    assert (ended.code, found["usable"], found["problems"]) == (0, True, [])
+    assert any(text.startswith(remark) for text in found["remarks"])
+    assert "remark    " in command("doctor").out
+
+
+def test_nothing_but_its_own_parts_is_imported_to_look_at_it():
+    """To import cogency takes seconds."""
+    code = (
+        "import sys, json, cogency_rs.cli.doctor as d; found = d.examine();"
+        "print(json.dumps([m for m in ('cogency', 'uvloop', 'pydantic') if m in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == []
