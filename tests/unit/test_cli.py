@@ -351,6 +351,36 @@ def test_output_that_cannot_be_written_is_said_in_one_line(long_log, tmp_path, n
 
 
 @POSIX
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_standard_output_that_was_closed_before_takes_what_is_written(long_log, tmp_path, name):
+    assert closed(">&-", WRITERS[name](long_log, tmp_path)) == (0, b"", b"")
+
+
+@POSIX
+def test_a_standard_error_that_was_closed_before_takes_what_is_written(tmp_path):
+    assert closed("2>&-", ["show", tmp_path]) == (2, b"", b"")
+    assert closed("2>&-", ["--no-such"]) == (2, b"", b"")
+
+
+@POSIX
+def test_a_standard_input_that_was_closed_before_is_said_in_one_line():
+    message = b"cogency-rs: standard input is closed; name a FILE\n"
+    assert closed("<&-", ["parse"]) == (2, b"", message)
+
+
+def closed(which: str, args: list[object]) -> tuple[int, bytes, bytes]:
+    """Run a command with one of its three files closed."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {which}', "sh", *PROGRAM, *map(str, args)],
+        capture_output=True,
+        env=commands.environment(),
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@POSIX
 def test_an_interrupt_while_text_arrives_ends_with_130():
     program = subprocess.Popen(
         [*PROGRAM, "parse"],

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from .exits import EXIT_CODES, UNUSABLE, complain, ends, exit_codes
+from .exits import EXIT_CODES, UNUSABLE, complain, discard_closed_outputs, ends, exit_codes
 
 __all__ = ["main"]
 
@@ -19,6 +19,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: the arguments behind the program's name; `sys.argv`'s when not given.
     """
+    discard_closed_outputs()
     try:
         with exit_codes():
             app = _app()

@@ -19,6 +19,7 @@ __all__ = [
     "UNUSABLE",
     "UnusableError",
     "complain",
+    "discard_closed_outputs",
     "ends",
     "exit_codes",
 ]
@@ -45,10 +46,15 @@ def ends(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(*args, **options)
             finally:
-                if sys.stdout is not None:
-                    sys.stdout.flush()
+                sys.stdout.flush()
 
     return ending
+
+
+def discard_closed_outputs() -> None:
+    """Let what is written to a standard output that was closed before the program began go nowhere."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def complain(message: str) -> None:
@@ -83,8 +89,8 @@ def _drop_what_is_buffered() -> None:
     """Keep what could not be written from being tried again, and complained of, when the program ends."""
     try:
         sys.stdout.flush()
-    except (OSError, AttributeError):
-        with suppress(OSError, AttributeError):
+    except OSError:
+        with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

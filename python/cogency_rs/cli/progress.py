@@ -34,7 +34,7 @@ class Progress:
 
     def __init__(self, what: str, *, total: int = 0, visible: bool | None = None) -> None:
         self._what, self._total = one_line(what), total
-        self._visible = _on_terminal() if visible is None else visible
+        self._visible = sys.stderr.isatty() if visible is None else visible
         self._began = time.monotonic()
         self._next = self._began + PATIENCE
         self._written = 0
@@ -67,7 +67,3 @@ class Progress:
         sys.stderr.write(f"\r{line:<{self._written}}")
         sys.stderr.flush()
         self._written = len(line)
-
-
-def _on_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
