@@ -38,6 +38,7 @@ from .errors import (
 from .executor import execute_tool, execute_tools
 from .parser import parse_execute_block, parse_tokens
 from .storage import SQLite
+from .tool import FunctionTool, Param, tool
 from .types import Event, Execution, Storage, StreamMode, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -50,8 +51,10 @@ __all__ = [
     "ConfigError",
     "Event",
     "Execution",
+    "FunctionTool",
     "LLMError",
     "Limits",
+    "Param",
     "Parser",
     "ProtocolError",
     "SQLite",
@@ -78,6 +81,7 @@ __all__ = [
     "set_worker_threads",
     "system_prompt",
     "to_messages",
+    "tool",
     "tool_instructions",
     "uninstall",
     "worker_threads",

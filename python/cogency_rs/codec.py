@@ -12,6 +12,7 @@ from typing import Any
 
 from ._core import format_results
 from .errors import ToolParseError
+from .signature import is_json_schema
 from .types import ToolCall, ToolResult
 
 __all__ = [
@@ -29,7 +30,8 @@ _TRIPLE_QUOTED = re.compile(r'"""([^"]*?)"""', re.DOTALL)
 def tool_instructions(tools: Iterable[Any]) -> str:
     """List tools for a prompt: a line each, `name(required, optional?) - description`.
 
-    A parameter of a flat schema counts as required unless it says `"required": False`.
+    A parameter of a flat schema counts as required unless it says `"required": False`; one of a JSON Schema, if the
+    schema's list of required ones has it.
     """
     return "TOOLS:\n" + "\n".join(tool_line(tool) for tool in tools)
 
@@ -37,10 +39,13 @@ def tool_instructions(tools: Iterable[Any]) -> str:
 def tool_line(tool: Any) -> str:
     """One tool as `tool_instructions` lists it."""
     schema = getattr(tool, "schema", None) or {}
-    parameters = (
-        name if info.get("required", True) else f"{name}?" for name, info in schema.items()
-    )
-    return f"{tool.name}({', '.join(parameters)}) - {tool.description}"
+    if is_json_schema(schema):
+        required = schema.get("required", ())
+        parameters = [(name, name in required) for name in schema["properties"]]
+    else:
+        parameters = [(name, info.get("required", True)) for name, info in schema.items()]
+    listed = (name if required else f"{name}?" for name, required in parameters)
+    return f"{tool.name}({', '.join(listed)}) - {tool.description}"
 
 
 def format_call_agent(call: ToolCall) -> str:

@@ -12,6 +12,7 @@ from . import _core
 from ._core import Folding, to_messages
 from .codec import tool_line
 from .errors import StorageError
+from .signature import json_schema_of, signature
 from .storage import SQLite
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
@@ -29,12 +30,18 @@ def system_prompt(
     """Write the system prompt that teaches a model the protocol.
 
     Args:
-        tools: the tools it may call; each with `name`, `description` and `schema`.
+        tools: the tools it may call; each with `name`, `description` and `schema`. Those with a JSON Schema are
+            listed with the types of their parameters.
         identity: who it is; a neutral sentence when not given.
         instructions: what this user or task asks for in addition.
     """
-    lines = [(tool.name, tool_line(tool)) for tool in tools or ()]
+    lines = [(tool.name, _listed(tool)) for tool in tools or ()]
     return _core.system_prompt(lines, identity or None, instructions or None)
+
+
+def _listed(tool: Any) -> str:
+    schema = json_schema_of(tool)
+    return tool_line(tool) if schema is None else signature(tool, schema)
 
 
 async def assemble(

@@ -1534,6 +1534,24 @@ def words_of_the_system_prompt(message: Mapping[str, Any]) -> bool:
 @difference(
     PROMPT,
     Example(
+        "listed({'type': 'object', 'properties': {'x': {}, 'y': {}}, 'required': ['x']})",
+        theirs=("AttributeError", "'str' object has no attribute 'get'"),
+        ours="TOOLS:\nt(x, y?) - does something",
+    ),
+    theirs="A tool whose schema is JSON Schema cannot be listed in a prompt.",
+    ours="It is listed like any other.",
+    why="JSON Schema is what most tools are described in.",
+)
+def tool_with_a_json_schema(tool: Any) -> bool:
+    match getattr(tool, "schema", None):
+        case {"type": "object", "properties": Mapping()}:
+            return True
+    return False
+
+
+@difference(
+    PROMPT,
+    Example(
         "prompt(user_row('a') * 10_001)",
         theirs=(
             "StorageError",

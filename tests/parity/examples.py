@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any
 
 import cogency_rs
@@ -49,6 +50,7 @@ class Side:
         self.Accumulator = modules("accumulator").Accumulator
         self.format_results_array = modules("codec").format_results_array
         self.parse_tool_result = modules("codec").parse_tool_result
+        self.tool_instructions = modules("codec").tool_instructions
         self.to_messages = modules("conversation").to_messages
         self.assemble = modules("assembly").assemble
 
@@ -210,6 +212,10 @@ class Side:
 
     def history(self, rows: Any) -> Any:
         return [(message["role"], cut(message["content"], 60)) for message in self.prompt(rows)[1:]]
+
+    def listed(self, schema: Any) -> Any:
+        tool = SimpleNamespace(name="t", description="does something", schema=schema)
+        return told(outcome(self.tool_instructions, [tool]))
 
     def system_prompt_is_cogencys(self) -> bool:
         prompt = cogency("context.system").prompt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from cogency_rs import Limits
@@ -117,6 +118,9 @@ class Naming:
 
     def history(self, rows: Any) -> None:
         self._ask((differences.calls_without_results, rows))
+
+    def listed(self, schema: Any) -> None:
+        self._ask((differences.tool_with_a_json_schema, SimpleNamespace(schema=schema)))
 
     def system_prompt_is_cogencys(self) -> None:
         self._ask((differences.words_of_the_system_prompt, {"role": "system"}))

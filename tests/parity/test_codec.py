@@ -187,8 +187,31 @@ tools = st.one_of(
 @parity(300)
 @given(st.one_of(st.lists(tools, max_size=3), st.lists(tools, max_size=3).map(iter), wrong))
 def test_tool_instructions(listed):
-    if not hasattr(listed, "__next__"):
+    if not hasattr(listed, "__next__") and not has_json_schema(listed):
         assert ours("tool_instructions", listed) == theirs("tool_instructions", listed)
+
+
+def has_json_schema(listed: Any) -> bool:
+    return isinstance(listed, list) and any(
+        differences.tool_with_a_json_schema(tool) for tool in listed
+    )
+
+
+@parity(100)
+@given(st.dictionaries(words, st.booleans(), max_size=4))
+def test_a_json_schema_is_listed_as_the_flat_one_is(parameters):
+    schema = {
+        "type": "object",
+        "properties": {key: {"type": "string"} for key in parameters},
+        "required": [name for name, required in parameters.items() if required],
+    }
+    flat = {name: {"required": required} for name, required in parameters.items()}
+    described, plain = (
+        SimpleNamespace(name="t", description="does something", schema=each)
+        for each in (schema, flat)
+    )
+    assert has_json_schema([described])
+    assert ours("tool_instructions", [described]) == theirs("tool_instructions", [plain])
 
 
 def test_recorded_calls(recordings):

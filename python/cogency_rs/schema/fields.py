@@ -1,0 +1,104 @@
+"""Values by name: the arguments of a function, the fields of a dataclass, the keys of a `TypedDict`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .shape import Mismatch, Schema, Shape, nullable, read_at
+from .values import is_json, json_value
+
+__all__ = ["ABSENT", "Fields"]
+
+ABSENT: Any = object()
+"""In place of a default: there is none."""
+
+FLAT_KEYS = {
+    "description": "description",
+    "default": "default",
+    "enum": "enum",
+    "minimum": "min",
+    "maximum": "max",
+    "minLength": "min_length",
+    "maxLength": "max_length",
+    "minItems": "min_length",
+    "maxItems": "max_length",
+}
+"""What cogency's flat schema calls the keys of JSON Schema."""
+
+
+@dataclass
+class Fields:
+    """An object with known fields.
+
+    Attributes:
+        shapes: the shape of each field.
+        required: the fields that must be there.
+        is_open: whether there may be others; their values stay as they are.
+    """
+
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    required: set[str] = field(default_factory=set)
+    is_open: bool = False
+    _properties: dict[str, Schema] = field(default_factory=dict)
+
+    def add(
+        self,
+        name: str,
+        shape: Shape,
+        *,
+        required: bool,
+        default: Any = ABSENT,
+        description: str | None = None,
+    ) -> None:
+        """Add a field. What its hint says it is for counts more than `description`."""
+        shape = nullable(shape) if default is None else shape
+        self.shapes[name] = shape
+        if required:
+            self.required.add(name)
+        about = {"description": description} if description else {}
+        self._properties[name] = about | shape.schema
+        if default is not ABSENT and is_json(value := json_value(default)):
+            self._properties[name]["default"] = value
+
+    def schema(self) -> Schema:
+        """Write it as JSON Schema."""
+        required = [name for name in self.shapes if name in self.required]
+        return {
+            "type": "object",
+            "properties": self._properties,
+            **({"required": required} if required else {}),
+            "additionalProperties": self.is_open,
+        }
+
+    def flat(self) -> Schema:
+        """Write it in cogency's form: by name the type, whether it is required, description, default and bounds."""
+        return {name: self._flat(name, shape.kinds) for name, shape in self.shapes.items()}
+
+    def _flat(self, name: str, kinds: tuple[str, ...]) -> Schema:
+        info: Schema = {}
+        # In this form "string" also stands for what it has no word for; so it does not stand among others.
+        if kinds and (len(kinds) == 1 or "string" not in kinds):
+            info["type"] = kinds[0] if len(kinds) == 1 else list(kinds)
+        info["required"] = name in self.required
+        property = self._properties[name]
+        return info | {flat: property[key] for key, flat in FLAT_KEYS.items() if key in property}
+
+    def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the values that were given.
+
+        Raises:
+            Mismatch: one is not known, is missing, or does not fit.
+        """
+        for name in values:
+            if name not in self.shapes and not self.is_open:
+                known = f"known are {', '.join(self.shapes)}" if self.shapes else "there are none"
+                raise Mismatch(f"is not known; {known}", name)
+        for name in self.shapes:
+            if name in self.required and name not in values:
+                raise Mismatch("is required, and was not given", name)
+        return {
+            name: read_at(name, self.shapes[name].read, value) if name in self.shapes else value
+            for name, value in values.items()
+        }

@@ -1,0 +1,64 @@
+"""Hints that only pydantic knows: its models, and types such as `datetime` and `set`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .extra import pydantic
+from .shape import Mismatch
+from .values import came
+
+__all__ = ["Adapter", "HintRefusedError", "is_field", "is_model"]
+
+
+def is_model(hint: type) -> bool:
+    """Whether a class is pydantic's own: a model, or a dataclass that it checks."""
+    return hasattr(hint, "__pydantic_core_schema__")
+
+
+def is_field(default: Any) -> bool:
+    """Whether a default is what pydantic's `Field(...)` makes, which is a value in its models only."""
+    kind = type(default)
+    return kind.__name__ == "FieldInfo" and kind.__module__.partition(".")[0] == "pydantic"
+
+
+class HintRefusedError(Exception):
+    """A hint that pydantic cannot read or describe."""
+
+
+class Adapter:
+    """One hint.
+
+    Args:
+        hint: any hint; pydantic must be there.
+
+    Attributes:
+        schema: its JSON Schema, with definitions of its own.
+
+    Raises:
+        HintRefusedError: pydantic knows nothing of it.
+    """
+
+    def __init__(self, hint: Any) -> None:
+        self._pydantic = pydantic()
+        try:
+            self._adapter = self._pydantic.TypeAdapter(hint)
+            self.schema: dict[str, Any] = self._adapter.json_schema()
+        except Exception as error:  # it has no common one
+            raise HintRefusedError(str(error).partition("\n")[0]) from error
+
+    def read(self, value: Any) -> Any:
+        """Read a JSON value.
+
+        Raises:
+            Mismatch: the first thing that pydantic finds wrong.
+        """
+        try:
+            return self._adapter.validate_python(value)
+        except self._pydantic.ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            if first["type"] == "missing":
+                problem = "is required, and was not given"
+            else:
+                problem = f"is not valid: {first['msg']}; it was {came(first['input'])}"
+            raise Mismatch(problem, *first["loc"]) from error

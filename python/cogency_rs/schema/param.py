@@ -1,0 +1,103 @@
+"""What a hint cannot say of a parameter: what it is for, and its bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from .shape import Mismatch, Schema, Shape
+
+__all__ = ["Param", "bounded", "is_bounded_by", "param_in"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """What the model is told of a parameter: `Annotated[int, Param("how many", ge=1)]`.
+
+    Args:
+        description: what it is for. A plain string in `Annotated` says the same.
+        ge: the least that a number may be.
+        le: the most.
+        min_length: the least characters of a string, or items of an array or object.
+        max_length: the most.
+
+    cogency's `ToolParam` in `Annotated` is read the same way.
+    """
+
+    description: str = ""
+    ge: float | None = None
+    le: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+
+
+NAMES = [each.name for each in dataclasses.fields(Param)]
+
+BOUNDS = {
+    "integer": {"ge": "minimum", "le": "maximum"},
+    "number": {"ge": "minimum", "le": "maximum"},
+    "string": {"min_length": "minLength", "max_length": "maxLength"},
+    "array": {"min_length": "minItems", "max_length": "maxItems"},
+    "object": {"min_length": "minProperties", "max_length": "maxProperties"},
+}
+"""Of each JSON type, what JSON Schema calls its bounds."""
+
+
+def param_in(note: Any) -> Param | None:
+    """What an item of `Annotated` says, if it is meant for us."""
+    if isinstance(note, str):
+        return Param(note)
+    if isinstance(note, Param):
+        return note
+    if dataclasses.is_dataclass(note) and all(hasattr(note, name) for name in NAMES):
+        return Param(**{name: getattr(note, name) for name in NAMES})
+    return None
+
+
+def is_bounded_by(shape: Shape, name: str) -> bool:
+    """Whether a field of `Param` bounds anything that the shape may be."""
+    return any(name in BOUNDS.get(kind, {}) for kind in shape.kinds)
+
+
+def bounded(shape: Shape, param: Param) -> Shape:
+    """The shape with a description and bounds."""
+    schema: Schema = dict(shape.schema)
+    for kind in shape.kinds:
+        for name, key in BOUNDS.get(kind, {}).items():
+            if (bound := getattr(param, name)) is not None:
+                schema[key] = bound
+    if param.description:
+        schema["description"] = param.description
+
+    def read(value: Any) -> Any:
+        read = shape.read(value)
+        _check(value, param)
+        return read
+
+    return dataclasses.replace(shape, schema=schema, read=read)
+
+
+def _check(value: Any, param: Param) -> None:
+    if _is_number(value):
+        _check_size("must be", "was", "", value, param.ge, param.le)
+    elif isinstance(value, str):
+        _check_size(
+            "must have", "had", " characters", len(value), param.min_length, param.max_length
+        )
+    elif isinstance(value, list | tuple | dict):
+        _check_size("must have", "had", " items", len(value), param.min_length, param.max_length)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_size(
+    must: str, did: str, unit: str, size: float, least: float | None, most: float | None
+) -> None:
+    # Written so that NaN, which is neither, is refused.
+    if least is not None and not size >= least:
+        raise Mismatch(f"{must} at least {least}{unit}, and {did} {size}")
+    if most is not None and not size <= most:
+        raise Mismatch(f"{must} at most {most}{unit}, and {did} {size}")

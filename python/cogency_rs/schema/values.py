@@ -1,0 +1,94 @@
+"""Python values as JSON: what a tool returns, what a parameter defaults to, what a message shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from enum import Enum
+from typing import Any
+
+from .extra import pydantic
+
+__all__ = ["WORDS", "came", "is_json", "json_value", "kind_of"]
+
+WORDS = {
+    "null": "null",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
+}
+"""JSON's types, in the words of the messages."""
+
+MOST_SHOWN = 60
+"""Characters of a value that fit into a message."""
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON holds it: dataclasses and pydantic models as objects, members of an `Enum` as their value.
+
+    What neither the standard library nor an installed pydantic can write stays as it is. The cost is linear.
+    """
+    match value:
+        case Enum():
+            return json_value(value.value)
+        case None | str() | int() | float():
+            return value
+        case list() | tuple():
+            return [json_value(item) for item in value]
+        case dict():
+            return {
+                key.value if isinstance(key, Enum) else key: json_value(item)
+                for key, item in value.items()
+            }
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {each.name: json_value(getattr(value, each.name)) for each in fields}
+    return _dumped(value)
+
+
+def _dumped(value: Any) -> Any:
+    """What pydantic makes of a value, if it is there and knows it; else the value itself."""
+    if (found := pydantic()) is None:
+        return value
+    try:
+        return found.TypeAdapter(type(value)).dump_python(value, mode="json")
+    except (found.PydanticUserError, ValueError, TypeError):
+        return value
+
+
+def is_json(value: Any) -> bool:
+    """Whether JSON can hold a value."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case _:
+            return "object"
+
+
+def came(value: Any) -> str:
+    """A value that came, for a message: its type, and how JSON writes it."""
+    shown = json.dumps(value, ensure_ascii=False) if is_json(value) else repr(value)
+    shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
+    return shown if value is None else f"{WORDS[kind_of(value)]}: {shown}"

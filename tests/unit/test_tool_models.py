@@ -1,0 +1,211 @@
+"""Hints that pydantic knows: its models, its constraints, and types such as `datetime`; as arguments and as values."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import decimal
+import pathlib
+import uuid
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import annotated_types
+import jsonschema
+import pydantic
+import pytest
+from tools import call, with_tools
+
+from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, execute_tool, tool
+
+UUID = "12345678-1234-5678-1234-567812345678"
+NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
+
+
+class User(pydantic.BaseModel):
+    """Somebody."""
+
+    name: Annotated[str, pydantic.Field(min_length=1, description="first name")]
+    age: int = pydantic.Field(gt=0)
+    boss: User | None = None
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    n: Annotated[int, pydantic.Field(gt=0)]
+    when: datetime.datetime = NOON
+
+
+@dataclass
+class Team:
+    name: str
+    members: list[User]
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"]
+
+
+Pet = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
+
+
+def takes(hint: Any) -> FunctionTool[..., Any]:
+    async def function(x: Any) -> Any:
+        takes.got = x
+        return x
+
+    function.__annotations__ = {"x": hint}
+    return tool(function, name="f")
+
+
+async def run(made: FunctionTool[..., Any], value: Any) -> ToolResult:
+    return await execute_tool(
+        call("f", x=value), execution=with_tools(made), user_id="", conversation_id="c"
+    )
+
+
+ADA = {"name": "Ada", "age": 36, "boss": None}
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "got", "content"),
+    [
+        (User, {"name": "Ada", "age": 36}, User(name="Ada", age=36), ADA),
+        (list[User], [ADA], [User(name="Ada", age=36)], [ADA]),
+        (dict[str, User | None], {"a": None}, {"a": None}, {"a": None}),
+        (User | None, {**ADA, "boss": ADA}, User(name="Ada", age=36, boss=User(name="Ada", age=36)),
+         {**ADA, "boss": ADA}),
+        (Team, {"name": "t", "members": [ADA]}, Team("t", [User(name="Ada", age=36)]), {"name": "t", "members": [ADA]}),
+        (Checked, {"n": 1}, Checked(1), {"n": 1, "when": "2024-02-29T12:00:00Z"}),
+        (Pet, {"kind": "dog"}, Dog(kind="dog"), {"kind": "dog"}),
+        (datetime.datetime, "2024-02-29T12:00:00Z", NOON, "2024-02-29T12:00:00Z"),
+        (datetime.date, "2024-02-29", NOON.date(), "2024-02-29"),
+        (datetime.timedelta, "PT1M", datetime.timedelta(minutes=1), "PT1M"),
+        (uuid.UUID, UUID, uuid.UUID(UUID), UUID),
+        (pathlib.Path, "a/b", pathlib.Path("a/b"), "a/b"),
+        (decimal.Decimal, "1.50", decimal.Decimal("1.50"), "1.50"),
+        (set[int], [1], {1}, [1]),
+        (bytes, "ab", b"ab", "ab"),
+        (dict[int, str], {"1": "a"}, {1: "a"}, {1: "a"}),
+        (list[datetime.date], ["2024-02-29"], [NOON.date()], ["2024-02-29"]),
+        (Annotated[int, annotated_types.Gt(0)], 1, 1, 1),
+        (Annotated[str, pydantic.StringConstraints(pattern="^a+$")], "aa", "aa", "aa"),
+        (Annotated[list[int], pydantic.Field(max_length=2)], [1, 2], [1, 2], [1, 2]),
+    ],
+    ids=repr,
+)  # fmt: skip
+async def test_a_value_arrives_as_an_instance_and_returns_as_json(hint, value, got, content):
+    made = takes(hint)
+    jsonschema.Draft202012Validator(made.json_schema).validate({"x": value})
+    assert await run(made, value) == ToolResult("Success", content)
+    assert takes.got == got
+    assert type(takes.got) is type(got)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "problem"),
+    [
+        (User, {"age": 1}, "argument 'x.name' is required, and was not given"),
+        (User, {"name": "Ada", "age": 0},
+         "argument 'x.age' is not valid: Input should be greater than 0; it was an integer: 0"),
+        (User, {**ADA, "boss": {"name": "", "age": 1}},
+         "argument 'x.boss.name' is not valid: String should have at least 1 character; it was a string: \"\""),
+        (list[User], [ADA, 5], "argument 'x[1]' is not valid: Input should be a valid dictionary or instance of User; "
+                               "it was an integer: 5"),
+        (User | None, {"name": "Ada"}, "argument 'x.age' is required, and was not given"),
+        (User | None, 5, "argument 'x' must be an object or null, and was an integer: 5"),
+        (Team, {"name": "t", "members": [{"name": "Ada"}]},
+         "argument 'x.members[0].age' is required, and was not given"),
+        (datetime.date, "soon", "argument 'x' is not valid: Input should be a valid date or datetime, input is too "
+                                'short; it was a string: "soon"'),
+        (Annotated[int, annotated_types.Gt(0)], 0,
+         "argument 'x' is not valid: Input should be greater than 0; it was an integer: 0"),
+    ],
+    ids=repr,
+)  # fmt: skip
+async def test_a_value_that_does_not_fit_is_refused_with_its_place(hint, value, problem):
+    made = takes(hint)
+    expected = ToolResult(f"Invalid arguments for tool 'f': {problem}", error=True)
+    assert await made.execute(x=value) == expected
+    # In a turn, what the executor checks first says the same of the outermost value.
+    assert (await run(made, value)).error
+
+
+def test_a_model_is_a_definition():
+    made = takes(list[User])
+    assert made.json_schema["properties"]["x"] == {
+        "type": "array",
+        "items": {"$ref": "#/$defs/User"},
+    }
+    assert made.json_schema["$defs"]["User"]["properties"]["boss"]["anyOf"] == [
+        {"$ref": "#/$defs/User"},
+        {"type": "null"},
+    ]
+    assert takes(User).schema == {"x": {"type": "object", "required": True}}
+    assert takes(decimal.Decimal).schema == {"x": {"required": True}}
+
+
+def test_models_of_the_same_name_have_definitions_of_their_own():
+    other = pydantic.create_model("User", id=(int, ...), friends=("list[User]", ...))
+
+    @tool
+    async def f(a: User, b: other, c: list[other], d: User) -> None: ...
+
+    properties, definitions = f.json_schema["properties"], f.json_schema["$defs"]
+    assert [properties["a"], properties["b"], properties["d"]] == [
+        {"$ref": "#/$defs/User"},
+        {"$ref": "#/$defs/User_2"},
+        {"$ref": "#/$defs/User"},
+    ]
+    assert definitions["User_2"]["properties"]["friends"]["items"] == {"$ref": "#/$defs/User_2"}
+    assert definitions["User"]["properties"]["boss"]["anyOf"][0] == {"$ref": "#/$defs/User"}
+    assert properties["c"]["items"]["$ref"] in ("#/$defs/User_2", "#/$defs/User_3")
+
+
+def test_what_a_hint_is_for_may_stand_beside_what_pydantic_knows():
+    made = takes(Annotated[int, annotated_types.Gt(0), Param("how many", le=9)])
+    assert made.json_schema["properties"]["x"] == {
+        "type": "integer",
+        "exclusiveMinimum": 0,
+        "maximum": 9,
+        "description": "how many",
+    }
+    problem = asyncio.run(made.execute(x=10))
+    assert problem.outcome.endswith("argument 'x' must be at most 9, and was 10")
+    described = takes(Annotated[int, pydantic.Field(gt=0, description="how many")])
+    assert described.schema["x"]["description"] == "how many"
+
+
+class Opaque:
+    pass
+
+
+@pytest.mark.parametrize("hint", [Opaque, list[Opaque], complex | Opaque, type], ids=repr)
+def test_a_hint_that_pydantic_does_not_know_either_is_an_error(hint):
+    with pytest.raises(
+        ConfigError,
+        match=r"parameter 'x' of tool 'f' has the hint .+, which says nothing about JSON",
+    ):
+        takes(hint)  # fmt: skip
+
+
+def test_a_field_as_a_default_is_an_error_that_says_where_it_belongs():
+    def f(x: int = pydantic.Field(1, gt=0)) -> None: ...
+
+    with pytest.raises(
+        ConfigError, match=r"parameter 'x' of tool 'f' has a Field as its default: write Annotated"
+    ):
+        tool(f)  # fmt: skip
+
+
+async def test_a_value_that_pydantic_cannot_write_is_a_failure():
+    made = tool(lambda: Opaque(), name="f")
+    result = await execute_tool(
+        call("f"), execution=with_tools(made), user_id="", conversation_id="c"
+    )
+    assert result.error
+    assert "its content (Opaque) is no JSON value" in result.outcome

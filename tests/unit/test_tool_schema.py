@@ -1,0 +1,645 @@
+"""Hints: the JSON Schema that a hint becomes, the values it takes and refuses, and what the function gets."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc
+import dataclasses
+import enum
+import json
+import math
+import sys
+import typing
+from dataclasses import InitVar, dataclass, field
+from enum import Enum, IntEnum, StrEnum
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    Optional,
+    Required,
+    TypedDict,
+    Union,
+)
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, tool
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(params=["with pydantic", "without pydantic"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs a test twice: what it says holds whether pydantic is installed or not."""
+    if request.param == "without pydantic":
+        monkeypatch.setitem(sys.modules, "pydantic", None)  # its import fails
+
+
+def takes(hint: Any, **default: Any) -> FunctionTool[..., Any]:
+    """A tool with one parameter, `x`, of that hint; it keeps what it got in `takes.got`."""
+
+    async def function(x: Any) -> None:
+        takes.got = x
+
+    function.__annotations__ = {"x": hint}
+    function.__defaults__ = tuple(default.values())
+    return tool(function, name="f")
+
+
+def read(made: FunctionTool[..., Any], value: Any) -> Any:
+    """What the function got for a value that the model wrote, or what is wrong with it."""
+    takes.got = None
+    result = asyncio.run(made.execute(x=json.loads(json.dumps(value))))
+    if result is not None and result.error:
+        raise Refused(result.outcome.removeprefix("Invalid arguments for tool 'f': "))
+    return takes.got
+
+
+class Refused(Exception):  # noqa: N818
+    """An argument that did not fit."""
+
+
+def schema_of(made: FunctionTool[..., Any]) -> tuple[Any, Any]:
+    """The schema of `x`, and the definitions."""
+    return made.json_schema["properties"]["x"], made.json_schema.get("$defs")
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Word(StrEnum):
+    YES = "yes"
+
+
+class Mixed(Enum):
+    ONE = 1
+    NONE = None
+    FALSE = False
+
+
+@dataclass
+class Point:
+    """A place.
+
+    Attributes:
+        x: to the right
+    """
+
+    x: int
+    y: Annotated[float, "upwards"] = 0.0
+
+
+@dataclass
+class Tree:
+    value: int
+    children: list[Tree] = field(default_factory=list)
+    color: Color | None = None
+    depth: int = field(default=0, init=False)
+
+
+class Options(TypedDict, total=False):
+    """How to look."""
+
+    deep: Required[bool]
+    kinds: list[Literal["file", "folder"]]
+
+
+class Entry(TypedDict):
+    name: str
+    at: NotRequired[Point]
+
+
+@dataclass
+class Positive:
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n <= 0:
+            raise ValueError(f"{self.n} is not above 0")
+
+
+UserId = NewType("UserId", int)
+
+INTEGER, STRING = {"type": "integer"}, {"type": "string"}
+POINT = {
+    "description": "A place.",
+    "type": "object",
+    "properties": {
+        "x": {"description": "to the right", "type": "integer"},
+        "y": {"type": "number", "description": "upwards", "default": 0.0},
+    },
+    "required": ["x"],
+    "additionalProperties": False,
+}
+REFERENCE = {"$ref": "#/$defs/Point"}
+TREE = {
+    "type": "object",
+    "properties": {
+        "value": INTEGER,
+        "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []},
+        "color": {
+            "anyOf": [{"type": "string", "enum": ["red", "blue"]}, {"type": "null"}],
+            "default": None,
+        },
+    },
+    "required": ["value"],
+    "additionalProperties": False,
+}
+OPTIONS = {
+    "description": "How to look.",
+    "type": "object",
+    "properties": {
+        "deep": {"type": "boolean"},
+        "kinds": {"type": "array", "items": {"type": "string", "enum": ["file", "folder"]}},
+    },
+    "required": ["deep"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("hint", "schema", "definitions"),
+    [
+        (str, STRING, None),
+        (int, INTEGER, None),
+        (float, {"type": "number"}, None),
+        (bool, {"type": "boolean"}, None),
+        (None, {"type": "null"}, None),
+        (Any, {}, None),
+        (object, {}, None),
+        (UserId, INTEGER, None),
+        ("str", STRING, None),
+        (list[str], {"type": "array", "items": STRING}, None),
+        (list, {"type": "array", "items": {}}, None),
+        (typing.List, {"type": "array", "items": {}}, None),  # noqa: UP006
+        (list["int"], {"type": "array", "items": INTEGER}, None),
+        (collections.abc.Sequence[str], {"type": "array", "items": STRING}, None),
+        (collections.abc.Iterable, {"type": "array", "items": {}}, None),
+        (tuple[int, ...], {"type": "array", "items": INTEGER}, None),
+        (tuple, {"type": "array", "items": {}}, None),
+        (typing.Tuple, {"type": "array", "items": {}}, None),  # noqa: UP006
+        (tuple[int, str], {"type": "array", "prefixItems": [INTEGER, STRING], "minItems": 2, "maxItems": 2}, None),
+        (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}, None),
+        (dict[str, int], {"type": "object", "additionalProperties": INTEGER}, None),
+        (dict, {"type": "object", "additionalProperties": {}}, None),
+        (collections.abc.Mapping[str, Any], {"type": "object", "additionalProperties": {}}, None),
+        (Literal["a"], {"type": "string", "enum": ["a"]}, None),
+        (Literal["a", 1, None, True], {"enum": ["a", 1, None, True]}, None),
+        (Literal[Color.RED], {"type": "string", "enum": ["red"]}, None),
+        (Color, {"type": "string", "enum": ["red", "blue"]}, None),
+        (Level, {"type": "integer", "enum": [1, 2]}, None),
+        (Mixed, {"enum": [1, None, False]}, None),
+        (int | None, {"anyOf": [INTEGER, {"type": "null"}]}, None),
+        (Optional[int], {"anyOf": [INTEGER, {"type": "null"}]}, None),  # noqa: UP045
+        (Union[int, str], {"anyOf": [INTEGER, STRING]}, None),  # noqa: UP007
+        (Annotated[int, "how many"], INTEGER | {"description": "how many"}, None),
+        (Annotated[int, Param("n", ge=1, le=9)],
+         INTEGER | {"description": "n", "minimum": 1, "maximum": 9}, None),
+        (Annotated[str, Param(min_length=1, max_length=9)], STRING | {"minLength": 1, "maxLength": 9}, None),
+        (Annotated[list[int], Param(min_length=1)], {"type": "array", "items": INTEGER, "minItems": 1}, None),
+        (Annotated[dict, Param(max_length=2)],
+         {"type": "object", "additionalProperties": {}, "maxProperties": 2}, None),
+        (list[Annotated[int, Param(ge=1)]], {"type": "array", "items": INTEGER | {"minimum": 1}}, None),
+        (Point, REFERENCE, {"Point": POINT}),
+        (list[Point] | None, {"anyOf": [{"type": "array", "items": REFERENCE}, {"type": "null"}]}, {"Point": POINT}),
+        (Tree, {"$ref": "#/$defs/Tree"}, {"Tree": TREE}),
+        (Options, {"$ref": "#/$defs/Options"}, {"Options": OPTIONS}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_hint_becomes_a_schema(hint, schema, definitions):
+    made = takes(hint)
+    assert schema_of(made) == (schema, definitions)
+    jsonschema.Draft202012Validator.check_schema(made.json_schema)
+    json.dumps(made.schema)
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("hint", "value", "got"),
+    [
+        (str, "", ""),
+        (int, 10**30, 10**30),
+        (int, 2.0, 2),
+        (float, 2, 2.0),
+        (float, math.inf, math.inf),
+        (UserId, 7, 7),
+        (list[int], [1, 2.0], [1, 2]),
+        (tuple[int, ...], [1, 2], (1, 2)),
+        (tuple[int, str], [1, "a"], (1, "a")),
+        (tuple[()], [], ()),
+        (dict[str, tuple[int]], {"a": [1]}, {"a": (1,)}),
+        (Literal["a", 1, None], None, None),
+        (Literal[1, True], True, True),
+        (Literal[1], 1.0, 1),
+        (Literal[Color.RED], "red", Color.RED),
+        (Color, "blue", Color.BLUE),
+        (list[Color], ["blue", "red"], [Color.BLUE, Color.RED]),
+        (Level, 2, Level.HIGH),
+        (Word, "yes", Word.YES),
+        (Mixed, False, Mixed.FALSE),
+        (Mixed, None, Mixed.NONE),
+        (int | str, "1", "1"),
+        (Color | str, "red", Color.RED),
+        (Color | str, "green", "green"),
+        (str | Color, "red", "red"),
+        (int | None, None, None),
+        (Annotated[int, Param(ge=1, le=1)], 1, 1),
+        (Annotated[int | None, Param(ge=1)], None, None),
+        (Point, {"x": 1}, Point(1, 0.0)),
+        (list[Point], [{"x": 1, "y": 2}], [Point(1, 2.0)]),
+        (dict[str, Point | None], {"a": {"x": 1}, "b": None}, {"a": Point(1), "b": None}),
+        (Point | Options, {"deep": True}, {"deep": True}),
+        (Tree, {"value": 1, "children": [{"value": 2, "color": "red"}]}, Tree(1, [Tree(2, color=Color.RED)])),
+        (Options, {"deep": True, "kinds": ["file"]}, {"deep": True, "kinds": ["file"]}),
+        (Entry, {"name": "n"}, {"name": "n"}),
+        (Entry, {"name": "n", "at": {"x": 1}}, {"name": "n", "at": Point(1)}),
+        (Any, {"a": [None]}, {"a": [None]}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
+    found = read(takes(hint), value)
+    assert found == got
+    assert type(found) is type(got)
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("hint", "value", "problem"),
+    [
+        (str, 1, "argument 'x' must be a string, and was an integer: 1"),
+        (str, None, "argument 'x' must be a string, and was null"),
+        (int, True, "argument 'x' must be an integer, and was a boolean: true"),
+        (int, 1.5, "argument 'x' must be an integer, and was a number: 1.5"),
+        (int, math.nan, "argument 'x' must be an integer, and was a number: NaN"),
+        (float, "1", 'argument \'x\' must be a number, and was a string: "1"'),
+        (float, True, "argument 'x' must be a number, and was a boolean: true"),
+        (float, 10**400, "argument 'x' must be a number that a float can hold, and was larger"),
+        (bool, 1, "argument 'x' must be a boolean, and was an integer: 1"),
+        (None, 0, "argument 'x' must be null, and was an integer: 0"),
+        (str, ["a" * 80], f'argument \'x\' must be a string, and was an array: ["{"a" * 58}...'),
+        (list[int], "12", 'argument \'x\' must be an array, and was a string: "12"'),
+        (list[int], [1, "2"], 'argument \'x[1]\' must be an integer, and was a string: "2"'),
+        (list[list[int]], [[], [0, None]], "argument 'x[1][1]' must be an integer, and was null"),
+        (tuple[int, str], [1], "argument 'x' must have 2 items, and had 1"),
+        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
+        (dict[str, int], [], "argument 'x' must be an object, and was an array: []"),
+        (dict[str, int], {"a": "é"}, 'argument \'x.a\' must be an integer, and was a string: "é"'),
+        (Literal["a", 1], "b", 'argument \'x\' must be "a" or 1, and was a string: "b"'),
+        (Literal[1], True, "argument 'x' must be 1, and was a boolean: true"),
+        (Color, "RED", 'argument \'x\' must be "red" or "blue", and was a string: "RED"'),
+        (int | None, "a", 'argument \'x\' must be an integer or null, and was a string: "a"'),
+        (list[int] | int, ["a"], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
+        (Annotated[int, Param(ge=1)], 0, "argument 'x' must be at least 1, and was 0"),
+        (Annotated[float, Param(le=1.5)], 1.6, "argument 'x' must be at most 1.5, and was 1.6"),
+        (Annotated[float, Param(ge=1)], math.nan, "argument 'x' must be at least 1, and was nan"),
+        (Annotated[int | None, Param(ge=1)], 0, "argument 'x' must be at least 1, and was 0"),
+        (Annotated[str, Param(min_length=2)], "é", "argument 'x' must have at least 2 characters, and had 1"),
+        (Annotated[list[int], Param(max_length=1)], [1, 2], "argument 'x' must have at most 1 items, and had 2"),
+        (Annotated[dict, Param(min_length=1)], {}, "argument 'x' must have at least 1 items, and had 0"),
+        (list[Annotated[int, Param(ge=1)]], [1, 0], "argument 'x[1]' must be at least 1, and was 0"),
+        (Point, [1, 2], "argument 'x' must be an object, and was an array: [1, 2]"),
+        (Point, {}, "argument 'x.x' is required, and was not given"),
+        (Point, {"x": 1, "z": 2}, "argument 'x.z' is not known; known are x, y"),
+        (list[Point], [{"x": "1"}], 'argument \'x[0].x\' must be an integer, and was a string: "1"'),
+        (Tree, {"value": 1, "children": [{"value": None}]},
+         "argument 'x.children[0].value' must be an integer, and was null"),
+        (Tree, {"value": 1, "depth": 1}, "argument 'x.depth' is not known; known are value, children, color"),
+        (Options, {}, "argument 'x.deep' is required, and was not given"),
+        (Options, {"deep": True, "kinds": ["link"]},
+         'argument \'x.kinds[0]\' must be "file" or "folder", and was a string: "link"'),
+        (Positive, {"n": 0}, "argument 'x' is no Positive: 0 is not above 0"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_value_that_does_not_fit_is_refused_in_words(hint, value, problem):
+    with pytest.raises(Refused) as raised:
+        read(takes(hint), value)
+    assert str(raised.value) == problem
+
+
+@dataclass
+class HasInitVar:
+    n: InitVar[int]
+
+
+@dataclass
+class HasMissing:
+    n: Missing  # noqa: F821
+
+
+@dataclass
+class HasLock:
+    lock: Lock
+
+
+class Lock:
+    pass
+
+
+class Tuples(Enum):
+    A = (1, 2)
+
+
+class Empty(Enum):
+    pass
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("hint", "message"),
+    [
+        ("Missing", "parameter 'x' of tool 'f' has the hint Missing, which cannot be resolved: name 'Missing' is not"),
+        ("list[", "parameter 'x' of tool 'f' has the hint list[, which cannot be resolved: "),
+        (HasInitVar, "parameter 'x' of tool 'f' is a HasInitVar, whose 'n' is an InitVar: make it a field"),
+        (HasMissing, "parameter 'x' of tool 'f' is a HasMissing, whose hints cannot be resolved: name 'Missing' is"),
+        (HasLock, "parameter 'x' of tool 'f' is a HasLock, whose 'lock' has the hint "),
+        (list[Lock], "parameter 'x' of tool 'f' has the hint "),
+        (Tuples, "parameter 'x' of tool 'f' has the hint test_tool_schema.Tuples; [1, 2] is no single JSON value"),
+        (Empty, "parameter 'x' of tool 'f' has the hint test_tool_schema.Empty, which has no values"),
+        (Annotated[str, Param(ge=1)], "parameter 'x' of tool 'f' is a string, which ge cannot bound"),
+        (Annotated[int, Param(max_length=1)], "parameter 'x' of tool 'f' is an integer, which max_length cannot bound"),
+        (Annotated[Any, Param(le=1)], "parameter 'x' of tool 'f' is any JSON value, which le cannot bound"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_hint_that_says_nothing_about_json_is_an_error_that_names_the_parameter(hint, message):
+    with pytest.raises(ConfigError) as raised:
+        takes(hint)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "hint", [set[int], "datetime.datetime", Lock, dict[int, str], "pathlib.Path", complex], ids=repr
+)
+def test_without_pydantic_a_hint_of_another_kind_is_an_error_that_says_what_to_install(
+    monkeypatch, hint
+):
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    if isinstance(hint, str):
+        hint = getattr(__import__(hint.partition(".")[0]), hint.partition(".")[2])
+    with pytest.raises(ConfigError, match=r"needs pydantic: pip install 'cogency-rs\[schema\]'"):
+        takes(hint)
+
+
+def test_notes_that_are_for_others_are_passed_over(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    made = takes(Annotated[int, 7, "how many", object()])
+    assert schema_of(made) == (INTEGER | {"description": "how many"}, None)
+
+
+# Defaults
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("hint", "default", "schema"),
+    [
+        (int, 3, INTEGER | {"default": 3}),
+        (Color, Color.RED, {"type": "string", "enum": ["red", "blue"], "default": "red"}),
+        (Point, Point(1), REFERENCE | {"default": {"x": 1, "y": 0.0}}),
+        (tuple[int, ...], (1, 2), {"type": "array", "items": INTEGER, "default": [1, 2]}),
+        (int, None, {"anyOf": [INTEGER, {"type": "null"}], "default": None}),
+        (int | None, None, {"anyOf": [INTEGER, {"type": "null"}], "default": None}),
+        (Any, None, {"default": None}),
+        (int, Lock(), INTEGER),
+        (Annotated[int, Param("how many", ge=1)], None,
+         {"anyOf": [INTEGER | {"minimum": 1}, {"type": "null"}], "description": "how many", "default": None}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_default_is_in_the_schema_where_json_can_hold_it(hint, default, schema):
+    made = takes(hint, default=default)
+    assert schema_of(made)[0] == schema
+    assert made.schema["x"]["required"] is False
+    assert asyncio.run(made.execute()) == ToolResult("Success")
+    assert takes.got is default
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_parameter_whose_default_is_none_takes_null():
+    assert read(takes(int, default=None), None) is None
+    assert read(takes(list[int], default=None), [1]) == [1]
+
+
+# cogency's flat form
+
+
+@pytest.mark.parametrize(
+    ("hint", "info"),
+    [
+        (str, {"type": "string"}),
+        (int | None, {"type": ["integer", "null"]}),
+        (str | None, {}),  # "string" would stand for anything there
+        (Any, {}),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
+        (list[int], {"type": "array"}),
+        (Point, {"type": "object"}),
+        (Annotated[int, Param("n", ge=1, le=9)], {"type": "integer", "description": "n", "min": 1, "max": 9}),
+        (Annotated[str, Param(min_length=1)], {"type": "string", "min_length": 1}),
+        (Annotated[list[int], Param(max_length=2)], {"type": "array", "max_length": 2}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_flat_form_says_what_it_has_words_for(hint, info):
+    assert takes(hint).schema == {"x": {"required": True, **info}}
+
+
+# Classes of the same name, and of no docstring
+
+
+def test_classes_of_the_same_name_have_definitions_of_their_own():
+    other = dataclasses.make_dataclass("Point", [("z", str)])
+
+    @tool
+    async def f(a: Point, b: other, c: list[other]) -> None: ...
+
+    assert f.json_schema["properties"]["a"] == REFERENCE
+    assert f.json_schema["properties"]["b"] == {"$ref": "#/$defs/Point_2"}
+    assert f.json_schema["properties"]["c"]["items"] == {"$ref": "#/$defs/Point_2"}
+    assert [list(d["properties"]) for d in f.json_schema["$defs"].values()] == [["x", "y"], ["z"]]
+
+
+def test_deep_values_are_a_failure_of_their_call():
+    value: Any = {"value": 1}
+    for _ in range(5000):
+        value = {"value": 1, "children": [value]}
+    result = asyncio.run(takes(Tree).execute(x=value))
+    assert result == ToolResult(
+        "Invalid arguments for tool 'f': the arguments are nested too deep", error=True
+    )
+
+
+# cogency's own way to annotate
+
+
+@dataclass
+class ToolParam:
+    """As in cogency."""
+
+    description: str
+    ge: float | None = None
+    le: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+
+
+@pytest.mark.usefixtures("either_way")
+def test_cogency_s_annotations_are_read():
+    made = takes(Annotated[int, ToolParam("how many", ge=1)])
+    assert schema_of(made)[0] == INTEGER | {"description": "how many", "minimum": 1}
+
+
+# Any hint, any value
+
+
+class Case(NamedTuple):
+    """A hint, and pairs of a JSON value and the Python value it stands for."""
+
+    hint: Any
+    pairs: st.SearchStrategy[tuple[Any, Any]]
+
+
+def same(hint: Any, values: st.SearchStrategy[Any]) -> Case:
+    return Case(hint, values.map(lambda value: (value, value)))
+
+
+def choices(values: list[Any]) -> st.SearchStrategy[Case]:
+    names = [f"M{number}" for number in range(len(values))]
+    made = enum.Enum("Made", dict(zip(names, values, strict=True)))
+    return st.sampled_from(
+        [
+            same(Literal[tuple(values)], st.sampled_from(values)),
+            Case(made, st.sampled_from([(member.value, member) for member in made])),
+        ]
+    )
+
+
+@st.composite
+def classes(draw: st.DrawFn, cases: st.SearchStrategy[Case]) -> Case:
+    names = draw(st.lists(st.sampled_from("abcde"), unique=True, max_size=3))
+    fields = {name: draw(cases) for name in names}
+    build: Any = dict
+    if draw(st.booleans()):
+        hint: Any = TypedDict("Made", {name: case.hint for name, case in fields.items()})
+    else:
+        build = hint = dataclasses.make_dataclass(
+            "Made", [(name, case.hint) for name, case in fields.items()]
+        )
+
+    def pair(values: dict[str, tuple[Any, Any]]) -> tuple[Any, Any]:
+        written = {name: value for name, (value, _) in values.items()}
+        return written, build(**{name: value for name, (_, value) in values.items()})
+
+    pairs = st.fixed_dictionaries({name: case.pairs for name, case in fields.items()}).map(pair)
+    return Case(hint, pairs)
+
+
+def lists_of(case: Case) -> Case:
+    pairs = st.lists(case.pairs, max_size=3)
+    return Case(list[case.hint], pairs.map(lambda items: ([w for w, _ in items], [v for _, v in items])))  # fmt: skip
+
+
+def tuples_of(cases: list[Case]) -> Case:
+    pairs = st.tuples(*(case.pairs for case in cases))
+    hint = tuple[tuple(case.hint for case in cases)]
+    return Case(hint, pairs.map(lambda items: ([w for w, _ in items], tuple(v for _, v in items))))
+
+
+def dicts_of(case: Case) -> Case:
+    pairs = st.dictionaries(st.text(max_size=3), case.pairs, max_size=3)
+    return Case(
+        dict[str, case.hint],
+        pairs.map(lambda d: ({k: w for k, (w, _) in d.items()}, {k: v for k, (_, v) in d.items()})),
+    )
+
+
+def optional(case: Case) -> Case:
+    return Case(Optional[case.hint], st.none().map(lambda _: (None, None)) | case.pairs)  # noqa: UP045
+
+
+floats = st.floats(allow_nan=False)
+scalars = st.sampled_from(
+    [
+        same(str, st.text(max_size=5)),
+        same(int, st.integers()),
+        same(float, floats),
+        same(bool, st.booleans()),
+        same(None, st.none()),
+        same(Annotated[int, Param(ge=-3, le=3)], st.integers(-3, 3)),
+        same(Annotated[str, "text"], st.text(max_size=5)),
+        Case(float, st.integers(-(2**53), 2**53).map(lambda n: (n, float(n)))),
+        Case(int, st.integers(-(2**53), 2**53).map(lambda n: (float(n), n))),
+    ]
+)
+keys = st.lists(st.text(max_size=3) | st.integers(-3, 3), min_size=1, max_size=4, unique=True)
+hints = st.recursive(
+    scalars | keys.flatmap(choices),
+    lambda cases: st.one_of(
+        cases.map(lists_of),
+        st.lists(cases, min_size=1, max_size=3).map(tuples_of),
+        cases.map(dicts_of),
+        cases.map(optional),
+        classes(cases),
+    ),
+    max_leaves=8,
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | floats.filter(math.isfinite) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abcde"), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+slow = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@slow
+@given(hints.flatmap(lambda case: case.pairs.map(lambda pair: (case.hint, *pair))))
+def test_values_that_fit_their_hint_arrive_whole(example):
+    hint, written, value = example
+    made = takes(hint)
+    assert read(made, written) == value
+    # And a function that returns what it got returns what the model wrote.
+    assert asyncio.run(echo(hint).execute(x=written)).content == written
+
+
+def echo(hint: Any) -> FunctionTool[..., Any]:
+    async def function(x: Any) -> Any:
+        return x
+
+    function.__annotations__ = {"x": hint}
+    return tool(function, name="echo")
+
+
+@slow
+@given(hints, st.data())
+def test_what_is_taken_is_what_the_schema_says(case, data):
+    made = takes(case.hint)
+    value = data.draw(json_values | case.pairs.map(lambda pair: pair[0]).filter(is_finite))
+    validator = jsonschema.Draft202012Validator(made.json_schema)
+    try:
+        read(made, value)
+    except Refused:
+        assert not validator.is_valid({"x": value})
+    else:
+        validator.validate({"x": value})
+
+
+def is_finite(value: Any) -> bool:
+    return not any(word in json.dumps(value) for word in ("NaN", "Infinity"))
