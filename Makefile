@@ -7,12 +7,13 @@ BIN    := $(VENV)/bin
 RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
 DEV    := $(VENV)/.dev
+TYPES  := $(VENV)/.types
 MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python upstream bench bench-rust stress docs docs-links
-.PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github format clean rust
+.PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean rust
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -59,7 +60,7 @@ test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python 
 check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 	@$(PYTHON) tests/release.py "$(TAG)"
 
-lint: lint-rust lint-python lint-github  ## Formatting and lints, warnings are errors
+lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, warnings are errors
 
 lint-rust: $(DEV)
 	cargo fmt --check
@@ -76,6 +77,11 @@ lint-github: $(DEV)
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor --offline --no-progress --quiet .github
+
+types: $(TYPES)  ## What type checkers and editors know of the package
+	$(BIN)/python -m mypy.stubtest cogency_rs._core
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pyright
 
 format: $(DEV)  ## Format the sources
 	cargo fmt
@@ -114,4 +120,9 @@ $(VENV)/.docs: $(CORE)
 # And what the tests need.
 $(DEV): $(CORE)
 	$(BUILD) --extras cli,dev,examples,parity,test
+	@touch $@
+
+# And what the type checkers need, with their own Node.js.
+$(TYPES): $(DEV)
+	$(BUILD) --extras cli,dev,parity,types
 	@touch $@

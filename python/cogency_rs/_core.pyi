@@ -4,10 +4,34 @@ from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from typing import Any, Literal, Self, final
 
+from typing_extensions import disjoint_base
+
 from .types import Event, StreamMode
+
+__all__ = [
+    "BUILD",
+    "Batch",
+    "CircuitBreaker",
+    "Folding",
+    "Limits",
+    "Parser",
+    "Source",
+    "ThreadJob",
+    "Turn",
+    "__version__",
+    "check_arguments",
+    "format_results",
+    "read_block",
+    "set_worker_threads",
+    "system_prompt",
+    "to_messages",
+    "worker_threads",
+]
 
 BUILD: Literal["debug", "release"]
 """How the core was compiled; debug code is many times slower."""
+
+_Steps = list[Event | tuple[tuple[str, str, float], ...] | list[str]]
 
 __version__: str
 
@@ -53,21 +77,45 @@ class Parser:
 
     def __new__(cls, *, stream: StreamMode = "event", limits: Limits | None = None) -> Parser: ...
     def feed(self, text: str) -> list[Event]:
-        """Read the next chunk; returns the events it completes. After `done` there are none.
+        """Read the next chunk.
+
+        Args:
+            text: of any length; also a lone surrogate is text.
+
+        Returns:
+            The events it completes, in order; after `done` there are none.
 
         Raises:
-            TypeError: `text` is no `str`.
+            TypeError: `text` is no `str`. Whatever is in it, it never raises.
+
+        The cost is linear in `text`, whatever came before.
         """
 
     def finish(self) -> list[Event]:
-        """Say that the text has ended; returns the events of what was still open."""
+        """Say that the text has ended.
+
+        Returns:
+            The events of what was still open. A second time there are none.
+        """
 
     @property
     def done(self) -> bool:
         """Whether nothing more will come: a batch is complete, or the text has ended."""
 
+@disjoint_base
 class CircuitBreaker:
-    """Opens after `max_failures` failures in a row."""
+    """Opens after `max_failures` failures in a row.
+
+    Args:
+        max_failures: any number; with 0 it is open from the start.
+
+    Attributes:
+        max_failures: as it was given.
+        consecutive_failures: failures since the last success.
+
+    Raises:
+        TypeError: `max_failures` is no number.
+    """
 
     max_failures: float
     consecutive_failures: int
@@ -77,29 +125,57 @@ class CircuitBreaker:
         """Count a success: the failures before it are forgotten."""
 
     def record_failure(self) -> bool:
-        """Count a failure; returns whether the breaker is open now."""
+        """Count a failure.
+
+        Returns:
+            Whether the breaker is open now.
+        """
 
     def is_open(self) -> bool:
-        """Whether so many calls in a row have failed."""
+        """Whether at least `max_failures` calls in a row have failed."""
 
 @final
 class Turn:
     """One turn: text or events go in, steps come out.
 
     A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
-    (canonical JSON) to run.
+    (canonical JSON) to run. Steps come in the order in which they are to be carried out; `None` stands for no steps, so
+    that a chunk that completes nothing makes no list.
+
+    Args:
+        stream: see `Accumulator`.
+        limits: bounds on an execute block; `Limits()` when not given.
+
+    Raises:
+        ConfigError: `stream` is neither mode.
+
+    The cost is linear in the text.
     """
 
     def __new__(cls, *, stream: StreamMode, limits: Limits | None = None) -> Turn: ...
-    def finish(self) -> list[Any]:
+    def finish(self) -> _Steps:
         """Say that the model's text has ended; returns what is left to do."""
 
     def event(self, kind: str, content: str) -> None:
-        """Take an event that some other parser made."""
+        """Take an event that some other parser made.
 
-    def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> list[Any]:
-        """Take the results of the batch, one for each call and in call order."""
+        Args:
+            kind: its type; one that is no part of a turn only ends the text before it.
+            content: its text; of a `call` canonical JSON.
+        """
 
+    def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> _Steps:
+        """Take the results of the batch.
+
+        Args:
+            results: one for each call and in call order; each with `outcome`, `content` and `error`.
+            breaker: counts them; when it opens, the turn ends.
+
+        Raises:
+            AttributeError, TypeError: a result is none, or JSON cannot hold it.
+        """
+
+@disjoint_base
 class Source:
     """An async iterator that is read into a parser or a turn.
 
@@ -114,7 +190,8 @@ class Source:
     Raises:
         TypeError: a chunk is no `str`.
 
-    Whatever the iterator raises passes on.
+    Whatever the iterator raises passes on. The cost of an item is that of reading it: there is no step of the event loop
+    between two of them unless the iterator waits.
     """
 
     def __new__(
@@ -125,13 +202,11 @@ class Source:
     ) -> Self: ...
     def __await__(self) -> Generator[Any, Any, list[Any] | None]: ...
 
+@disjoint_base
 class ThreadJob:
-    """A call that is to run in a worker thread: calling it runs it there."""
+    """A call that is to run in a worker thread. Subclasses are callable: calling one runs the call there."""
 
-    def __new__(cls, *args: Any) -> Self: ...
-    def __call__(self) -> Any:
-        """Run the call."""
-
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def cancel(self) -> bool:
         """Ask the job to stop; returns whether it can be, and is to be waited for."""
 
@@ -142,10 +217,16 @@ class Batch:
     Args:
         count: how many.
         start: called with the index of each call, starts it; returns an awaitable, a `ThreadJob`, or the result itself.
-        over: told of every call that is over, in the order in which they end: index, value, exception, state.
-        call_timeout: seconds a call may take.
-        batch_timeout: seconds the batch may take.
-        concurrency: how many calls may run at once.
+        over: told of every call that is over, in the order in which they end: index, value, exception, state. What it
+            raises is reported as unraisable.
+        call_timeout: seconds a call may take from its start; `None` for no limit.
+        batch_timeout: seconds the batch may take; `None` for no limit.
+        concurrency: how many calls may run at once, at least 1; `None` for all.
+
+    Raises:
+        RuntimeError: no event loop runs on this thread.
+
+    A batch that is dropped asks what still runs to stop. The cost of starting is linear in the calls.
     """
 
     def __new__(
@@ -174,26 +255,63 @@ class Batch:
         """Make a future that is ready when every call is over. One waiter at a time."""
 
     def cancel(self) -> None:
-        """Ask every call that is not over to stop, and start no further one."""
+        """Ask every call that is not over to stop, and start no further one. It is over when it says so."""
 
 def set_worker_threads(count: int) -> None:
-    """Bound the worker threads for tools that block; 64 unless set.
+    """Bound the worker threads for tools that block; 64 unless set. One more call waits until a thread is free.
+
+    Args:
+        count: at least 1. The threads are made when calls need them, and are the whole process's.
 
     Raises:
-        ConfigError: `count` is 0, or a batch has made the threads already.
+        ConfigError: `count` is 0, or the threads are there already, with another bound.
+        OverflowError, TypeError: `count` is negative, or no whole number.
     """
 
 def worker_threads() -> int:
     """How many worker threads there may be for tools that block."""
 
 def check_arguments(schema: Any, args: dict[str, Any]) -> str | None:
-    """Check a call's arguments against its tool's schema; returns the first problem in words, or `None`."""
+    """Check a call's arguments against its tool's schema.
+
+    Args:
+        schema: cogency's flat form, or JSON Schema with `type` and `properties`. Checked are `required`, `type` and
+            the bounds on numbers and lengths, of the arguments and not of what is inside of them; what it does not
+            say, or says in other words (`enum`, `items`, `anyOf`, `$ref`), is not checked.
+        args: the arguments by name.
+
+    Returns:
+        The first problem, in words that name the argument; `None` when there is none.
+
+    The cost is linear in the schema's parameters.
+    """
 
 def read_block(text: str) -> list[str]:
-    """Read the calls of the first execute block, each as canonical JSON."""
+    """Read the calls of the first execute block.
+
+    Returns:
+        The calls, each as `json.dumps` writes it.
+
+    Raises:
+        ProtocolError: there is no block, or it is malformed; says where. `original_input` is the text.
+        TypeError: `text` is no `str`.
+
+    The cost is linear in the text.
+    """
 
 def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
-    """Write the results array for tools of these names and their results."""
+    """Write the results array.
+
+    Args:
+        names: the tools' names, in call order.
+        results: one for each; with `outcome`, `content` and `error`.
+
+    Returns:
+        A JSON array, as `json.dumps` writes it; see `format_results_array`.
+
+    Raises:
+        AttributeError, TypeError: a result is none, or JSON cannot hold it.
+    """
 
 @final
 class Folding:
@@ -205,10 +323,10 @@ class Folding:
 
     def __new__(cls, *, escape_tags: bool = False) -> Folding: ...
     def extend(self, events: Iterable[Any]) -> None:
-        """Take further events, oldest first; see `to_messages`."""
+        """Take further events, oldest first; the cost is linear in them. Raises what `to_messages` raises."""
 
     def messages(self) -> list[dict[str, Any]]:
-        """Write the messages of all events so far, in a new list of new dicts."""
+        """Write the messages of all events so far, in a new list of new dicts; the cost is linear in the messages."""
 
 def to_messages(events: Iterable[Any], *, escape_tags: bool = False) -> list[dict[str, Any]]:
     r"""Fold stored events into messages, as cogency 3.3.0 does.
@@ -230,4 +348,10 @@ def to_messages(events: Iterable[Any], *, escape_tags: bool = False) -> list[dic
 def system_prompt(
     tools: Sequence[tuple[str, str]], identity: str | None = None, instructions: str | None = None
 ) -> str:
-    """Write the system prompt for tools given as `(name, line)`."""
+    """Write the system prompt.
+
+    Args:
+        tools: of each tool its name and what the prompt says of it.
+        identity: who the model is; a neutral sentence when not given.
+        instructions: what this user or task asks for in addition.
+    """

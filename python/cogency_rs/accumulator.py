@@ -28,12 +28,12 @@ from .types import Event, Execution, StreamMode
 
 __all__ = ["Accumulator", "CircuitBreaker"]
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 Row = tuple[str, str, float]
 """Type, content and time, as a turn saves it."""
 
-Steps = list[Any]
+Steps = list[Event | tuple[Row, ...] | list[str]]
 """Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
 
 
@@ -81,9 +81,9 @@ class Accumulator:
         _check_execution(execution)
         self.user_id = user_id
         self.conversation_id = conversation_id
-        self.stream = stream
-        self.storage = execution.storage
-        self.circuit_breaker = CircuitBreaker(max_failures)
+        self.stream: StreamMode = stream
+        self.storage: Any = execution.storage
+        self.circuit_breaker: CircuitBreaker = CircuitBreaker(max_failures)
         self._execution = execution
         self._limits = BatchLimits(tool_timeout, batch_timeout, max_concurrency)
         self._on_tool_start = on_tool_start
@@ -108,6 +108,8 @@ class Accumulator:
         What the source raises passes on unchanged, after the text already received has been emitted; what the
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
         """
+        source: Reader[Any]
+        take: Callable[[Any], Steps | None]
         text = text_behind(events)
         if text is None:
             turn = Turn(stream=self.stream)
@@ -120,9 +122,9 @@ class Accumulator:
         try:
             async for steps in batches:
                 for step in steps:  # running a batch appends what follows from its results
-                    if type(step) is dict:
+                    if isinstance(step, dict):
                         yield step
-                    elif type(step) is tuple:
+                    elif isinstance(step, tuple):
                         await log.save(step)
                     else:
                         steps += await self._run(step, turn, log)
@@ -191,8 +193,8 @@ class _Log:
         open_calls: how many calls are in the log that have no result there.
     """
 
-    def __init__(self, storage: Any, conversation_id: str, user_id: str) -> None:
-        self._storage = storage
+    def __init__(self, storage: object, conversation_id: str, user_id: str) -> None:
+        self._storage: Any = storage
         self._key = (conversation_id, user_id)
         # Of the class, since a mock has every attribute.
         self._saves_together = hasattr(type(storage), "save_messages")
@@ -215,7 +217,7 @@ class _Log:
     async def save_what_is_left(self, steps: Steps) -> None:
         """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
         for step in steps:
-            if type(step) is tuple:
+            if isinstance(step, tuple):
                 try:
                     await self.save(step)
                 except Exception:
@@ -234,15 +236,15 @@ class _Log:
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     """Await `work` to its end, also when cancelled meanwhile; the cancellation goes on afterwards."""
     task = asyncio.ensure_future(work)
-    cancelled = None
+    cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        if not task.cancelled() and (error := task.exception()):
-            logger.error("The log could not be written while its turn was cancelled: %s", error)
+        if not task.cancelled() and (failed := task.exception()):
+            logger.error("The log could not be written while its turn was cancelled: %s", failed)
         raise cancelled
     task.result()
 

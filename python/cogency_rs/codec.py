@@ -12,6 +12,7 @@ from typing import Any
 
 from ._core import format_results
 from .errors import ToolParseError
+from .schema.values import is_object
 from .signature import is_json_schema
 from .types import ToolCall, ToolResult
 
@@ -38,7 +39,8 @@ def tool_instructions(tools: Iterable[Any]) -> str:
 
 def tool_line(tool: Any) -> str:
     """One tool as `tool_instructions` lists it."""
-    schema = getattr(tool, "schema", None) or {}
+    schema: Any = getattr(tool, "schema", None) or {}
+    parameters: Iterable[tuple[str, Any]]
     if is_json_schema(schema):
         required = schema.get("required", ())
         parameters = [(name, name in required) for name in schema["properties"]]
@@ -109,22 +111,23 @@ def parse_tool_result(content: str) -> list[ToolResult]:
         ValueError: an `outcome` or `content` is no string.
     """
     try:
-        value = json.loads(content)
+        value: Any = json.loads(content)
     except (json.JSONDecodeError, TypeError):
         value = None
     match value:
-        case dict():
+        case _ if is_object(value):
             return [_result(value)]
-        case list():
-            return [_result(item) for item in value if isinstance(item, dict)]
+        case [*items]:
+            return [_result(item) for item in items if is_object(item)]
         case _:
             return [ToolResult(outcome=content, content="")]
 
 
 def _call(value: Any) -> ToolCall:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise ValueError(f"Expected dict, got {type(value).__name__}")
-    name, args = value.get("name"), value.get("args", {})
+    name: Any = value.get("name")
+    args = value.get("args", {})
     _check_field("name", name, str)
     _check_field("args", args, dict)
     return ToolCall(name=name, args=args)

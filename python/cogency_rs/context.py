@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from . import _core
 from ._core import Folding, to_messages
+from ._core import system_prompt as write_system_prompt
 from .codec import tool_line
 from .errors import StorageError
 from .signature import json_schema_of, signature
@@ -36,7 +36,7 @@ def system_prompt(
         instructions: what this user or task asks for in addition.
     """
     lines = [(tool.name, _listed(tool)) for tool in tools or ()]
-    return _core.system_prompt(lines, identity or None, instructions or None)
+    return write_system_prompt(lines, identity or None, instructions or None)
 
 
 def _listed(tool: Any) -> str:
@@ -150,10 +150,15 @@ async def _fold_all(
 ) -> tuple[int, Messages]:
     """How many events a conversation has, and its messages."""
     # A storage that loads rows in a way of its own is asked for them.
-    if inspect.unwrap(getattr(type(storage), "load_messages", _fold_all)) is SQLite.load_messages:
-        return await storage.fold_messages(conversation_id, user_id, escape_tags=escape_tags)
+    if inspect.unwrap(_of_class(storage, "load_messages")) is SQLite.load_messages:
+        folded: tuple[int, Messages] = await storage.fold_messages(conversation_id, user_id, escape_tags=escape_tags)
+        return folded
     events = await storage.load_messages(conversation_id, user_id, limit=None)
     return len(events), _fold(events, escape_tags)
+
+
+def _of_class(storage: object, method: str) -> Any:
+    return getattr(type(storage), method, _of_class)
 
 
 def _fold(events: Iterable[Any], escape_tags: bool) -> Messages:

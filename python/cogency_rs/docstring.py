@@ -39,7 +39,7 @@ class Docstring:
     """
 
     text: str = ""
-    entries: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def read_docstring(docstring: str | None) -> Docstring:

@@ -16,7 +16,7 @@ from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any
 
-from . import codec, context, executor, parser
+from . import codec, context, executor, parser, types
 from ._core import CircuitBreaker
 from .accumulator import Accumulator
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
@@ -212,7 +212,7 @@ def _build(limits: executor.BatchLimits) -> dict[str, Any]:
         return ToolCall(name=ours.name, args=ours.args)
 
     def result(ours: Any) -> Any:
-        if not isinstance(ours, executor.ToolResult):
+        if not isinstance(ours, types.ToolResult):
             return ours  # a tool's own
         return ToolResult(outcome=ours.outcome, content=ours.content, error=ours.error)
 

@@ -20,7 +20,7 @@ from .types import Execution, ToolCall, ToolResult
 
 __all__ = ["execute_tool", "execute_tools"]
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 OnToolStart = Callable[[ToolCall], None]
 OnToolEnd = Callable[[ToolCall, ToolResult, float], None]
@@ -227,7 +227,7 @@ class RunningTools:
     def _start(self, index: int) -> Any:
         """Begin a call, on the loop's thread: a coroutine, a job for a thread, or the result itself."""
         call = self._calls[index]
-        tool = self._tools.get(call.name) if isinstance(call.name, str) else None
+        tool: Any = self._tools.get(call.name) if isinstance(call.name, str) else None
         refusal = self._refusal(call, tool)
         if refusal is not None:
             return failure(refusal)

@@ -13,7 +13,7 @@ from .types import Event, StreamMode, ToolCall
 
 __all__ = ["Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 def parse_tokens(
@@ -76,13 +76,13 @@ class TextStream:
             raise ConfigError(f"limits must be a Limits, got {limits!r}")
         self._source = source
         self.limits = limits
-        self.taken = False
+        self.taken: bool = False
 
     def open(self, sink: Parser | Turn) -> ClosedOnce:
         """Begin to read, into `sink`."""
         self.taken = True
-        whole = isinstance(self._source, str)
-        return ClosedOnce(_whole(self._source) if whole else aiter(self._source), sink)
+        source = self._source
+        return ClosedOnce(_whole(source) if isinstance(source, str) else aiter(source), sink)
 
 
 class ClosedOnce(Source):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 __all__ = ["is_json_schema", "json_schema_of", "signature", "type_text"]
 
@@ -17,13 +17,13 @@ def json_schema_of(tool: Any) -> Schema | None:
     return next(filter(is_json_schema, schemas), None)
 
 
-def is_json_schema(schema: Any) -> bool:
+def is_json_schema(schema: Any) -> TypeGuard[Schema]:
     """Whether a schema is JSON Schema, and not cogency's flat form."""
-    return (
-        isinstance(schema, Mapping)
-        and schema.get("type") == "object"
-        and isinstance(schema.get("properties"), Mapping)
-    )
+    match schema:
+        case {"type": "object", "properties": {}}:
+            return True
+        case _:
+            return False
 
 
 def signature(tool: Any, schema: Schema) -> str:
@@ -54,21 +54,21 @@ def type_text(schema: Any) -> str:
             return reference.rpartition("/")[2]
         case {"const": value}:
             return json.dumps(value, ensure_ascii=False)
-        case {"enum": list(values)}:
+        case {"enum": [*values]}:
             return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
-        case {"anyOf": list(members)} | {"oneOf": list(members)}:
+        case {"anyOf": [*members]} | {"oneOf": [*members]}:
             return " | ".join(dict.fromkeys(map(type_text, members)))
-        case {"allOf": list(members)}:
+        case {"allOf": [*members]}:
             return " & ".join(map(_in_brackets, members))
-        case {"type": list(kinds)}:
+        case {"type": [*kinds]}:
             return " | ".join(type_text({**schema, "type": kind}) for kind in kinds)
-        case {"type": "array", "prefixItems": list(items)}:
+        case {"type": "array", "prefixItems": [*items]}:
             return f"[{', '.join(map(type_text, items))}]"
         case {"type": "array"}:
             return f"{_in_brackets(schema.get('items'))}[]"
-        case {"type": "object", "properties": Mapping()}:
+        case {"type": "object", "properties": {}}:
             return f"{{{', '.join(_fields(schema))}}}"
-        case {"type": "object", "additionalProperties": Mapping() as item}:
+        case {"type": "object", "additionalProperties": {**item}}:
             return f"{{[name]: {type_text(item)}}}"
         case {"type": str(kind)}:
             return kind

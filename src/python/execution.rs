@@ -37,15 +37,14 @@ pub struct ThreadJob;
 #[pymethods]
 impl ThreadJob {
     #[new]
-    #[pyo3(signature = (*_args))]
-    fn new(_args: &Bound<'_, PyTuple>) -> Self {
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Self
     }
 
     /// Asks the job to stop. Returns whether it can be: then it is waited for, otherwise it is left to end on
     /// its own.
-    #[staticmethod]
-    fn cancel() -> bool {
+    fn cancel(_slf: &Bound<'_, Self>) -> bool {
         false
     }
 }

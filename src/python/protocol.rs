@@ -102,6 +102,7 @@ pub struct Parser {
 impl Parser {
     #[new]
     #[pyo3(signature = (*, stream=None, limits=None))]
+    #[pyo3(text_signature = "(*, stream=\"event\", limits=None)")]
     fn new(stream: Option<&Bound<'_, PyAny>>, limits: Option<Limits>) -> PyResult<Self> {
         let stream = stream.map_or(Ok(Stream::Event), stream_of)?;
         let limits = limits.map_or_else(core::Limits::default, |limits| limits.inner);

@@ -33,7 +33,7 @@ from cogency_rs import (
     system_prompt,
     tool,
 )
-from cogency_rs.tool import INJECTED as RESERVED
+from cogency_rs.parameters import INJECTED as RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -515,6 +515,7 @@ def test_a_method_without_its_instance_is_an_error_that_says_what_to_do(use):
 
 
 def positional(x: int, /) -> None: ...
+def positional_log(storage: Any, /) -> None: ...
 def variadic(*values: int) -> None: ...
 def yields(x: int) -> Any:
     yield x
@@ -533,6 +534,7 @@ def unwritable(x: Annotated[int, "how many"], bad: dict[str, threading.Lock]) ->
     [
         (positional, "parameter 'x' of tool 'positional' is positional, and a model gives arguments by name: "
                      "make it an ordinary parameter"),
+        (positional_log, "parameter 'storage' of tool 'positional_log' is positional"),
         (variadic, "parameter 'values' of tool 'variadic' is positional"),
         (yields, "tool 'yields' yields: a tool returns one value, for example a list"),
         (yields_too, "tool 'yields_too' yields"),

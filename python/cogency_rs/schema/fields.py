@@ -38,10 +38,10 @@ class Fields:
         is_open: whether there may be others; their values stay as they are.
     """
 
-    shapes: dict[str, Shape] = field(default_factory=dict)
-    required: set[str] = field(default_factory=set)
+    shapes: dict[str, Shape] = field(default_factory=dict[str, Shape])
+    required: set[str] = field(default_factory=set[str])
     is_open: bool = False
-    _properties: dict[str, Schema] = field(default_factory=dict)
+    _properties: dict[str, Schema] = field(default_factory=dict[str, Schema])
 
     def add(
         self,

@@ -9,7 +9,17 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar
 from enum import Enum
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from ..docstring import read_docstring
 from . import models
@@ -29,7 +39,7 @@ from .shape import (
     refuse,
     tuple_of,
 )
-from .values import WORDS, json_value
+from .values import WORDS, is_object, json_value
 
 __all__ = ["HintError", "Shapes", "resolve"]
 
@@ -102,7 +112,7 @@ class Shapes:
             by_origin = self._by_origin.get(get_origin(hint))
         if by_origin is not None:
             return by_origin(hint)
-        if isinstance(hint, type) and not models.is_model(hint):
+        if _is_class(hint) and not models.is_model(hint):
             if issubclass(hint, Enum):
                 return self._choice(hint, list(hint))
             if typing.is_typeddict(hint) or dataclasses.is_dataclass(hint):
@@ -157,10 +167,10 @@ class Shapes:
         """A class with fields, by reference, so that it may hold itself."""
         name = self._free_name(cls.__name__)
         fields = Fields()
-        build = cls if dataclasses.is_dataclass(cls) else dict
+        build: Callable[..., Any] = dict[str, Any] if typing.is_typeddict(cls) else cls
 
         def read(value: Any) -> Any:
-            if not isinstance(value, dict):
+            if not is_object(value):
                 refuse("an object", value)
             values = fields.read(value)
             try:
@@ -229,7 +239,9 @@ class Shapes:
             self.definitions.setdefault(names[name], {})
         for name, definition in own.items():
             self.definitions[names[name]] = _renamed(definition, names)
-        return _renamed({key: value for key, value in schema.items() if key != "$defs"}, names)
+        others = {key: value for key, value in schema.items() if key != "$defs"}
+        adopted: Schema = _renamed(others, names)
+        return adopted
 
     def _kinds(self, schema: Schema) -> tuple[str, ...]:
         """The JSON types that a schema names; none when it does not say."""
@@ -238,7 +250,7 @@ class Shapes:
                 return self._kinds(self.definitions[reference.removeprefix(REFERENCE)])
             case {"type": str(kind)}:
                 return (kind,)
-            case {"anyOf": list(members)}:
+            case {"anyOf": [*members]}:
                 kinds = [self._kinds(member) for member in members]
                 return tuple(dict.fromkeys(sum(kinds, ()))) if all(kinds) else ()
             case _:
@@ -278,6 +290,10 @@ def _of_typed_dict(cls: Any, hints: Mapping[str, Any]) -> Iterator[_Declared]:
         yield _Declared(name, hint, required)
 
 
+def _is_class(hint: Any) -> TypeGuard[type[Any]]:
+    return isinstance(hint, type)
+
+
 def _behind(hint: Any) -> Any:
     """What a `NewType` or a `type` alias stands for."""
     return getattr(hint, "__supertype__", None) or (
@@ -297,10 +313,10 @@ def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
         case str() if schema.startswith(REFERENCE):
             name = schema.removeprefix(REFERENCE)
             return REFERENCE + names.get(name, name)
-        case dict():
-            return {key: _renamed(value, names) for key, value in schema.items()}
-        case list():
-            return [_renamed(item, names) for item in schema]
+        case {**properties}:
+            return {key: _renamed(value, names) for key, value in properties.items()}
+        case [*items]:
+            return [_renamed(item, names) for item in items]
         case _:
             return schema
 

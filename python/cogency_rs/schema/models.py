@@ -16,7 +16,7 @@ def is_model(hint: type) -> bool:
     return hasattr(hint, "__pydantic_core_schema__")
 
 
-def is_field(default: Any) -> bool:
+def is_field(default: object) -> bool:
     """Whether a default is what pydantic's `Field(...)` makes, which is a value in its models only."""
     kind = type(default)
     return kind.__name__ == "FieldInfo" and kind.__module__.partition(".")[0] == "pydantic"

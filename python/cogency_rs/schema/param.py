@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from .shape import Mismatch, Schema, Shape
+from .values import is_array, is_object
 
 __all__ = ["Param", "bounded", "is_bounded_by", "param_in"]
 
@@ -85,7 +86,7 @@ def _check(value: Any, param: Param) -> None:
         _check_size(
             "must have", "had", " characters", len(value), param.min_length, param.max_length
         )
-    elif isinstance(value, list | tuple | dict):
+    elif is_array(value) or is_object(value):
         _check_size("must have", "had", " items", len(value), param.min_length, param.max_length)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any, NoReturn
 
-from .values import WORDS, came, kind_of
+from .values import WORDS, came, is_array, is_object, kind_of
 
 __all__ = [
     "ANYTHING",
@@ -162,7 +162,7 @@ def array_of(item: Shape, build: Callable[[list[Any]], Any]) -> Shape:
     """An array of items of one shape."""
 
     def read(value: Any) -> Any:
-        if not isinstance(value, list | tuple):
+        if not is_array(value):
             refuse("an array", value)
         return build([read_at(place, item.read, each) for place, each in enumerate(value)])
 
@@ -174,7 +174,7 @@ def tuple_of(items: Sequence[Shape]) -> Shape:
     count = len(items)
 
     def read(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple):
+        if not is_array(value):
             refuse("an array", value)
         if len(value) != count:
             raise Mismatch(f"must have {count} items, and had {len(value)}")
@@ -189,7 +189,7 @@ def object_of(item: Shape) -> Shape:
     """An object whose values have one shape."""
 
     def read(value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
+        if not is_object(value):
             refuse("an object", value)
         return {name: read_at(name, item.read, each) for name, each in value.items()}
 

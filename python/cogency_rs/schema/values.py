@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeGuard
 
 from .extra import pydantic
 
-__all__ = ["WORDS", "came", "is_json", "json_value", "kind_of"]
+__all__ = [
+    "WORDS",
+    "came",
+    "is_array",
+    "is_json",
+    "is_object",
+    "is_record",
+    "json_value",
+    "kind_of",
+]
 
 WORDS = {
     "null": "null",
@@ -36,16 +46,18 @@ def json_value(value: Any) -> Any:
             return json_value(value.value)
         case None | str() | int() | float():
             return value
-        case list() | tuple():
-            return [json_value(item) for item in value]
-        case dict():
+        case [*items]:
+            return [json_value(item) for item in items]
+        case {**fields}:
             return {
                 key.value if isinstance(key, Enum) else key: json_value(item)
-                for key, item in value.items()
+                for key, item in fields.items()
             }
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {each.name: json_value(getattr(value, each.name)) for each in fields}
+        case _:
+            pass
+    if is_record(value):
+        names = [each.name for each in dataclasses.fields(value)]
+        return {name: json_value(getattr(value, name)) for name in names}
     return _dumped(value)
 
 
@@ -68,6 +80,21 @@ def is_json(value: Any) -> bool:
     return True
 
 
+def is_record(value: Any) -> bool:
+    """Whether a value is an instance of a dataclass."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is what JSON calls an array."""
+    return isinstance(value, list | tuple)
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value is what JSON calls an object."""
+    return isinstance(value, dict)
+
+
 def kind_of(value: Any) -> str:
     """The JSON type of a value."""
     match value:
@@ -81,7 +108,7 @@ def kind_of(value: Any) -> str:
             return "number"
         case str():
             return "string"
-        case list() | tuple():
+        case _ if is_array(value):
             return "array"
         case _:
             return "object"

@@ -14,7 +14,7 @@ import json
 import os
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ..errors import ConfigError, StorageError
 from ..types import MessageMatch
@@ -66,10 +66,10 @@ _SEARCH_MESSAGES = """
     LIMIT :limit
 """
 
-_PROFILE_FIELDS = dict.fromkeys(("who", "style", "focus", "interests", "misc"), str) | {
-    "_meta": dict
-}
-_METRIC_FIELDS = {"step": dict, "total": dict}
+_PROFILE_FIELDS: dict[str, type[Any]] = dict.fromkeys(
+    ("who", "style", "focus", "interests", "misc"), str
+) | {"_meta": dict}
+_METRIC_FIELDS: dict[str, type[Any]] = {"step": dict, "total": dict}
 
 
 class ParseError(ValueError):
@@ -327,11 +327,11 @@ class SQLite:
 
     async def count_user_messages(self, user_id: str, since_timestamp: float = 0) -> int:
         """Count what `load_user_messages` would load without a limit."""
-        [(count,)] = await self._select(
+        rows = await self._select(
             "SELECT COUNT(*) FROM messages WHERE user_id = ? AND type = 'user' AND timestamp > ?",
             (user_id, since_timestamp),
         )
-        return count
+        return int(rows[0][0])
 
     async def load_profile(self, user_id: str) -> dict[str, Any]:
         """Load the newest version of a user's profile; `{}` if there is none.
@@ -418,11 +418,12 @@ def _or_now(timestamp: float | None) -> float:
     return time.time() if timestamp is None else timestamp
 
 
-def _fields(stored: str, fields: dict[str, type]) -> dict[str, Any]:
+def _fields(stored: str, fields: dict[str, type[Any]]) -> dict[str, Any]:
     """Read a stored JSON object and keep those `fields` that are set, each of its type."""
-    raw = json.loads(stored)
-    if not isinstance(raw, dict):
-        raise ParseError(f"Expected dict, got {type(raw).__name__}", raw)
+    value: Any = json.loads(stored)
+    if not isinstance(value, dict):
+        raise ParseError(f"Expected dict, got {type(value).__name__}", value)
+    raw = cast("dict[str, Any]", value)
     found = {name: raw[name] for name in fields if raw.get(name) is not None}
     for name, value in found.items():
         if not isinstance(value, fields[name]):

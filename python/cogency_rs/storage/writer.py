@@ -108,7 +108,8 @@ class Writer:
             StorageError: nothing was written.
         """
         self._enter(write := _Write(work))
-        return await write.future
+        value: T = await write.future
+        return value
 
     async def leave(self, user: object) -> None:
         """Return when the writes before this are done and, after the last user, the file closed."""

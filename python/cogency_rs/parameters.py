@@ -1,0 +1,150 @@
+"""What a function takes: of the model the arguments that its hints describe, of the turn what it names.
+
+The names in `INJECTED` are the turn's: the executor gives them to every tool, whatever the model wrote. A function gets
+those that it declares, and no other; they are in no schema, and their hints are not read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from .errors import ConfigError
+from .schema import Fields, HintError, Mismatch, Shapes, resolve
+from .schema.fields import ABSENT
+from .schema.models import is_field
+
+__all__ = ["INJECTED", "Parameters"]
+
+INJECTED = frozenset({"storage", "sandbox_dir", "access", "conversation_id", "user_id"})
+"""What the turn gives to every tool; to one named `shell` also `timeout`."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of one function.
+
+    Attributes:
+        fields: what the model gives.
+        json_schema: `fields` as JSON Schema.
+        flat_schema: `fields` in cogency's form.
+        reserved: the names that the turn gives to this tool.
+        injected: those of them that the function takes, and whether it must get them.
+        has_receiver: whether the first parameter, `self` or `cls`, is left out of all these.
+    """
+
+    fields: Fields
+    json_schema: dict[str, Any]
+    flat_schema: dict[str, Any]
+    reserved: frozenset[str]
+    injected: dict[str, bool]
+    has_receiver: bool
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[..., Any],
+        tool: str,
+        about: Mapping[str, str],
+        frame: FrameType | None,
+    ) -> Parameters:
+        """Read the signature of a function.
+
+        Args:
+            function: a function or a bound method.
+            tool: the name it has as a tool.
+            about: what its docstring says of the parameters.
+            frame: where it becomes a tool; hints written as text may use the names there, if it was defined there.
+
+        Raises:
+            ConfigError: a parameter is none that a model could give.
+        """
+        reserved = INJECTED | {"timeout"} if tool == "shell" else INJECTED
+        names = _names_around(function, frame)
+        shapes, fields, injected = Shapes(names), Fields(), dict[str, bool]()
+        parameters = list(inspect.signature(function).parameters.values())
+        has_receiver = bool(parameters) and parameters[0].name in ("self", "cls")
+        for parameter in parameters[has_receiver:]:
+            name = parameter.name
+            is_required = parameter.default is parameter.empty
+            if parameter.kind is parameter.VAR_KEYWORD:
+                fields.is_open = True
+                continue
+            try:
+                _check(parameter)
+                if name in reserved:
+                    injected[name] = is_required
+                    continue
+                shape = shapes.of(resolve(parameter.annotation, function, names))
+            except HintError as error:
+                raise ConfigError(
+                    f"parameter '{name}' of tool '{tool}' {error}", cause=error
+                ) from error
+            fields.add(
+                name,
+                shape,
+                required=is_required,
+                default=ABSENT if is_required else parameter.default,
+                description=about.get(name),
+            )
+        definitions = {"$defs": shapes.definitions} if shapes.definitions else {}
+        json_schema = fields.schema() | definitions
+        return cls(fields, json_schema, fields.flat(), reserved, injected, has_receiver)
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the function is called with, of all that its tool was given.
+
+        Raises:
+            Mismatch: an argument of the model's does not fit.
+        """
+        asked = {name: value for name, value in given.items() if name not in self.reserved}
+        try:
+            arguments = self.fields.read(asked)
+        except RecursionError as error:
+            raise Mismatch("are nested too deep") from error
+        arguments.update((name, given[name]) for name in self.injected if name in given)
+        if self.injected.get("user_id") and "user_id" not in given:
+            arguments["user_id"] = ""  # a turn without a user does not give it
+        return arguments
+
+
+def _check(parameter: inspect.Parameter) -> None:
+    """Refuse a parameter that cannot be given by name, or has a default of another kind of function."""
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+        raise HintError(
+            "is positional, and a model gives arguments by name: make it an ordinary parameter"
+        )
+    if is_field(parameter.default):
+        raise HintError("has a Field as its default: write Annotated[..., Field(...)]")
+
+
+def _names_around(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
+    """The names of the scopes that a function was defined in, which hints written as text may use.
+
+    Args:
+        function: the function.
+        frame: where it became a tool. It counts only if that is the scope it was defined in.
+    """
+    function = inspect.unwrap(function)
+    names: dict[str, Any] = {}
+    scope = function.__qualname__
+    while frame is not None:
+        scope, _, _ = scope.rpartition(".")
+        is_class = not scope.endswith(".<locals>")
+        scope = scope.removesuffix(".<locals>")
+        if not scope or frame.f_code.co_qualname != scope:
+            break
+        names = {**frame.f_locals, **names}
+        frame = frame.f_back if is_class else None
+    code = getattr(function, "__code__", None)
+    for name, cell in zip(
+        code.co_freevars if code else (), function.__closure__ or (), strict=True
+    ):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # a name that is bound later
+            continue
+    return names

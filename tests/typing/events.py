@@ -1,0 +1,81 @@
+"""What an editor knows of events: one look at `type` tells which one it is.
+
+`make types` has mypy and pyright check the files of this folder; nothing runs them. `assert_type` says what is
+inferred. A line that ends with an ignore for each of the two is a mistake, which both must find: an ignore that
+suppresses nothing is an error to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, assert_never, assert_type
+
+from cogency_rs import Accumulator, Event, Parser, parse_tokens
+from cogency_rs.types import (
+    CallEvent,
+    EndEvent,
+    ExecuteEvent,
+    RespondEvent,
+    ResultEvent,
+    ThinkEvent,
+)
+
+Kind = Literal["think", "respond", "call", "execute", "result", "end"]
+
+
+def compared(event: Event) -> None:
+    if event["type"] == "call":
+        assert_type(event, CallEvent)
+        assert_type(event["content"], str)
+    elif event["type"] == "result":
+        assert_type(event, ResultEvent)
+        assert_type(event.get("payload"), dict[str, Any] | None)
+    elif event["type"] == "think" or event["type"] == "respond":
+        assert_type(event, ThinkEvent | RespondEvent)
+        assert_type(event["content"], str)
+    else:
+        assert_type(event, ExecuteEvent | EndEvent)
+        event["content"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def matched(event: Event) -> str:
+    match event["type"]:
+        case "think" | "respond":
+            return event["content"]
+        case "call":
+            assert_type(event, CallEvent)
+            return event["content"]
+        case "result":
+            return event["content"]
+        case "execute" | "end":
+            return ""
+        case _:
+            assert_never(event["type"])
+
+
+def matched_but_one(event: Event) -> str:
+    match event["type"]:
+        case "think" | "respond" | "call" | "result":
+            return event["content"]
+        case "end":
+            return ""
+        case _:
+            assert_never(event["type"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def not_looked_at(event: Event) -> float:
+    assert_type(event["type"], Kind)
+    event["content"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+    return event["timestamp"]
+
+
+def misspelt(event: Event) -> bool:
+    return event["type"] == "calls"  # type: ignore[comparison-overlap]  # pyright: ignore[reportUnnecessaryComparison]
+
+
+async def from_where_they_come(turn: Accumulator) -> None:
+    async for event in parse_tokens("text", stream="token"):
+        assert_type(event, Event)
+    async for event in turn.process(parse_tokens("text")):
+        assert_type(event, Event)
+    assert_type(Parser().feed("text"), list[Event])
+    assert_type(Parser().finish(), list[Event])
