@@ -89,6 +89,7 @@ __all__ = [
 
 warn_of_debug_code(BUILD)
 
+
 def __getattr__(name: str) -> Any:
     # Only programs that use cogency need it.
     if name in {"install", "uninstall"}:

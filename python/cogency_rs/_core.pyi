@@ -190,8 +190,8 @@ class Source:
     Raises:
         TypeError: a chunk is no `str`.
 
-    Whatever the iterator raises passes on. The cost of an item is that of reading it: there is no step of the event loop
-    between two of them unless the iterator waits.
+    Whatever the iterator raises passes on. The cost of an item is that of reading it: between two of them the event
+    loop takes no step unless the iterator waits.
     """
 
     def __new__(
@@ -200,7 +200,19 @@ class Source:
         sink: Parser | Turn,
         enter: Callable[[Any], None] | None = None,
     ) -> Self: ...
-    def __await__(self) -> Generator[Any, Any, list[Any] | None]: ...
+    def __await__(self) -> Generator[Any, Any, Any]: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any:
+        """Go on; returns what to wait for."""
+
+    def send(self, value: Any) -> Any:
+        """Go on with what the event loop sent; returns what to wait for."""
+
+    def throw(self, *error: Any) -> Any:
+        """Go on with what the event loop threw in; returns what to wait for."""
+
+    def close(self) -> None:
+        """Give up the item that is awaited."""
 
 @disjoint_base
 class ThreadJob:

@@ -108,8 +108,6 @@ class Accumulator:
         What the source raises passes on unchanged, after the text already received has been emitted; what the
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
         """
-        source: Reader[Any]
-        take: Callable[[Any], Steps | None]
         text = text_behind(events)
         if text is None:
             turn = Turn(stream=self.stream)

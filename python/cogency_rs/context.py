@@ -151,7 +151,9 @@ async def _fold_all(
     """How many events a conversation has, and its messages."""
     # A storage that loads rows in a way of its own is asked for them.
     if inspect.unwrap(_of_class(storage, "load_messages")) is SQLite.load_messages:
-        folded: tuple[int, Messages] = await storage.fold_messages(conversation_id, user_id, escape_tags=escape_tags)
+        folded: tuple[int, Messages] = await storage.fold_messages(
+            conversation_id, user_id, escape_tags=escape_tags
+        )
         return folded
     events = await storage.load_messages(conversation_id, user_id, limit=None)
     return len(events), _fold(events, escape_tags)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from types import NoneType
 from typing import Any
 
 from ._core import Batch, ThreadJob, check_arguments
@@ -431,11 +430,9 @@ def _reason(error: BaseException) -> str:
 
 def _is_plain(result: ToolResult) -> bool:
     """Whether a result is as most are, so that there is nothing to check."""
-    texts = {type(result.outcome), type(result.content)}
-    return texts <= _TEXT and type(result.error) is bool
-
-
-_TEXT = frozenset({str, NoneType})
+    content: object = result.content
+    is_text = type(result.outcome) is str and (content is None or type(content) is str)
+    return is_text and type(result.error) is bool
 
 
 def _as_result(value: Any) -> ToolResult:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from typing import Any, cast
 
 from ._core import Limits, Parser, Source, Turn, read_block
 from .errors import ConfigError, ProtocolError
@@ -88,7 +88,12 @@ class TextStream:
 class ClosedOnce(Source):
     """Reads an async iterator, and closes it once."""
 
-    def __init__(self, iterator: AsyncIterator[Any], *_: Any) -> None:
+    def __init__(
+        self,
+        iterator: AsyncIterator[Any],
+        sink: Parser | Turn,
+        enter: Callable[[Any], None] | None = None,
+    ) -> None:
         self._close = getattr(iterator, "aclose", None)
 
     async def aclose(self) -> None:
@@ -133,8 +138,8 @@ async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, Non
             except Exception as error:
                 failed = error
                 break
-            if type(events) is dict:
-                yield events
+            if isinstance(events, dict):  # one event, as most are in token mode
+                yield cast("Event", events)
             elif events is None:
                 break
             else:

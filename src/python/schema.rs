@@ -64,7 +64,9 @@ impl<'py> Dialect<'py> {
         let (required, range, length) = match self {
             Self::Flat(_) => {
                 // The flat schema says "string" also for types it has no word for.
-                kinds.retain(|kind| *kind != Kind::String);
+                if kinds.contains(&Kind::String) {
+                    kinds.clear();
+                }
                 let required = info
                     .get_item("required")?
                     .is_some_and(|required| required.is(PyBool::new(name.py(), true)));

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from .. import _core
+from .. import _core  # pyright: ignore[reportPrivateUsage]  (ours)
 from ..accumulator import Accumulator
 from ..context import assemble
 from ..dropin import SUPPORTED
@@ -142,7 +142,8 @@ async def _settings(path: Path) -> tuple[str, str]:
         return journal, level
 
     async with SQLite(path) as storage:
-        journal, level = await storage._database.write(ask)
+        # Only the storage's own connection has them.
+        journal, level = await storage._database.write(ask)  # pyright: ignore[reportPrivateUsage]
     return journal, ("OFF", "NORMAL", "FULL", "EXTRA")[level]
 
 
@@ -213,7 +214,7 @@ async def _run(path: Path) -> tuple[list[str], str]:
     tools = [_OnLoop(), _InThread()]
     async with SQLite(path) as storage:
         turn = Accumulator("user", "turn", execution=Execution(storage=storage, tools=tools))
-        emitted = [event["type"] async for event in turn.process(parse_tokens(_TURN))]
+        emitted: list[str] = [event["type"] async for event in turn.process(parse_tokens(_TURN))]
         messages = await assemble("user", "turn", tools=tools, storage=storage)
     return emitted, messages[-1]["content"]
 

@@ -34,7 +34,7 @@ from .text import quoted
 try:
     import fcntl
 except ImportError:  # on Windows a file that is open cannot be removed anyway
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Conversation", "Row", "conversations", "rows"]
 
@@ -302,12 +302,16 @@ def _size(path: Path) -> int:
         return 0
 
 
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
 @contextlib.contextmanager
 def _connection(file: Path, path: Path, options: str) -> Generator[sqlite3.Connection, None, None]:
     connection = sqlite3.connect(
         f"{file.as_uri()}?{options}", uri=True, timeout=_PATIENCE, isolation_level=None
     )
-    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    connection.text_factory = _decoded
     with contextlib.closing(connection), Progress(f"reading {path}") as progress:
         connection.set_progress_handler(progress.at, _STEPS)
         connection.execute("BEGIN")  # all statements see the same rows

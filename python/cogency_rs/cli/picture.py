@@ -101,7 +101,7 @@ def draw(conversation_id: str, turns: Sequence[Turn], *, of: int) -> str:
     panels = [_Panel(turn, of) for turn in turns]
     marks = [mark for panel in panels for mark in panel.marks]
     svg = _Svg()
-    y = EDGE + 16
+    y: float = EDGE + 16
     title = f"conversation {one_line(conversation_id)}"
     svg.text(NAMES, y, title, "ink big", columns=90, size=16)
     y += 22

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,7 +102,7 @@ class Turn:
 
     number: int
     dated: bool
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list[Entry])
 
     @property
     def began(self) -> float:
@@ -182,7 +182,7 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
 def _answered(row: Row, waiting: Sequence[Batch]) -> list[Call]:
     """Give the last of the waiting calls their results; none if these are results of something else."""
     results = _json(row.content)
-    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+    if not _is_objects(results):
         return []
     calls = [call for batch in waiting for call in batch.calls]
     calls = calls[max(len(calls) - len(results), 0) :]
@@ -196,12 +196,21 @@ def _answered(row: Row, waiting: Sequence[Batch]) -> list[Call]:
     return calls
 
 
+def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(value, list) and all(
+        isinstance(item, dict) for item in cast("list[Any]", value)
+    )
+
+
 def _call(row: Row) -> Call:
-    match _json(row.content):
-        case {"name": str(name), "args": dict(args)}:
-            return Call(name, args, row.content, row.timestamp)
-        case _:
-            return Call(None, {}, row.content, row.timestamp)
+    call = _json(row.content)
+    if (
+        _is_objects([call])
+        and isinstance(call.get("name"), str)
+        and _is_objects([call.get("args")])
+    ):
+        return Call(call["name"], call["args"], row.content, row.timestamp)
+    return Call(None, {}, row.content, row.timestamp)
 
 
 def _json(text: str) -> Any:
