@@ -1,0 +1,98 @@
+//! Any text in any chunks, in both modes, under any limits: the events are those of the specification, read
+//! literally; each is there as soon as the text says so; and memory stays within the limits.
+#![no_main]
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use cogency_rs::protocol::{Event, Limits, Parser, Stream};
+use cogency_rs_fuzz::memory::{Counting, allocated};
+use cogency_rs_fuzz::{parser, text};
+use libfuzzer_sys::fuzz_target;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How many bytes the parser may hold for each byte that a block and its closing tag may have, and besides. The
+/// costliest bytes are those of an object with equal keys, `{"":0,"":0,…}`, which notes where each of them stands.
+const HELD_FOR_EACH_BYTE: usize = 32;
+const HELD_BESIDES: usize = 512;
+
+/// A text as bytes or as pieces of the protocol, how it is cut, and the limits. The text comes last and takes
+/// all bytes that are left, so that a file is easily made of one.
+#[derive(Debug)]
+struct Input {
+    limits: Limits,
+    sizes: [u8; 3],
+    text: Vec<u8>,
+}
+
+impl Arbitrary<'_> for Input {
+    fn arbitrary(input: &mut Unstructured<'_>) -> Result<Self> {
+        let [form, bytes, depth, calls, sizes @ ..] = <[u8; 7]>::arbitrary(input)?;
+        let rest = input.bytes(input.len())?;
+        let small = Limits {
+            max_block_bytes: 1 + usize::from(bytes),
+            max_depth: 1 + usize::from(depth % 8),
+            max_calls: usize::from(calls % 4),
+        };
+        Ok(Self {
+            limits: if bytes == 0 { Limits::default() } else { small },
+            sizes,
+            text: if form % 2 == 0 { text::from_bytes(rest) } else { text::from_pieces(rest) },
+        })
+    }
+}
+
+fn parse(stream: Stream, limits: Limits, chunks: &[&[u8]]) -> Vec<Event> {
+    let (mut parser, mut events) = (Parser::new(stream, limits), Vec::new());
+    for chunk in chunks {
+        parser.feed(chunk, &mut events);
+    }
+    parser.finish(&mut events);
+    assert!(parser.is_done());
+    events
+}
+
+/// What is still held behind each chunk, its events gone, stays within the limits.
+fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
+    let longest = chunks.iter().map(|chunk| chunk.len()).max().unwrap_or(0);
+    let block = limits.max_block_bytes + "</execute>".len();
+    let most = block * HELD_FOR_EACH_BYTE + 4 * longest + HELD_BESIDES;
+    let before = allocated();
+    let mut parser = Parser::new(stream, limits);
+    for chunk in chunks {
+        parser.feed(chunk, &mut Vec::new());
+        let held = allocated() - before;
+        assert!(held <= most, "{held} bytes are held, {most} may be");
+    }
+}
+
+/// Behind every chunk all is said that the text says so far.
+fn check_immediacy(chunks: &[&[u8]]) {
+    let limits = Limits::default();
+    let (mut parser, mut events) = (Parser::new(Stream::Token, limits), Vec::new());
+    let mut text = Vec::new();
+    for chunk in chunks {
+        text.extend_from_slice(chunk);
+        parser.feed(chunk, &mut events);
+        let expected = parser::events_so_far(&text, limits);
+        assert_eq!(parser::joined(events.clone()), parser::joined(expected), "behind {text:?}");
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let Input { limits, sizes, text } = input;
+    let characters = text::characters(&text);
+    let chunks = text::chunks(&text, &sizes);
+    let expected = parser::events(&text, limits);
+    let expected_joined = parser::joined(expected.clone());
+    for chunks in [&[&text[..]][..], &characters, &chunks] {
+        assert_eq!(parse(Stream::Event, limits, chunks), expected);
+        assert_eq!(parser::joined(parse(Stream::Token, limits, chunks)), expected_joined);
+        check_memory(Stream::Event, limits, chunks);
+        check_memory(Stream::Token, limits, chunks);
+    }
+    if text.len() <= 128 {
+        check_immediacy(&characters);
+        check_immediacy(&chunks);
+    }
+});
