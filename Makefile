@@ -13,7 +13,8 @@ BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --rel
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python upstream bench bench-rust stress docs docs-links
-.PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean rust
+.PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
+.PHONY: rust fuzz miri asan deny
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -41,6 +42,34 @@ bench-rust:      ## Measure the core with no Python
 stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
+
+# $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
+NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };
+NIGHTLY = $(call NEEDS,cargo +nightly --version,there is no nightly Rust (rustup toolchain install nightly))
+TIME ?= 60
+
+# Without a sanitizer, which would make it eight times slower: the core without Python has no unsafe code.
+fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 seconds for each target (needs nightly Rust)
+	@$(NIGHTLY) \
+	$(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
+	$(BIN)/python fuzz/seeds.py fuzz/corpus; \
+	for target in parser json messages; do \
+		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- -max_total_time=$(TIME) \
+			-max_len=4096 -timeout=30 -dict=fuzz/dictionary.txt -verbosity=0 -print_final_stats=1 || exit 1; \
+	done
+
+miri:            ## Run the core's own tests in Miri, which sees undefined behaviour (needs nightly Rust)
+	@$(call NEEDS,cargo +nightly miri --version,there is no Miri (rustup component add --toolchain nightly miri rust-src)) \
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --no-default-features
+
+asan: $(DEV)    ## Run the package's tests with AddressSanitizer in the core (needs nightly Rust)
+	@$(NIGHTLY) tests/asan.sh $(TESTS)
+
+deny:            ## Check licences, sources and known faults of what the core is built from
+	@$(call NEEDS,cargo deny --version || cargo install --locked cargo-deny,cargo-deny cannot be installed) \
+	cargo deny check bans licenses sources || exit 1; \
+	if git ls-remote https://github.com/RustSec/advisory-db HEAD >/dev/null 2>&1; then cargo deny check advisories; \
+	else echo "make deny: advisories skipped, their database on github.com cannot be reached"; fi
 
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
 	$(BIN)/python tests/docs/website.py build

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The package's tests, with AddressSanitizer in the core and Python's objects in memory that it watches.
+#
+#   tests/asan.sh [arguments of pytest]
+#
+# It finds what the core does to memory that is freed or not its own, be it Rust's or Python's. Leaks are not looked
+# for: Python itself frees little when it ends.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+asan=$PWD/target/asan
+triple=$(rustc +nightly --print host-tuple)
+
+RUSTFLAGS=-Zsanitizer=address cargo +nightly build --quiet --lib --target "$triple" --target-dir "$asan"
+
+# rustc links the sanitizer's runtime into programs only, and the program is Python here. So the runtime becomes a
+# library that is loaded first; it goes without the one part that only a program may hold.
+cp "$(rustc +nightly --print target-libdir)/librustc-nightly_rt.asan.a" "$asan/runtime.a"
+ar d "$asan/runtime.a" asan_preinit.cpp.o
+cc -shared -o "$asan/runtime.so" -Wl,--whole-archive "$asan/runtime.a" -Wl,--no-whole-archive -lpthread -ldl -lm -lrt -lstdc++
+
+rm -rf "$asan/site"
+mkdir "$asan/site"
+cp -r python/cogency_rs "$asan/site/"
+cp "$asan/$triple/debug/libcogency_rs.so" "$asan/site/cogency_rs/_core.abi3.so"
+
+export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$asan/runtime.so PYTHONPATH=$asan/site
+.venv/bin/python -c "import cogency_rs._core as core; assert core.__file__.startswith('$asan'), core.__file__"
+exec .venv/bin/python -m pytest -q -o timeout=900 "$@"
