@@ -6,7 +6,7 @@
 `contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
 `install` puts one into a new environment of each Python (a version or an interpreter; 3.11, 3.12 and 3.13 if none is
 named), away from the source tree. There it must import and parse with nothing else installed, and a wheel must pass
-every test of the package with its extras, except `dev` and those that are named. A source distribution is built first,
+every test of the package with its extras, except `dev`, `docs` and those named. A source distribution is built first,
 so it needs Rust.
 """
 
@@ -32,8 +32,13 @@ PYTHONS = ("3.11", "3.12", "3.13")
 PIP_INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 MAX_WHEEL_BYTES = 3 * 2**20
 
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+
 # What the tests read, beside the installed package.
 SUITE = ("tests", "benches", "docs", "examples", "CHANGELOG.md", "README.md", "pyproject.toml")
+
+# Those of them that hold the documentation to the sources, which are not there.
+OF_SOURCES = ("tests/docs/test_pages.py", "tests/docs/test_troubleshooting.py")
 
 # What maturin adds to the package in a wheel: each pattern stands for exactly one file.
 ADDED = (
@@ -119,7 +124,7 @@ def main() -> None:
     install = commands.add_parser("install")
     install.add_argument("distribution", type=Path)
     install.add_argument("pythons", nargs="*", default=PYTHONS)
-    install.add_argument("--without", action="append", metavar="EXTRA", default=["dev"])
+    install.add_argument("--without", action="append", metavar="EXTRA", default=["dev", "docs"])
     asked = arguments.parse_args()
     try:
         if asked.command == "contents":
@@ -306,7 +311,7 @@ def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, lis
         smoke,
         ("installing the extras", [*PIP_INSTALL, f"{archive}[{','.join(extras)}]"]),
         ("the command line", ["-m", PACKAGE, "--version"]),
-        ("the tests", ["-m", "pytest", "-q", "-p", "no:cacheprovider"]),
+        ("the tests", [*PYTEST, *(f"--ignore={file}" for file in OF_SOURCES)]),
     ]
 
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Locator, Page, async_playwright, expect
 from serving import Model, serving
 from tools import FAIL, OK, Waiting, block, call, raises, returns
 from web_agent import create_app
 
 from cogency_rs import SQLite, ToolResult
+
+pytest.importorskip("playwright", reason="playwright is in the extra dev")
+from playwright.async_api import Locator, Page, async_playwright, expect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
