@@ -234,6 +234,8 @@ class _Log:
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     """Await `work` to its end, also when cancelled meanwhile; the cancellation goes on afterwards."""
     task = asyncio.ensure_future(work)
+    # Whoever cancels all tasks, as the end of `asyncio.run` does, cancels the turn a second time, and not this.
+    asyncio.tasks._unregister_task(task)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
@@ -241,7 +243,8 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        if not task.cancelled() and (failed := task.exception()):
+        failed = "it was cancelled too" if task.cancelled() else task.exception()
+        if failed:
             logger.error("The log could not be written while its turn was cancelled: %s", failed)
         raise cancelled
     task.result()

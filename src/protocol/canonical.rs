@@ -19,7 +19,7 @@ pub enum Layout {
 
 /// How many levels are indented; what is nested deeper stands like the deepest of them. Python's own recursion
 /// limit ends `json.dumps` before, and text that is indented without end grows with the square of its depth.
-const DEEPEST_INDENT: usize = 1000;
+const DEEPEST_INDENT: usize = 2000;
 
 /// Writes tokens as canonical JSON.
 ///
@@ -515,8 +515,8 @@ mod tests {
                 rewrite(&["[".repeat(depth), "]".repeat(depth)].concat(), Layout::Indented(0));
             written.lines().map(str::len).max()
         };
-        assert_eq!(widest(1000), Some(2 * 999 + "[]".len()));
-        assert_eq!(widest(3000), Some(2 * 1000 + "[]".len()));
+        assert_eq!(widest(2000), Some(2 * 1999 + "[]".len()));
+        assert_eq!(widest(3000), Some(2 * 2000 + "[]".len()));
     }
 
     #[test]

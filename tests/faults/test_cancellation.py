@@ -20,8 +20,10 @@ from aftermath import KINDS, STORAGES, STORES, Calls, Does, Scene, until
 from interruptions import MOMENTS, Moment, cancelled_at
 from tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, stored, with_tools
 from turns import (
+    CONVERSATION,
     LOGS,
     MODES,
+    USER,
     BatchLog,
     Chunks,
     Log,
@@ -679,3 +681,25 @@ async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert source.closed == 1
+
+
+# By the end of the program
+
+
+@pytest.mark.parametrize("wait", range(8))
+def test_a_cancelled_turn_that_the_end_of_its_loop_cancels_again_saves_its_results(tmp_path, wait):
+    """`asyncio.run` cancels every task it finds, the one that saves the results too if it finds it."""
+
+    async def end(storage: Any) -> None:
+        slow = Waiting()
+        turns = accumulator(with_tools(slow, storage=storage))
+        running = asyncio.create_task(carry_out(turns, parse_tokens(block(call("wait")))))
+        await slow.started.wait()
+        running.cancel()
+        await rounds(wait)
+
+    storage = STORAGES[0](tmp_path)
+    asyncio.run(end(storage))
+    rows = asyncio.run(storage.load_messages(CONVERSATION, USER))
+    assert [row["type"] for row in rows] == ["call", "result"]
+    asyncio.run(storage.close())

@@ -93,7 +93,7 @@ def connect(path: str) -> Connection:
         sqlite3.Error: the file cannot be opened, is no database, or stays locked too long.
     """
     if path != MEMORY:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     connection = sqlite3.connect(
         path,
         timeout=BUSY_TIMEOUT,
