@@ -14,7 +14,7 @@ BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --rel
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python upstream bench bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust fuzz miri asan deny
+.PHONY: rust fuzz miri asan deny soak
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -42,6 +42,9 @@ bench-rust:      ## Measure the core with no Python
 stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
+
+soak: $(DEV)    ## 2,000 conversations for five minutes; the figures go into docs/reliability.md
+	$(BIN)/python benches/soak.py --write
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };

@@ -158,6 +158,29 @@ async def test_a_source_that_hangs_until_the_turn_is_cancelled(mode, chunks, sha
         assert source.closed == 1
 
 
+class ClosesNever(Source):
+    """Waits without end when it is closed."""
+
+    async def aclose(self) -> None:
+        self.closed += 1
+        self.waiting.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("text", [CALLS, "so<end>"])
+@in_both_modes
+async def test_a_source_that_hangs_while_it_is_closed(mode, text):
+    """It is not asked a second time, and the turn can be cancelled."""
+    async with Scene(in_memory(), mode=mode) as scene:
+        source = ClosesNever([text], hanging)
+        turn = asyncio.create_task(carry_out(scene.turns, parse_tokens(source)))
+        await source.waiting.wait()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        assert (source.closed, scene.calls.started) == (1, [])
+
+
 @in_both_modes
 async def test_a_source_that_hangs_while_others_go_on(mode):
     async with Scene(in_memory(), mode=mode) as scene:

@@ -1,0 +1,656 @@
+"""Load: many conversations at once, at the pace at which models write, with tools that fail and a log on disk.
+
+    python benches/soak.py [--seconds 300] [--conversations 2000] [--rate 50] [--json] [--write]
+
+Every conversation is scripted, so that it is known what its consumer must see and what its log must hold. Both are
+compared; the log when all is over, from the file. A fifth of the time goes to the floor: the same conversations
+through a bare generator, with the tools under `asyncio.gather` and no log. It says how much one Python loop can do
+at all, and how late tokens are for everybody when it is busy. At the end every conversation is cancelled where it is.
+
+`--rate` is in tokens a second and conversation, `--json` prints the figures as JSON, `--write` puts them into
+docs/reliability.md. Figures are those of the machine it runs on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import inspect
+import itertools
+import json
+import math
+import os
+import platform
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from cogency_rs import Accumulator, Execution, SQLite, ToolResult, parse_tokens
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
+BEGIN, END = "<!-- soak: written by `make soak`, do not edit -->", "<!-- soak: end -->"
+
+FLOOR_SHARE = 0.2
+SCRIPTS = 64
+SAMPLED = 8
+"""One piece of text of so many is timed."""
+
+Row = tuple[str, Any]
+"""Type and content; of results, the value of the array."""
+
+
+# Tools
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that takes a while.
+
+    Attributes:
+        shows: what its result is for given arguments.
+    """
+
+    name: str
+    execute: Callable[..., Any]
+    shows: Callable[[dict[str, Any]], dict[str, Any]]
+    description: str = "works"
+    schema: dict[str, Any] = field(
+        default_factory=lambda: {"n": {"type": "integer", "required": True}}
+    )
+
+
+def latency() -> float:
+    """Seconds: 35 ms in the middle, half a second at most."""
+    return min(random.expovariate(1 / 0.05), 0.5)
+
+
+def done(n: int, text: str, **_: Any) -> ToolResult:
+    return ToolResult(f"did {n}", text)
+
+
+async def waits(**args: Any) -> ToolResult:
+    await asyncio.sleep(latency())
+    return done(**args)
+
+
+async def instant(**args: Any) -> ToolResult:
+    return done(**args)
+
+
+def blocks(**args: Any) -> ToolResult:
+    time.sleep(latency() / 10)
+    return done(**args)
+
+
+async def fails(**_: Any) -> ToolResult:
+    await asyncio.sleep(latency())
+    return ToolResult("it failed", error=True)
+
+
+async def raises(**_: Any) -> None:
+    await asyncio.sleep(latency())
+    raise OSError("broken")
+
+
+def success(args: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "success", "outcome": f"did {args['n']}", "content": args["text"]}
+
+
+def failure(message: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda _: {"status": "failure", "content": message}
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("waits", waits, success),
+        Tool("instant", instant, success),
+        Tool("blocks", blocks, success),
+        Tool("fails", fails, failure("it failed")),
+        Tool("raises", raises, failure("Tool execution failed: broken")),
+    )
+}
+
+CANCELLED = {"status": "failure", "content": "Cancelled"}
+
+
+# What is said in a conversation
+
+NAME = "{name}"
+"""Stands in a script for the name of the turn."""
+
+WORDS = ["the", "log", "is", "read", "and", "each", "line", "stands", "for", "what", "was", "done"]
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a model writes in a turn, in tokens of up to four characters, and the rows that this must leave."""
+
+    tokens: list[str]
+    rows: list[Row]
+
+
+def scripts(seed: int) -> tuple[Script, Script]:
+    """A turn that calls tools, and one that answers to their results."""
+    pick = random.Random(seed)
+
+    def prose(length: int) -> str:
+        return " ".join([NAME, *pick.choices(WORDS, k=length)])
+
+    think, respond, answer = prose(40), prose(40), prose(60)
+    calls = [
+        {
+            "name": pick.choice([*TOOLS]),
+            "args": {"n": pick.randrange(10**6), "text": " ".join(pick.choices(WORDS, k=9))},
+        }
+        for _ in range(pick.randrange(1, 5))
+    ]
+    results = [{"tool": each["name"], **TOOLS[each["name"]].shows(each["args"])} for each in calls]
+    text = f"<think>{think}</think>{respond}<execute>{json.dumps(calls)}</execute>"
+    rows = [("think", think), ("respond", respond), *(("call", json.dumps(each)) for each in calls)]
+    return (
+        Script(tokens_of(text), [*rows, ("result", results)]),
+        Script(tokens_of(f"{answer}<end>"), [("respond", answer)]),
+    )
+
+
+def tokens_of(text: str) -> list[str]:
+    first, *rest = (
+        [part[at : at + 4] for at in range(0, len(part), 4)] for part in text.split(NAME)
+    )
+    return first + [token for part in rest for token in (NAME, *part)]
+
+
+class Turn:
+    """One turn: a model that writes a script, each token when it is due, or as soon as the loop comes round to it.
+
+    Attributes:
+        conversation: whose turn it is.
+        name: what tells it from all others.
+        due: when the last token was due.
+        handed: when it was handed over; both on the loop's clock.
+    """
+
+    def __init__(
+        self, script: Script, conversation: str, name: str, rate: float, tally: Tally
+    ) -> None:
+        self.script, self.conversation, self.name = script, conversation, name
+        self._rate, self._tally = rate, tally
+        self.due = self.handed = 0.0
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        return [json.loads(content) for kind, content in self.script.rows if kind == "call"]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows it must leave."""
+        return rows_of(self.script, self.name)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        clock = asyncio.get_running_loop().time
+        self.due = clock()
+        for token in self.script.tokens:
+            self.due += 1 / self._rate
+            await asyncio.sleep(self.due - clock())
+            self._tally.tokens += 1
+            self.handed = clock()
+            yield self.name if token == NAME else token
+
+
+def rows_of(script: Script, name: str) -> list[Row]:
+    texts = {"think", "respond"}
+    return [
+        (kind, content.replace(NAME, name) if kind in texts else content)
+        for kind, content in script.rows
+    ]
+
+
+def turns(
+    conversation: str, library: list[tuple[Script, Script]]
+) -> Iterator[tuple[str, list[Script]]]:
+    """What is said in a conversation, without end: the user's words, which name the turns, and the turns."""
+    for count in itertools.count():
+        yield f"[{conversation}.{count}]", [*library[(int(conversation) + count) % len(library)]]
+
+
+# Ways to carry it out
+
+
+class Pipeline(Protocol):
+    """How turns are carried out."""
+
+    async def begin(self, conversation: str, name: str) -> None:
+        """The user speaks."""
+
+    def events(self, turn: Turn) -> AsyncGenerator[dict[str, Any], None]:
+        """Carry out a turn; gives its events."""
+
+    def expected(self, turn: Turn) -> list[Row]:
+        """What its events must be, with text in one piece."""
+
+
+class Floor:
+    """What anybody has to do: hand on tokens, and gather tools."""
+
+    async def begin(self, conversation: str, name: str) -> None:
+        """Nothing is kept."""
+
+    async def events(self, turn: Turn) -> AsyncGenerator[dict[str, Any], None]:
+        """Carry out a turn; gives its tokens."""
+        async for token in turn:
+            yield {"type": "respond", "content": token}
+        await asyncio.gather(
+            *(self._run(TOOLS[call["name"]], call["args"]) for call in turn.calls),
+            return_exceptions=True,
+        )
+
+    async def _run(self, tool: Tool, args: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(tool.execute):
+            return await tool.execute(**args)
+        return await asyncio.to_thread(tool.execute, **args)
+
+    def expected(self, turn: Turn) -> list[Row]:
+        """Its text."""
+        return [("respond", "".join(turn.script.tokens).replace(NAME, turn.name))]
+
+
+class Core:
+    """A parser and an accumulator in token mode, and a log on disk."""
+
+    def __init__(self, storage: SQLite) -> None:
+        self._storage = storage
+        self._execution = Execution(storage=storage, tools=[*TOOLS.values()])
+
+    async def begin(self, conversation: str, name: str) -> None:
+        """Save what the user says."""
+        await self._storage.save_message(conversation, "", "user", name)
+
+    def events(self, turn: Turn) -> AsyncGenerator[dict[str, Any], None]:
+        """Carry out a turn."""
+        accumulator = Accumulator(
+            "", turn.conversation, execution=self._execution, stream="token", max_failures=10**9
+        )
+        return accumulator.process(parse_tokens(turn))
+
+    def expected(self, turn: Turn) -> list[Row]:
+        """Its rows."""
+        return turn.rows
+
+
+# What is measured
+
+
+class Delays:
+    """Times, in buckets that grow by a twentieth, so that any number of them takes no memory."""
+
+    _LEAST, _GROWTH = 1e-7, math.log(1.05)
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+
+    def add(self, seconds: float) -> None:
+        self._buckets[int(math.log(max(seconds / self._LEAST, 1)) / self._GROWTH)] += 1
+
+    def milliseconds(self, share: float) -> float:
+        """What this share of all stays below."""
+        rest = share * self._buckets.total()
+        for bucket, count in sorted(self._buckets.items()):
+            rest -= count
+            if rest <= 0:
+                return 1e3 * self._LEAST * math.exp((bucket + 1) * self._GROWTH)
+        return 0.0
+
+
+@dataclass
+class Tally:
+    """What a phase has seen.
+
+    Attributes:
+        tokens: how many were handed over.
+        turns: how many were completed.
+        calls: how many these had.
+        wrong: how many completed turns gave other events than they must.
+        safe: of each conversation, how many rows its consumer knows to be in the log.
+        late: from when a token was due until its event was with the consumer.
+        added: from when it was handed over until then.
+    """
+
+    tokens: int = 0
+    turns: int = 0
+    calls: int = 0
+    wrong: int = 0
+    safe: Counter[str] = field(default_factory=Counter)
+    late: Delays = field(default_factory=Delays)
+    added: Delays = field(default_factory=Delays)
+
+
+async def converse(
+    conversation: str,
+    library: list[tuple[Script, Script]],
+    rate: float,
+    pipeline: Pipeline,
+    tally: Tally,
+) -> None:
+    """Carry on a conversation until cancelled."""
+    clock = asyncio.get_running_loop().time
+    pieces = 0
+    for name, said in turns(conversation, library):
+        await pipeline.begin(conversation, name)
+        tally.safe[conversation] += 1
+        for script in said:
+            before = tally.safe[conversation]
+            turn = Turn(script, conversation, name, rate, tally)
+            seen: list[tuple[str, list[str]]] = []
+            async with aclosing(pipeline.events(turn)) as events:
+                async for event in events:
+                    kind = event["type"]
+                    if kind in {"think", "respond"}:
+                        pieces += 1
+                        if not pieces % SAMPLED:
+                            now = clock()
+                            tally.late.add(now - turn.due)
+                            tally.added.add(now - turn.handed)
+                        if seen and seen[-1][0] == kind:
+                            seen[-1][1].append(event["content"])
+                            continue
+                    if "content" in event:
+                        seen.append((kind, [event["content"]]))
+                        if kind in {"call", "result"}:
+                            tally.safe[conversation] = before + len(seen)
+            found = [(kind, value_of(kind, "".join(content))) for kind, content in seen]
+            tally.safe[conversation] = before + len(found)
+            tally.wrong += found != pipeline.expected(turn)
+            tally.calls += len(turn.calls)
+            tally.turns += 1
+
+
+def value_of(kind: str, content: str) -> Any:
+    return json.loads(content) if kind == "result" else content
+
+
+@dataclass
+class Phase:
+    """The figures of the floor, or of the core; rates are per second."""
+
+    tokens_per_second: float
+    turns_per_second: float
+    calls_per_second: float
+    late_p50_ms: float
+    late_p99_ms: float
+    added_p50_ms: float
+    added_p99_ms: float
+    wrong_turns: int
+    resident_mb: list[float]
+    safe: Counter[str]
+
+
+async def phase(pipeline: Pipeline, conversations: int, rate: float, seconds: float) -> Phase:
+    """Carry on so many conversations for a while; the first tenth, in which they begin, is not measured."""
+    library = [scripts(seed) for seed in range(SCRIPTS)]
+    tally = Tally()
+    tasks = []
+    for number in range(conversations):
+        tasks.append(asyncio.create_task(converse(f"{number}", library, rate, pipeline, tally)))
+        await asyncio.sleep(seconds / 10 / conversations)
+    tokens, turns_, calls = tally.tokens, tally.turns, tally.calls
+    tally.late, tally.added = Delays(), Delays()
+    resident = [resident_megabytes()]
+    start = time.monotonic()
+    for _ in range(2):
+        await asyncio.sleep(seconds * 0.45)
+        resident.append(resident_megabytes())
+    taken = time.monotonic() - start
+    tokens, turns_, calls = tally.tokens - tokens, tally.turns - turns_, tally.calls - calls
+    for task in tasks:
+        task.cancel()
+    for ended in await asyncio.gather(*tasks, return_exceptions=True):
+        if not isinstance(ended, asyncio.CancelledError):
+            raise RuntimeError("a conversation ended by itself") from ended
+    return Phase(
+        tokens_per_second=tokens / taken,
+        turns_per_second=turns_ / taken,
+        calls_per_second=calls / taken,
+        late_p50_ms=tally.late.milliseconds(0.5),
+        late_p99_ms=tally.late.milliseconds(0.99),
+        added_p50_ms=tally.added.milliseconds(0.5),
+        added_p99_ms=tally.added.milliseconds(0.99),
+        wrong_turns=tally.wrong,
+        resident_mb=resident,
+        safe=tally.safe,
+    )
+
+
+# What is in the log
+
+
+@dataclass
+class Log:
+    """What the log holds, against what it must.
+
+    Attributes:
+        rows: how many there are.
+        lost: rows that must be there and are not, or are others; and rows behind those.
+        cancelled_calls: calls of the turns that were cut off, with the result that says so.
+    """
+
+    rows: int = 0
+    lost: int = 0
+    cancelled_calls: int = 0
+
+
+def read_back(path: Path, safe: Counter[str]) -> Log:
+    """Compare the log with the scripts: each conversation goes as far as its consumer knows, or a little further."""
+    library = [scripts(seed) for seed in range(SCRIPTS)]
+    log = Log()
+    with closing(sqlite3.connect(path)) as connection:
+        for conversation, least in safe.items():
+            found = connection.execute(
+                "SELECT type, content FROM messages WHERE conversation_id = ? ORDER BY timestamp, rowid",
+                (conversation,),
+            ).fetchall()
+            log.rows += len(found)
+            log.lost += max(0, least - len(found))
+            _compare(found, expected_rows(conversation, library), log)
+    return log
+
+
+def expected_rows(conversation: str, library: list[tuple[Script, Script]]) -> Iterator[Row]:
+    for name, said in turns(conversation, library):
+        yield ("user", name)
+        for script in said:
+            yield from rows_of(script, name)
+
+
+def _compare(found: list[tuple[str, str]], expected: Iterator[Row], log: Log) -> None:
+    calls = 0
+    for number, ((kind, content), (wanted_kind, wanted)) in enumerate(
+        zip(found, expected, strict=False)
+    ):
+        value = value_of(kind, content)
+        is_last = number == len(found) - 1
+        if kind == wanted_kind == "result" and is_last:
+            for item, other in zip(value, wanted, strict=True):
+                if item == {"tool": other["tool"], **CANCELLED}:
+                    log.cancelled_calls += 1
+                elif item != other:
+                    log.lost += 1
+        elif (kind, value) != (wanted_kind, wanted):
+            log.lost += len(found) - number
+            return
+        calls = calls + 1 if kind == "call" else 0
+    log.lost += calls  # calls at the end, without results
+
+
+# The program around it
+
+
+def resident_megabytes() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def count(folder: str) -> int:
+    """Entries of a folder of this process: `fd` or `task`."""
+    return sum(1 for _ in Path(f"/proc/self/{folder}").iterdir())
+
+
+@dataclass
+class Resources:
+    """What the process holds.
+
+    Attributes:
+        resident_mb: memory.
+        files: open files.
+        threads: of the system.
+    """
+
+    resident_mb: float
+    files: int
+    threads: int
+
+    @classmethod
+    def now(cls) -> Resources:
+        return cls(resident_megabytes(), count("fd"), count("task"))
+
+
+@dataclass
+class Figures:
+    """All that is reported."""
+
+    python: str
+    cpus: int
+    seconds: float
+    conversations: int
+    demanded_tokens_per_second: float
+    floor: Phase
+    core: Phase
+    log: Log
+    start: Resources
+    busy: Resources
+    end: Resources
+
+    @property
+    def events_lost(self) -> int:
+        return self.log.lost + self.core.wrong_turns
+
+
+async def soak(path: Path, seconds: float, conversations: int, rate: float) -> Figures:
+    start = Resources.now()
+    floor = await phase(Floor(), conversations, rate, seconds * FLOOR_SHARE)
+    gc.collect()
+    async with SQLite(path) as storage:
+        core = await phase(Core(storage), conversations, rate, seconds * (1 - FLOOR_SHARE))
+        busy = Resources.now()
+    gc.collect()
+    return Figures(
+        python=platform.python_version(),
+        cpus=os.cpu_count() or 1,
+        seconds=seconds,
+        conversations=conversations,
+        demanded_tokens_per_second=conversations * rate,
+        floor=floor,
+        core=core,
+        log=read_back(path, core.safe),
+        start=start,
+        busy=busy,
+        end=Resources.now(),
+    )
+
+
+def table(figures: Figures) -> str:
+    """The figures for a reader."""
+    demanded, log = figures.demanded_tokens_per_second, figures.log
+    start, busy, end = figures.start, figures.busy, figures.end
+
+    def column(name: str, phase: Phase, lost: int) -> list[str]:
+        share = phase.tokens_per_second / demanded
+        return [
+            name,
+            f"{phase.tokens_per_second:,.0f} ({share:.0%})",
+            f"{phase.turns_per_second:,.0f}",
+            f"{phase.calls_per_second:,.0f}",
+            f"{phase.late_p50_ms:,.3g} / {phase.late_p99_ms:,.3g} ms",
+            f"{phase.added_p50_ms:,.3g} / {phase.added_p99_ms:,.3g} ms",
+            f"{lost:,}",
+            " / ".join(f"{value:,.0f}" for value in phase.resident_mb) + " MB",
+        ]
+
+    names = [
+        "",
+        f"tokens a second, of {demanded:,.0f} asked for",
+        "turns a second",
+        "tool calls a second",
+        "a token, from due to consumer: p50 / p99",
+        "a token, from handed over to consumer: p50 / p99",
+        "events lost",
+        "resident memory: all begun / halfway / at the end",
+    ]
+    columns = zip(
+        names,
+        column("bare generator", figures.floor, figures.floor.wrong_turns),
+        column("cogency-rs, log on disk", figures.core, figures.events_lost),
+        strict=True,
+    )
+    head, *body = (f"| {' | '.join(row)} |" for row in columns)
+    carried = figures.core.tokens_per_second / demanded * figures.conversations
+    return f"""\
+{figures.conversations:,} conversations for {figures.seconds:,.0f} s, Python {figures.python}, {figures.cpus} CPUs:
+
+{head}
+| --- | ---: | ---: |
+{chr(10).join(body)}
+
+At that pace the core carries {carried:,.0f} conversations in one event loop. The log holds {log.rows:,} rows,
+of which {log.lost:,} are missing or wrong. {log.cancelled_calls:,} calls were running when all conversations
+were cancelled at the end; each has its result. Open files: {start.files} before, {busy.files} while the log
+was open, {end.files} after. Threads: {start.threads} before, {busy.threads} while the log was open,
+{end.threads} after; the pools stay."""
+
+
+def reported(figures: Figures) -> dict[str, Any]:
+    """The figures for a program."""
+    report = {"events_lost": figures.events_lost, **asdict(figures)}
+    for phase_ in ("floor", "core"):
+        del report[phase_]["safe"]  # one number for each conversation
+    return report
+
+
+def write(text: str) -> None:
+    """Put a text between the marks in the document."""
+    document = DOCUMENT.read_text(encoding="utf-8")
+    before, rest = document.split(BEGIN)
+    _, after = rest.split(END)
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    """Run, print, and fail if anything was lost."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--seconds", type=float, default=300)
+    arguments.add_argument("--conversations", type=int, default=2000)
+    arguments.add_argument("--rate", type=float, default=50)
+    arguments.add_argument("--json", action="store_true")
+    arguments.add_argument("--write", action="store_true")
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.db"
+        figures = asyncio.run(soak(path, options.seconds, options.conversations, options.rate))
+    text = table(figures)
+    if options.write:
+        write(text)
+    print(json.dumps(reported(figures), indent=2) if options.json else text)
+    sys.exit(figures.events_lost and f"{figures.events_lost} events were lost")
+
+
+if __name__ == "__main__":
+    main()

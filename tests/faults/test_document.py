@@ -1,0 +1,88 @@
+"""What docs/reliability.md says was tried is tried, and its figures can be made."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+DOCUMENT = CHECKOUT / "docs" / "reliability.md"
+
+
+def test_every_test_that_the_document_names_is_there():
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", DOCUMENT.read_text(encoding="utf-8"))
+    assert len(named) > 30
+    for file, name in named:
+        code = (Path(__file__).parent / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(async )?def {name}\(", code, re.MULTILINE), f"{file}::{name}"
+
+
+@pytest.fixture(scope="module")
+def soak() -> Any:
+    """`benches/soak.py`, which is no package's."""
+    spec = importlib.util.spec_from_file_location("soak", CHECKOUT / "benches" / "soak.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["soak"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+SHORT = ["--seconds", "2", "--conversations", "20", "--rate", "500"]
+
+
+def test_a_short_soak_loses_nothing(soak, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["soak.py", *SHORT, "--json"])
+    with pytest.raises(SystemExit) as ended:
+        soak.main()
+    assert not ended.value.code
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["events_lost"] == 0
+    assert figures["log"]["rows"] > 20
+    for phase in ("floor", "core"):
+        assert figures[phase]["tokens_per_second"] > 0
+
+
+def test_the_figures_are_written_between_the_marks(soak, monkeypatch, capsys, tmp_path):
+    copy = tmp_path / "reliability.md"
+    before = DOCUMENT.read_text(encoding="utf-8")
+    copy.write_text(before, encoding="utf-8")
+    monkeypatch.setattr(soak, "DOCUMENT", copy)
+    monkeypatch.setattr(sys, "argv", ["soak.py", *SHORT, "--write"])
+    with pytest.raises(SystemExit):
+        soak.main()
+    after = copy.read_text(encoding="utf-8")
+    assert capsys.readouterr().out.strip() in after
+    start, end = before.index(soak.BEGIN), before.index(soak.END)
+    assert after.startswith(before[:start])
+    assert after.endswith(before[end:])
+
+
+DAMAGE = {
+    "a row is missing": "DELETE FROM messages WHERE rowid = (SELECT MAX(rowid) / 2 FROM messages)",
+    "the last rows are missing": "DELETE FROM messages WHERE conversation_id = '3' AND rowid > 30",
+    "a row is another": "UPDATE messages SET content = 'x' WHERE type = 'respond' AND rowid < 60",
+    "a row is there twice": "INSERT INTO messages SELECT message_id || 'x', conversation_id, user_id, type, content,"
+    " timestamp FROM messages WHERE type = 'think' LIMIT 1",
+}
+
+
+async def test_the_soak_notices_what_is_lost(soak, tmp_path):
+    path = tmp_path / "log.db"
+    async with soak.SQLite(path) as storage:
+        core = await soak.phase(soak.Core(storage), 20, 500, 2)
+    assert soak.read_back(path, core.safe).lost == 0
+    for name, damage in DAMAGE.items():
+        with closing(sqlite3.connect(path)) as connection:
+            intact = connection.serialize()
+            assert connection.execute(damage).rowcount > 0
+            connection.commit()
+        assert soak.read_back(path, core.safe).lost > 0, name
+        path.write_bytes(intact)
