@@ -290,8 +290,7 @@ pub fn dumps(value: &Value, layout: Layout) -> String {
 
 /// `line` is the line break that an item at this level stands behind.
 fn write_value(out: &mut String, value: &Value, layout: Layout, line: &str) {
-    // The core indents no more than a thousand levels.
-    let inner = if line.len() > 2000 { line.to_owned() } else { format!("{line}  ") };
+    let inner = format!("{line}  ");
     let bracketed =
         |out: &mut String, brackets: [char; 2], count: usize, item: &dyn Fn(&mut String, usize)| {
             out.push(brackets[0]);

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -208,7 +208,7 @@ class _Log:
         if "result" in kinds:
             self.open_calls = 0
         if kinds & {"call", "result"}:
-            await _to_the_end(self._save(rows))
+            await _to_the_end(partial(self._save, rows))
         else:
             await self._save(rows)
 
@@ -231,9 +231,10 @@ class _Log:
             self.open_calls += row[0] == "call"
 
 
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+async def _to_the_end(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Await `work` to its end, also when cancelled meanwhile; the cancellation goes on afterwards."""
-    task = asyncio.ensure_future(work)
+    # There is no loop where a turn is collected behind one that was closed: then nothing is begun.
+    task = asyncio.get_running_loop().create_task(work())
     # Whoever cancels all tasks, as the end of `asyncio.run` does, cancels the turn a second time, and not this.
     asyncio.tasks._unregister_task(task)
     cancelled: asyncio.CancelledError | None = None

@@ -22,10 +22,12 @@ pytestmark = pytest.mark.timeout(100)
 # The loop is closed
 
 CLOSES_ITS_LOOP = """
-import gc, warnings
+import gc, logging, warnings
 from itertools import count
-# Python has words for tasks and coroutines whose loop went away. Here that is meant.
+# Python has words for tasks and coroutines whose loop went away, and we have some for results that could not be saved
+# there. Here that is meant.
 warnings.simplefilter("ignore")
+logging.disable()
 sys.unraisablehook = lambda _: None
 
 async def model():

@@ -203,6 +203,8 @@ async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
         assert [item["content"] for item in array] == ["Cancelled"] * 2
 
 
+# From Python 3.13 on it says so of a coroutine that would still have to wait.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @in_both_modes
 async def test_a_turn_that_nobody_holds_while_its_tools_hang(mode):
     """Neither the task, nor what its tools wait for: they are cancelled, and all of it is collected."""
