@@ -1,7 +1,7 @@
 //! How fast a stored log becomes messages.
 
 use cogency_rs::context::{Conversation, Message};
-use cogency_rs::protocol::call::stored_call;
+use cogency_rs::protocol::call::shown_call;
 use divan::{Bencher, counter::ItemsCount};
 
 const EXCHANGES: usize = 1_000;
@@ -23,7 +23,7 @@ fn fold(bencher: Bencher, calls: usize) {
             conversation.think(b"It is used in three places, and one of them is a test.");
             conversation.respond(b"I read the file first, then I change it.");
             for _ in 0..calls {
-                let call = stored_call(CALL.as_bytes()).expect("it is JSON");
+                let call = shown_call(CALL.as_bytes()).expect("it is JSON");
                 conversation.call(call.expect("it is a call"));
             }
             messages.extend(conversation.result(RESULTS.as_bytes()).into_iter().flatten());

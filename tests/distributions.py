@@ -124,7 +124,9 @@ def main() -> None:
     install = commands.add_parser("install")
     install.add_argument("distribution", type=Path)
     install.add_argument("pythons", nargs="*", default=PYTHONS)
-    install.add_argument("--without", action="append", metavar="EXTRA", default=["dev", "docs"])
+    install.add_argument(
+        "--without", action="append", metavar="EXTRA", default=["dev", "docs", "types"]
+    )
     asked = arguments.parse_args()
     try:
         if asked.command == "contents":
