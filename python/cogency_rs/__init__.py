@@ -4,6 +4,7 @@ A model's text becomes typed events while it streams (`parse_tokens`), its tool 
 call order, every step is in the log (`Accumulator`, `SQLite`), and the next prompt is assembled from it (`assemble`).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._core import (
@@ -38,11 +39,11 @@ from .errors import (
 from .executor import execute_tool, execute_tools
 from .parser import parse_execute_block, parse_tokens
 from .storage import SQLite
-from .tool import FunctionTool, Param, tool
 from .types import Event, Execution, Storage, StreamMode, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from .dropin import install, uninstall
+    from .function_tool import FunctionTool, Param, tool
 
 __all__ = [
     "Accumulator",
@@ -90,10 +91,19 @@ __all__ = [
 warn_of_debug_code(BUILD)
 
 
-def __getattr__(name: str) -> Any:
-    # Only programs that use cogency need it.
-    if name in {"install", "uninstall"}:
-        from . import dropin
+_LATER = {
+    "FunctionTool": "function_tool",
+    "Param": "function_tool",
+    "install": "dropin",
+    "tool": "function_tool",
+    "uninstall": "dropin",
+}
+"""What only some programs need, and where it is: imported when it is asked for."""
 
-        return getattr(dropin, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -12,8 +12,7 @@ from typing import Any
 
 from ._core import format_results
 from .errors import ToolParseError
-from .schema.values import is_object
-from .signature import is_json_schema
+from .signature import is_json_schema, is_object
 from .types import ToolCall, ToolResult
 
 __all__ = [

@@ -11,6 +11,11 @@ __all__ = ["is_json_schema", "json_schema_of", "signature", "type_text"]
 Schema = Mapping[str, Any]
 
 
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value is what JSON calls an object."""
+    return isinstance(value, dict)
+
+
 def json_schema_of(tool: Any) -> Schema | None:
     """The JSON Schema of a tool's parameters; `None` where it has only cogency's flat form."""
     schemas = (getattr(tool, name, None) for name in ("json_schema", "schema"))

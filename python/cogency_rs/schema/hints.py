@@ -22,6 +22,7 @@ from typing import (
 )
 
 from ..docstring import read_docstring
+from ..signature import is_object
 from . import models
 from .extra import pydantic
 from .fields import ABSENT, Fields
@@ -39,7 +40,7 @@ from .shape import (
     refuse,
     tuple_of,
 )
-from .values import WORDS, is_object, json_value
+from .values import WORDS, json_value
 
 __all__ = ["HintError", "Shapes", "resolve"]
 

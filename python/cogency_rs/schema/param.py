@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from ..signature import is_object
 from .shape import Mismatch, Schema, Shape
-from .values import is_array, is_object
+from .values import is_array
 
 __all__ = ["Param", "bounded", "is_bounded_by", "param_in"]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any, NoReturn
 
-from .values import WORDS, came, is_array, is_object, kind_of
+from ..signature import is_object
+from .values import WORDS, came, is_array, kind_of
 
 __all__ = [
     "ANYTHING",

@@ -15,7 +15,6 @@ __all__ = [
     "came",
     "is_array",
     "is_json",
-    "is_object",
     "is_record",
     "json_value",
     "kind_of",
@@ -88,11 +87,6 @@ def is_record(value: Any) -> bool:
 def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
     """Whether a value is what JSON calls an array."""
     return isinstance(value, list | tuple)
-
-
-def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether a value is what JSON calls an object."""
-    return isinstance(value, dict)
 
 
 def kind_of(value: Any) -> str:
