@@ -144,8 +144,7 @@ class FunctionTool(Generic[P, R_co]):
             returns is the content of a success, unless it is a result itself; dataclasses, pydantic models and
             members of an `Enum` become JSON.
 
-        Raises:
-            Whatever the function raises.
+        What the function raises passes on unchanged.
         """
         try:
             arguments = self._parameters.read(given)
