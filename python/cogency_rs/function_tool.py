@@ -80,7 +80,7 @@ def tool(
     `None`, `list[T]`, `tuple[...]`, `dict[str, T]`, `Literal`, `Enum`, `X | Y`, `Annotated[T, "what it is for"]` or
     `Annotated[T, Param(...)]`, a dataclass, a `TypedDict`; with pydantic installed (`cogency-rs[schema]`) whatever
     that knows. A parameter without a hint takes any JSON value, `**kwargs` takes arguments of any name. Parameters
-    named `storage`, `sandbox_dir`, `access`, `conversation_id` or `user_id` come from the turn and are not in the schema.
+    named `storage`, `sandbox_dir`, `access`, `conversation_id` or `user_id` are given by the turn, and in no schema.
 
     An `async def` is awaited on the caller's loop, a plain `def` runs in a worker thread.
 
