@@ -525,11 +525,11 @@ class Once:
     name, description, schema = "once", "", {}
     def execute(self, **_):
         ran.append(1)
-        time.sleep(0.3)
+        time.sleep(1.5)
 execution = Execution(storage=None, tools=[Once()])
 calls = [ToolCall("once", {})] * 3
-asyncio.run(execute_tools(calls, execution=execution, user_id="", conversation_id="", tool_timeout=0.1))
-time.sleep(0.6)
+asyncio.run(execute_tools(calls, execution=execution, user_id="", conversation_id="", tool_timeout=0.75))
+time.sleep(1.5)
 print(len(ran))
 """
     )
