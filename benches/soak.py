@@ -567,6 +567,11 @@ async def soak(path: Path, seconds: float, conversations: int, rate: float) -> F
     )
 
 
+def three_digits(value: float) -> str:
+    """A number as far as it means anything."""
+    return f"{float(f'{value:.3g}'):,g}"
+
+
 def table(figures: Figures) -> str:
     """The figures for a reader."""
     demanded, log = figures.demanded_tokens_per_second, figures.log
@@ -579,8 +584,8 @@ def table(figures: Figures) -> str:
             f"{phase.tokens_per_second:,.0f} ({share:.0%})",
             f"{phase.turns_per_second:,.0f}",
             f"{phase.calls_per_second:,.0f}",
-            f"{phase.late_p50_ms:,.3g} / {phase.late_p99_ms:,.3g} ms",
-            f"{phase.added_p50_ms:,.3g} / {phase.added_p99_ms:,.3g} ms",
+            f"{three_digits(phase.late_p50_ms)} / {three_digits(phase.late_p99_ms)} ms",
+            f"{three_digits(phase.added_p50_ms)} / {three_digits(phase.added_p99_ms)} ms",
             f"{lost:,}",
             " / ".join(f"{value:,.0f}" for value in phase.resident_mb) + " MB",
         ]

@@ -301,9 +301,8 @@ class Scene:
         assert [each for each in self._reported if each["message"] not in self.tolerates] == []
         assert pool_threads() <= 1 + worker_threads()
         await until(lambda: self.calls.running == 0, "a tool still runs")
-        if isinstance(
-            self.log.inner, SQLite
-        ):  # a save whose caller was cancelled may still be under way
+        if isinstance(self.log.inner, SQLite):
+            # A save whose caller was cancelled may still be under way.
             await self.log.inner.delete_profile("a write behind all others")
         rows = await self.rows()
         check_log(rows, self.log.acknowledged, self.calls.started)
@@ -331,7 +330,9 @@ def check_log(rows: list[Row], acknowledged: Iterable[Row], started: Iterable[st
     assert not lost, "rows were acknowledged and are not in the log"
     unsaved = Counter(started) - Counter(row.content for row in rows if row.type == "call")
     assert not unsaved, "calls started that are not in the log"
-    for tools, results in answers(rows):
+    shown = answers(rows)
+    assert sum(len(tools) for tools, _ in shown) == sum(row.type == "call" for row in rows)
+    for tools, results in shown:
         assert [item["tool"] for item in results] == tools
         assert {item["status"] for item in results} <= {"success", "failure"}
 

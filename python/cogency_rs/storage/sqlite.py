@@ -288,10 +288,7 @@ class SQLite:
                 return self._histories.messages(
                     connection, conversation_id, user_id, escape_tags=escape_tags
                 )
-            except (
-                TypeError,
-                ValueError,
-            ) as error:  # a row or the caller is at fault, not the file
+            except (TypeError, ValueError) as error:  # not the file is at fault
                 return error
 
         folded = await self._open().read(fold)
