@@ -105,6 +105,12 @@ impl Parser {
             events.push(run.event(chunk));
             return;
         }
+        let fits = self.held.len() + chunk.len() <= self.limits.max_block_bytes;
+        if self.stream == Stream::Event && fits && self.goes_on(chunk).is_some() {
+            self.held.extend_from_slice(chunk);
+            self.at = self.held.len();
+            return;
+        }
         if self.held.is_empty() {
             let used = self.advance(chunk, events);
             self.held.extend_from_slice(&chunk[used..]);
@@ -122,20 +128,26 @@ impl Parser {
     ///
     /// [`feed`](Self::feed) asks this itself; who asks it first can hand on the chunk without a copy.
     pub fn pass(&mut self, chunk: &[u8]) -> Option<Run> {
+        if self.stream == Stream::Event || !self.held.is_empty() || chunk.is_empty() {
+            return None;
+        }
+        let run = self.goes_on(chunk).filter(|run| *run != Run::Result)?;
+        if self.run != Known::Shown && is_blank(chunk) {
+            return None;
+        }
+        self.run = Known::Shown;
+        Some(run)
+    }
+
+    /// The open run, if all that `chunk` can do is to go on with it: no tag has begun, and none begins.
+    fn goes_on(&self, chunk: &[u8]) -> Option<Run> {
         let run = match &self.state {
             State::Text => Run::Respond,
             State::Inside(tag) => Run::inside(tag.kind),
-            _ => return None,
+            State::Calls(..) | State::Broken(_) | State::Done => return None,
         };
-        let passes = self.stream == Stream::Token
-            && run != Run::Result
-            && self.held.is_empty()
-            && memchr::memchr(b'<', chunk).is_none()
-            && if self.run == Known::Shown { !chunk.is_empty() } else { !is_blank(chunk) };
-        if passes {
-            self.run = Known::Shown;
-        }
-        passes.then_some(run)
+        let is_text = self.at == self.held.len() && memchr::memchr(b'<', chunk).is_none();
+        is_text.then_some(run)
     }
 
     /// The text has ended: hands out what is still open.

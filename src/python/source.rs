@@ -79,12 +79,13 @@ impl Source {
         Ok(Self { items: Items::new(iterator)?, reader })
     }
 
-    fn __await__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
+    // Without a borrow: it is asked for with every await.
+    fn __await__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
+        this.clone()
     }
 
-    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
+    fn __iter__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
+        this.clone()
     }
 
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -247,3 +247,13 @@ def test_a_cycle_through_a_source_is_collected(waits):
     del items
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("stream", ["event", "token"])
+async def test_an_empty_chunk_is_no_event(stream):
+    source = Source(Items("a", "", "b", ""), parser := Parser(stream=stream))
+    events = []
+    while (came := await source) is not None:
+        events += came if isinstance(came, list) else [came]
+    assert "".join(content(events + parser.finish())) == "ab"
+    assert all(content(events))
