@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
-from typing import Any
+from typing import Any, cast
 
 from ._core import Limits, Parser, Source, Turn, read_block
 from .errors import ConfigError, ProtocolError
@@ -138,13 +138,13 @@ async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, Non
             except Exception as error:
                 failed = error
                 break
-            if type(events) is dict:  # one event, as most are in token mode
-                yield events  # type: ignore[misc]  # mypy takes it for any dict
-            elif events is None:
+            if events is None:
                 break
-            else:
-                for event in events:
+            if type(events) is list:
+                for event in cast("list[Event]", events):
                     yield event
+            else:  # one event, as most are in token mode
+                yield events
         await source.aclose()
         for event in parser.finish():
             yield event
