@@ -66,6 +66,9 @@ def assert_agreed(text: str, limits: Limits = reference.DEFAULT) -> None:
 @example('<execute>{"</execute>" tru')
 @example('<execute>["</execute>"]</execut')
 @example('<execute>["</execute>"] x')
+@example('<execute>[{"name": "t", "args": {"a": 1.}}]</execute>')
+@example('<execute>[{"name": "t", "args": {"a": 01}}]</execute>')
+@example('<execute>[{"name": "t", "args": {"a": -}}]</execute>')
 def test_a_text_gives_the_events_of_the_specification(text):
     assert_agreed(text)
 
@@ -79,6 +82,7 @@ def test_a_block_gives_the_events_of_the_specification(text):
 @thorough
 @given(texts | BLOCKS, LIMITS)
 @example('<execute>["</execute>"', Limits(max_block_bytes=12))
+@example('<execute>["</execute>"', Limits(max_block_bytes=13))
 @example('<execute>["</execute>"]</exec', Limits(max_block_bytes=14))
 @example("  \u3000<end>", Limits(max_block_bytes=4))
 @example("aé😀", Limits(max_block_bytes=1))
