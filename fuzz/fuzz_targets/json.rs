@@ -97,7 +97,7 @@ fn shown(token: &Token, text: &[u8]) -> String {
 }
 
 fn rewritten(text: &[u8], tokens: &[Token], layout: Layout) -> String {
-    let mut writer = Writer::new(layout);
+    let mut writer = Writer::new(layout, 0);
     for token in tokens {
         writer.token(text, token);
     }
@@ -155,7 +155,7 @@ fn check_against_descent(text: &[u8], controls: Controls) {
             let mut expected = Vec::new();
             tokens_of(&reading.node, &mut expected);
             assert_eq!(tokens.iter().map(|token| shown(token, text)).collect::<Vec<_>>(), expected);
-            for layout in [Layout::Compact, Layout::Indented] {
+            for layout in [Layout::Compact, Layout::Indented(0)] {
                 let expected = json::dumps(&reading.node.value, layout);
                 assert_eq!(rewritten(text, tokens, layout), expected);
             }

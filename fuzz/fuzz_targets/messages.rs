@@ -2,9 +2,9 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::context::{Conversation, Message, Role, Unanswered};
+use cogency_rs::context::{Conversation, Message, Role, Tags, Unanswered};
 use cogency_rs::protocol::Text;
-use cogency_rs::protocol::call::stored_call;
+use cogency_rs::protocol::call::{shown_call, stored_call};
 use cogency_rs::protocol::json::Controls;
 use cogency_rs_fuzz::conversation::{Row, messages};
 use cogency_rs_fuzz::json::{self, Node, Value};
@@ -60,7 +60,7 @@ fn call(text: &[u8]) -> Option<Row> {
 fuzz_target!(|log: Log| {
     let Log(rows) = log;
     for unanswered in [Unanswered::Dropped, Unanswered::Failed] {
-        let mut conversation = Conversation::new(unanswered);
+        let mut conversation = Conversation::new(unanswered, Tags::AsStored);
         let mut complete: Vec<Message> = Vec::new();
         for (index, row) in rows.iter().enumerate() {
             match row {
@@ -71,7 +71,7 @@ fuzz_target!(|log: Log| {
                 Row::Think(text) => conversation.think(text),
                 Row::Respond(text) => conversation.respond(text),
                 Row::Call { text, .. } => {
-                    conversation.call(stored_call(text).expect("JSON").expect("a call"));
+                    conversation.call(shown_call(text).expect("JSON").expect("a call"));
                 }
                 Row::Result(text) => {
                     complete.extend(conversation.result(text).into_iter().flatten());

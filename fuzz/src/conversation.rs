@@ -3,6 +3,8 @@
 use cogency_rs::context::{Message, Role, Unanswered};
 use cogency_rs::protocol::Text;
 use cogency_rs::protocol::canonical::Layout;
+use cogency_rs::protocol::json::Controls;
+use cogency_rs::protocol::text::is_blank;
 
 use crate::json::{self, Node, Value};
 
@@ -34,13 +36,17 @@ pub fn messages(rows: &[Row], unanswered: Unanswered) -> Vec<Message> {
             Some(Row::Respond(text)) => said.push(text.clone()),
             Some(Row::Call { name, args, .. }) => calls.push((name, args)),
             Some(Row::Result(results)) => {
+                let results = match unanswered {
+                    Unanswered::Dropped => results.clone(),
+                    Unanswered::Failed => completed(&calls, results),
+                };
                 if !calls.is_empty() {
                     said.push(block(&std::mem::take(&mut calls)));
                     messages
                         .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
                 }
                 if !results.is_empty() {
-                    messages.push(message(Role::User, &results_text(results)));
+                    messages.push(message(Role::User, &results_text(&results)));
                 }
             }
             Some(Row::User(_)) | None => {
@@ -74,6 +80,22 @@ fn results_text(results: &[u8]) -> Vec<u8> {
     [b"<results>\n", results, b"\n</results>"].concat()
 }
 
+/// `results` with a failure in front for each of the first calls that has none; what is no array stays.
+fn completed(calls: &[(&Node, &Node)], results: &[u8]) -> Vec<u8> {
+    let Ok(reading) = json::read(results, 0, Controls::Raw) else { return results.to_vec() };
+    let Value::Array(items) = &reading.node.value else { return results.to_vec() };
+    if items.len() >= calls.len() || !is_blank(&results[reading.end..]) {
+        return results.to_vec();
+    }
+    let mut array = failures(&calls[..calls.len() - items.len()]).into_bytes();
+    if !items.is_empty() {
+        array.pop();
+        array.extend(b", ");
+        array.extend(&results[reading.node.at + 1..]);
+    }
+    array
+}
+
 fn failures(calls: &[(&Node, &Node)]) -> String {
     let failure = |(name, _): &(&Node, &Node)| {
         let name = json::dumps(&name.value, Layout::Compact);
@@ -91,5 +113,5 @@ fn block(calls: &[(&Node, &Node)]) -> Vec<u8> {
         Node { at: 0, value: Value::Object(entries) }
     };
     let calls = Value::Array(calls.iter().map(call).collect());
-    format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented)).into_bytes()
+    format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented(0))).into_bytes()
 }

@@ -280,7 +280,7 @@ pub fn as_dict(entries: &[(Units, Node)]) -> Vec<(&Units, &Value)> {
     dict
 }
 
-/// `json.dumps(value)`, with `indent=2` for [`Layout::Indented`].
+/// `json.dumps(value)`, with `indent=2` for [`Layout::Indented(0)`].
 #[must_use]
 pub fn dumps(value: &Value, layout: Layout) -> String {
     let mut out = String::new();
@@ -298,12 +298,12 @@ fn write_value(out: &mut String, value: &Value, layout: Layout, line: &str) {
                 match (layout, index) {
                     (Layout::Compact, 0) => {}
                     (Layout::Compact, _) => out.push_str(", "),
-                    (Layout::Indented, 0) => out.push_str(&inner),
-                    (Layout::Indented, _) => out.extend([",", &inner]),
+                    (Layout::Indented(_), 0) => out.push_str(&inner),
+                    (Layout::Indented(_), _) => out.extend([",", &inner]),
                 }
                 item(out, index);
             }
-            if layout == Layout::Indented && count > 0 {
+            if layout != Layout::Compact && count > 0 {
                 out.push_str(line);
             }
             out.push(brackets[1]);
