@@ -11,10 +11,11 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::call::{Call, stored_call};
 use cogency_rs::protocol::canonical::{Layout, Writer, canonical_string, json_string};
-use cogency_rs::protocol::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
+use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
 use cogency_rs::protocol::{Event, Limits, Parser, Stream};
+use cogency_rs_fuzz::conversation::StoredCall;
 use cogency_rs_fuzz::json::{self, Node, Reading, Value};
-use cogency_rs_fuzz::{parser, text};
+use cogency_rs_fuzz::{conversation, parser, text};
 use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
 
@@ -128,24 +129,6 @@ fn from_serde(text: &[u8]) -> serde_json::Result<Node> {
     Ok(node_of(&value))
 }
 
-/// A row of the log as a call, the slow way.
-fn stored(text: &[u8]) -> std::result::Result<Option<String>, Fault> {
-    let Reading { node, end, .. } = json::read(text, 0, Controls::Escaped)?;
-    if let Some(at) = (end..text.len()).find(|at| !b" \t\n\r".contains(&text[*at])) {
-        return Err(Fault { kind: FaultKind::Trailing, at });
-    }
-    let Value::Object(entries) = node.value else { return Ok(None) };
-    let dict = json::as_dict(&entries);
-    let field =
-        |name| dict.iter().find(|(key, _)| **key == json::units(name)).map(|(_, value)| *value);
-    let args = field("args").cloned().unwrap_or(Value::Object(Vec::new()));
-    let (Some(name @ Value::String(_)), Value::Object(_)) = (field("name"), &args) else {
-        return Ok(None);
-    };
-    let [name, args] = [name, &args].map(|value| json::dumps(value, Layout::Compact));
-    Ok(Some(format!("{{\"name\": {name}, \"args\": {args}}}")))
-}
-
 fn check_against_descent(text: &[u8], controls: Controls) {
     let found = tokens(&[text], controls);
     match (&found, json::read(text, 0, controls)) {
@@ -184,6 +167,16 @@ fn check_against_serde(text: &[u8]) {
     }
 }
 
+/// The text as a row of the log that is read as a call.
+fn check_stored_call(text: &[u8]) {
+    let written = |StoredCall { name, args }| {
+        let [name, args] = [name, args].map(|value| json::dumps(&value, Layout::Compact));
+        format!("{{\"name\": {name}, \"args\": {args}}}")
+    };
+    let expected = conversation::stored_call(text).map(|call| call.map(written));
+    assert_eq!(stored_call(text).map(|call| call.map(Call::into_json)), expected);
+}
+
 fuzz_target!(|input: Input| {
     let Input { sizes, text } = input;
     for controls in [Controls::Raw, Controls::Escaped] {
@@ -194,8 +187,7 @@ fuzz_target!(|input: Input| {
     }
     check_against_serde(&text);
 
-    let found = stored_call(&text).map(|call| call.map(Call::into_json));
-    assert_eq!(found, stored(&text));
+    check_stored_call(&text);
 
     let units: json::Units =
         text::characters(&text).iter().flat_map(|character| json::units_of(character)).collect();

@@ -1,12 +1,12 @@
 //! A log to messages, as cogency 3.3.0 folds it: lists of whole texts, joined at the end.
 
-use cogency_rs::context::{Message, Role, Unanswered};
+use cogency_rs::context::{Message, Role, Tags, Unanswered};
 use cogency_rs::protocol::Text;
 use cogency_rs::protocol::canonical::Layout;
-use cogency_rs::protocol::json::Controls;
-use cogency_rs::protocol::text::is_blank;
+use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
-use crate::json::{self, Node, Value};
+use crate::json::{self, Node, Reading, Value};
+use crate::text::is_blank;
 
 /// A row of the log.
 #[derive(Clone, Debug)]
@@ -14,27 +14,51 @@ pub enum Row {
     User(Vec<u8>),
     Think(Vec<u8>),
     Respond(Vec<u8>),
-    /// A call as it is stored, and its fields.
-    Call {
-        text: Vec<u8>,
-        name: Node,
-        args: Node,
-    },
+    /// A call as it is stored, and what it says.
+    Call(Vec<u8>, StoredCall),
     Result(Vec<u8>),
+}
+
+/// A call in the log. Where it has no arguments there are none.
+#[derive(Clone, Debug)]
+pub struct StoredCall {
+    pub name: Value,
+    pub args: Value,
+}
+
+/// Reads a row of the log as a call; `None` where it is JSON and no call.
+///
+/// # Errors
+/// It is no JSON.
+pub fn stored_call(text: &[u8]) -> Result<Option<StoredCall>, Fault> {
+    let Reading { node, end, .. } = json::read(text, 0, Controls::Escaped)?;
+    if let Some(at) = (end..text.len()).find(|at| !b" \t\n\r".contains(&text[*at])) {
+        return Err(Fault { kind: FaultKind::Trailing, at });
+    }
+    let Value::Object(entries) = node.value else { return Ok(None) };
+    let dict = json::as_dict(&entries);
+    let field = |name| {
+        let entry = dict.iter().find(|(key, _)| **key == json::units(name));
+        entry.map(|(_, value)| (*value).clone())
+    };
+    Ok(match (field("name"), field("args").unwrap_or(Value::Object(Vec::new()))) {
+        (Some(name @ Value::String(_)), args @ Value::Object(_)) => Some(StoredCall { name, args }),
+        _ => None,
+    })
 }
 
 /// The messages of a whole log.
 #[must_use]
-pub fn messages(rows: &[Row], unanswered: Unanswered) -> Vec<Message> {
+pub fn messages(rows: &[Row], unanswered: Unanswered, tags: Tags) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut said: Vec<Vec<u8>> = Vec::new();
-    let mut calls: Vec<(&Node, &Node)> = Vec::new();
+    let mut calls: Vec<&StoredCall> = Vec::new();
     // Behind the last row as before a user's: the turn is over.
     for row in rows.iter().map(Some).chain([None]) {
         match row {
             Some(Row::Think(text)) => said.push([b"<think>", &text[..], b"</think>"].concat()),
             Some(Row::Respond(text)) => said.push(text.clone()),
-            Some(Row::Call { name, args, .. }) => calls.push((name, args)),
+            Some(Row::Call(_, call)) => calls.push(call),
             Some(Row::Result(results)) => {
                 let results = match unanswered {
                     Unanswered::Dropped => results.clone(),
@@ -46,7 +70,7 @@ pub fn messages(rows: &[Row], unanswered: Unanswered) -> Vec<Message> {
                         .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
                 }
                 if !results.is_empty() {
-                    messages.push(message(Role::User, &results_text(&results)));
+                    messages.push(results_message(&results, tags));
                 }
             }
             Some(Row::User(_)) | None => {
@@ -59,7 +83,7 @@ pub fn messages(rows: &[Row], unanswered: Unanswered) -> Vec<Message> {
                     messages.push(message(Role::Assistant, &said.join(&b'\n')));
                 }
                 if !dropped {
-                    messages.push(message(Role::User, &results_text(failures.as_bytes())));
+                    messages.push(results_message(failures.as_bytes(), tags));
                 }
                 said.clear();
                 calls.clear();
@@ -76,12 +100,18 @@ fn message(role: Role, content: &[u8]) -> Message {
     Message { role, content: Text::from(content) }
 }
 
-fn results_text(results: &[u8]) -> Vec<u8> {
-    [b"<results>\n", results, b"\n</results>"].concat()
+/// Results between their tags, as the model is shown them: no tag can stand where there is no `<`.
+fn results_message(results: &[u8], tags: Tags) -> Message {
+    let shown = |byte: &u8| match (byte, tags) {
+        (b'<', Tags::Escaped) => b"\\u003c".to_vec(),
+        (byte, _) => vec![*byte],
+    };
+    let shown: Vec<u8> = results.iter().flat_map(shown).collect();
+    message(Role::User, &[b"<results>\n", &shown[..], b"\n</results>"].concat())
 }
 
 /// `results` with a failure in front for each of the first calls that has none; what is no array stays.
-fn completed(calls: &[(&Node, &Node)], results: &[u8]) -> Vec<u8> {
+fn completed(calls: &[&StoredCall], results: &[u8]) -> Vec<u8> {
     let Ok(reading) = json::read(results, 0, Controls::Raw) else { return results.to_vec() };
     let Value::Array(items) = &reading.node.value else { return results.to_vec() };
     if items.len() >= calls.len() || !is_blank(&results[reading.end..]) {
@@ -96,9 +126,9 @@ fn completed(calls: &[(&Node, &Node)], results: &[u8]) -> Vec<u8> {
     array
 }
 
-fn failures(calls: &[(&Node, &Node)]) -> String {
-    let failure = |(name, _): &(&Node, &Node)| {
-        let name = json::dumps(&name.value, Layout::Compact);
+fn failures(calls: &[&StoredCall]) -> String {
+    let failure = |call: &&StoredCall| {
+        let name = json::dumps(&call.name, Layout::Compact);
         format!(
             "{{\"tool\": {name}, \"status\": \"failure\", \"content\": \"Interrupted before completion\"}}"
         )
@@ -106,11 +136,12 @@ fn failures(calls: &[(&Node, &Node)]) -> String {
     format!("[{}]", calls.iter().map(failure).collect::<Vec<_>>().join(", "))
 }
 
-fn block(calls: &[(&Node, &Node)]) -> Vec<u8> {
-    let call = |(name, args): &(&Node, &Node)| {
-        let entries =
-            vec![(json::units("name"), (*name).clone()), (json::units("args"), (*args).clone())];
-        Node { at: 0, value: Value::Object(entries) }
+fn block(calls: &[&StoredCall]) -> Vec<u8> {
+    let node = |value: &Value| Node { at: 0, value: value.clone() };
+    let call = |call: &&StoredCall| {
+        let fields = [("name", &call.name), ("args", &call.args)];
+        let entries = fields.map(|(key, value)| (json::units(key), node(value)));
+        node(&Value::Object(entries.into()))
     };
     let calls = Value::Array(calls.iter().map(call).collect());
     format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented(0))).into_bytes()

@@ -12,7 +12,7 @@ use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 use cogency_rs::protocol::{Call, Event, Limits, Text};
 
 use crate::json::{self, Node, Value};
-use crate::text::characters;
+use crate::text::{characters, is_blank, leading_space};
 
 /// Whether a text may still go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,19 +345,4 @@ fn pieces(run: &[u8], limits: Limits) -> Vec<&[u8]> {
         pieces.push(&run[start..]);
     }
     pieces
-}
-
-/// Whether a text is nothing but what Python's `str.isspace` knows.
-fn is_blank(text: &[u8]) -> bool {
-    leading_space(text) == text.len()
-}
-
-fn leading_space(text: &[u8]) -> usize {
-    let is_space = |character: &&&[u8]| {
-        let character = std::str::from_utf8(character).ok().and_then(|text| text.chars().next());
-        character.is_some_and(|character| {
-            character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
-        })
-    };
-    characters(text).iter().take_while(is_space).map(|character| character.len()).sum()
 }

@@ -112,6 +112,24 @@ pub fn characters(text: &[u8]) -> Vec<&[u8]> {
     text.chunk_by(|_, next| next & 0xc0 == 0x80).collect()
 }
 
+/// How many bytes of whitespace, as Python's `str.isspace` knows it, a text begins with.
+#[must_use]
+pub fn leading_space(text: &[u8]) -> usize {
+    let is_space = |character: &&&[u8]| {
+        let character = std::str::from_utf8(character).ok().and_then(|text| text.chars().next());
+        character.is_some_and(|character| {
+            character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
+        })
+    };
+    characters(text).iter().take_while(is_space).map(|character| character.len()).sum()
+}
+
+/// Whether a text is nothing but whitespace.
+#[must_use]
+pub fn is_blank(text: &[u8]) -> bool {
+    leading_space(text) == text.len()
+}
+
 /// `text` in chunks of as many bytes as `sizes` say, one after the other and again from the start; a chunk is
 /// longer only where its first character is. Size 0 is an empty chunk.
 #[must_use]

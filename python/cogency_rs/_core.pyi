@@ -276,8 +276,8 @@ def set_worker_threads(count: int) -> None:
         count: at least 1. The threads are made when calls need them, and are the whole process's.
 
     Raises:
-        ConfigError: `count` is 0, or the threads are there already, with another bound.
-        OverflowError, TypeError: `count` is negative, or no whole number.
+        ConfigError: `count` is below 1, or the threads are there already, with another bound.
+        TypeError: `count` is no whole number.
     """
 
 def worker_threads() -> int:

@@ -59,11 +59,16 @@ pub fn worker_threads() -> usize {
 
 /// Bounds the worker threads for tools that block; before the first batch that needs one.
 #[pyfunction]
-pub fn set_worker_threads(count: usize) -> PyResult<()> {
+pub fn set_worker_threads(count: isize) -> PyResult<()> {
     let mut shared = shared();
-    if count == 0 {
-        return Err(ConfigError::new_err("there must be at least 1 worker thread, got 0"));
-    }
+    let count = match usize::try_from(count) {
+        Ok(count) if count > 0 => count,
+        _ => {
+            return Err(ConfigError::new_err(format!(
+                "there must be at least 1 worker thread, got {count}"
+            )));
+        }
+    };
     if shared.current().is_some() && count != shared.worker_threads {
         return Err(ConfigError::new_err(format!(
             "worker threads run already, at most {}; set their number before the first tool call",

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import cogency_rs
-from cogency_rs import ConfigError, ToolCall, ToolResult, execute_tools
+from cogency_rs import ConfigError, ToolCall, ToolResult, execute_tools, set_worker_threads
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -292,6 +292,8 @@ FLAT = {
     "count": {"type": "integer", "min": 1, "max": 9},
     "ratio": {"type": "float", "required": False},
     "deep": {"type": "boolean", "required": False, "default": None},
+    "note": {"type": ["string", "null"], "required": False},
+    "size": {"type": ["integer", "null"], "required": False},
 }
 JSON_SCHEMA = {
     "type": "object",
@@ -315,6 +317,13 @@ JSON_SCHEMA = {
         (FLAT, {"path": ""}, "argument 'path' must have at least 1 characters, and had 0"),
         (FLAT, {"path": "äöüß"}, "argument 'path' must have at most 3 characters, and had 4"),
         (FLAT, {"path": ["a", "b"]}, None),  # "string" stands for every type it has no word for
+        (FLAT, {"path": "a", "note": "b", "size": None}, None),
+        (FLAT, {"path": "a", "note": ["b"]}, None),  # and so it does among other types
+        (
+            FLAT,
+            {"path": "a", "size": "b"},
+            "argument 'size' must be an integer or null, and was a string: \"b\"",
+        ),
         (
             FLAT,
             {"path": "a", "count": "3"},
@@ -513,6 +522,12 @@ except ConfigError as error:
 """
     )
     assert done.stdout == "2 2\nrefused\n", done.stderr
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_worker_threads_without_a_thread_are_refused(count):
+    with pytest.raises(ConfigError, match=f"there must be at least 1 worker thread, got {count}"):
+        set_worker_threads(count)
 
 
 def test_a_blocking_call_that_is_given_up_while_it_waits_for_a_thread_never_runs():
