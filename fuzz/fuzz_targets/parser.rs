@@ -81,7 +81,7 @@ fn check_immediacy(chunks: &[&[u8]]) {
 
 fuzz_target!(|input: Input| {
     let Input { limits, sizes, text } = input;
-    let characters = text::characters(&text);
+    let characters: Vec<&[u8]> = text::characters(&text).collect();
     let chunks = text::chunks(&text, &sizes);
     let expected = parser::events(&text, limits);
     let expected_joined = parser::joined(expected.clone());

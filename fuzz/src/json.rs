@@ -179,9 +179,9 @@ impl Reader<'_> {
     }
 
     fn character(&mut self) -> Units {
-        let character = characters(&self.text[self.at..])[0];
-        self.at += character.len();
-        units_of(character)
+        let character = characters(&self.text[self.at..]).next();
+        self.at += character.map_or(0, <[u8]>::len);
+        character.map(units_of).unwrap_or_default()
     }
 
     fn number(&mut self) -> Result<Value, Fault> {

@@ -107,21 +107,20 @@ fn character(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The characters of a text; the last one may be cut off.
-#[must_use]
-pub fn characters(text: &[u8]) -> Vec<&[u8]> {
-    text.chunk_by(|_, next| next & 0xc0 == 0x80).collect()
+pub fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.chunk_by(|_, next| next & 0xc0 == 0x80)
 }
 
 /// How many bytes of whitespace, as Python's `str.isspace` knows it, a text begins with.
 #[must_use]
 pub fn leading_space(text: &[u8]) -> usize {
-    let is_space = |character: &&&[u8]| {
+    let is_space = |character: &&[u8]| {
         let character = std::str::from_utf8(character).ok().and_then(|text| text.chars().next());
         character.is_some_and(|character| {
             character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
         })
     };
-    characters(text).iter().take_while(is_space).map(|character| character.len()).sum()
+    characters(text).take_while(is_space).map(<[u8]>::len).sum()
 }
 
 /// Whether a text is nothing but whitespace.
