@@ -6,7 +6,9 @@ use pyo3::exceptions::{PyBaseException, PyStopIteration};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyIterator, PyTuple, PyType};
+
+use super::error::type_error;
 
 /// How far an awaitable came.
 pub enum Sent<'py> {
@@ -43,13 +45,19 @@ impl<'py> Sent<'py> {
 }
 
 /// The iterator behind an awaitable, `awaitable.__await__()`; `None` for what is none.
+///
+/// # Errors
+/// Whatever `__await__` raises, and a `TypeError` where it returns no iterator.
 pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match slot(awaitable, ffi::Py_am_await) {
-        // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
-        Some(iterator) => unsafe {
-            Bound::from_owned_ptr_or_err(awaitable.py(), iterator(awaitable.as_ptr())).map(Some)
-        },
-        None => Ok(is_coroutine_generator(awaitable)?.then(|| awaitable.clone())),
+    let Some(begin) = slot(awaitable, ffi::Py_am_await) else {
+        return Ok(is_coroutine_generator(awaitable)?.then(|| awaitable.clone()));
+    };
+    // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
+    let iterator =
+        unsafe { Bound::from_owned_ptr_or_err(awaitable.py(), begin(awaitable.as_ptr())) }?;
+    match iterator.cast::<PyIterator>() {
+        Ok(_) => Ok(Some(iterator)),
+        Err(_) => Err(type_error("what __await__ returns", "an iterator", &iterator)),
     }
 }
 

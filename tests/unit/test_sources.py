@@ -79,6 +79,17 @@ async def test_what_is_no_awaitable_is_refused():
         await source
 
 
+@pytest.mark.parametrize("returned", [None, 5, "text", []])
+async def test_an_awaitable_without_an_iterator_is_refused(returned):
+    class Broken:
+        def __await__(self):
+            return returned
+
+    source = Source(Items(awaitable=Broken), Parser())
+    with pytest.raises(TypeError, match="what __await__ returns must be an iterator, not"):
+        await source
+
+
 @pytest.mark.parametrize("iterator", [iter("ab"), None, "text", object()])
 def test_what_is_no_async_iterator_is_refused(iterator):
     with pytest.raises(TypeError, match="source must be an async iterator"):
