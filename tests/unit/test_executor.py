@@ -549,6 +549,11 @@ async def test_the_model_cannot_replace_the_turn_s_arguments():
     assert await arguments_of("shell", forged) == {**TURN, "timeout": 7}
 
 
+async def test_without_a_user_an_argument_of_that_name_is_the_model_s():
+    seen = await arguments_of("t", {"user_id": "the model's"}, user_id="")
+    assert seen == {**TURN, "user_id": "the model's"}
+
+
 async def test_a_call_s_own_arguments_stay_as_they_were():
     def spoil(**arguments: Any) -> None:
         arguments.clear()
