@@ -23,6 +23,10 @@ mkdir "$asan/site"
 cp -r python/cogency_rs "$asan/site/"
 cp "$asan/$triple/debug/libcogency_rs.so" "$asan/site/cogency_rs/_core.abi3.so"
 
+# A debug build finds more, and warns whoever imports it.
+known="ignore:the core of cogency_rs was built without optimisation:RuntimeWarning"
+
 export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$asan/runtime.so PYTHONPATH=$asan/site
+export PYTHONWARNINGS=$known
 .venv/bin/python -c "import cogency_rs._core as core; assert core.__file__.startswith('$asan'), core.__file__"
-exec .venv/bin/python -m pytest -q -o timeout=900 "$@"
+exec .venv/bin/python -m pytest -q -o timeout=900 -W "$known" "$@"
