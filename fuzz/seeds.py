@@ -30,8 +30,8 @@ KINDS = ["user", "think", "respond", "result", "call"]
 # What stands before the text, as the targets read it: its form (0: as it is), limits, and sizes of chunks.
 PARSER_HEADERS = [
     bytes([0, 0, 0, 0, 1, 7, 0]),
-    bytes([0, 39, 3, 2, 3, 0, 11]),
-    bytes([0, 7, 2, 1, 1, 1, 5]),
+    bytes([0, 100, 3, 2, 3, 0, 11]),
+    bytes([0, 40, 2, 1, 1, 1, 5]),
 ]
 JSON_HEADER = bytes([0, 1, 0, 5])
 
