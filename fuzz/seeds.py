@@ -9,6 +9,7 @@ the tables are all there is.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -24,8 +25,10 @@ import test_parser as tables  # noqa: E402
 LONGEST = 4096
 """Bytes in an input; the targets run with the same bound."""
 
-KINDS = ["user", "think", "respond", "result", "call"]
-"""The rows of a log, by the number that the target `messages` knows them by."""
+ROWS = {"user": "hi", "think": "hm", "respond": "ok", "result": "[{}]", "call": '{"name": "a"}'}
+"""A row of each type, in the order in which the target `messages` counts the types."""
+
+BETWEEN_ROWS = b"\xff"
 
 # What stands before the text, as the targets read it: its form (0: as it is), limits, and sizes of chunks.
 PARSER_HEADERS = [
@@ -60,17 +63,23 @@ def values() -> list[str]:
 
 
 def logs() -> Iterator[bytes]:
-    """Pieces of conversations, row by row."""
+    """Rows of every type behind every other, and pieces of conversations."""
+    for kinds in itertools.product(ROWS, repeat=3):
+        yield BETWEEN_ROWS.join(row(kind, ROWS[kind]) for kind in kinds)
     for conversation in lines("conversations.jsonl"):
         log = b""
         for event in conversation["events"]:
-            content = encoded(event["content"])[:1500]
-            row = bytes([KINDS.index(event["type"])]) + len(content).to_bytes(2, "little") + content
-            if len(log + row) > LONGEST:
+            following = BETWEEN_ROWS + row(event["type"], event["content"][:1500])
+            if len(log + following) > LONGEST:
                 yield log
                 log = b""
-            log += row
+            log += following
         yield log
+
+
+def row(kind: str, content: str) -> bytes:
+    """A row of a log."""
+    return bytes([[*ROWS].index(kind)]) + encoded(content)
 
 
 def encoded(text: str) -> bytes:

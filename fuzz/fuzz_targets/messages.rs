@@ -9,28 +9,28 @@ use cogency_rs_fuzz::conversation::{Row, messages, stored_call};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;
 
-/// A log. In a file, each row is a byte for its kind, two for its length (little-endian), and its content.
+/// A log. In a file, each row is a byte for its kind and its content; between rows stands a byte that no text has,
+/// so that a row may grow and shrink by itself.
 #[derive(Debug)]
 struct Log(Vec<Row>);
 
 impl Arbitrary<'_> for Log {
     fn arbitrary(input: &mut Unstructured<'_>) -> Result<Self> {
-        let mut rows = Vec::new();
-        while !input.is_empty() {
-            let [kind, low, high] = <[u8; 3]>::arbitrary(input)?;
-            let length = usize::from(u16::from_le_bytes([low, high])).min(input.len());
-            let content = input.bytes(length)?;
-            let text = text::from_bytes(content);
-            rows.extend(match kind % 6 {
-                0 => Some(Row::User(text)),
-                1 => Some(Row::Think(text)),
-                2 => Some(Row::Respond(text)),
-                3 => Some(Row::Result(text)),
-                4 => call(text),
-                _ => call(written_call(&mut Unstructured::new(content))?),
-            });
-        }
-        Ok(Self(rows))
+        let rows = input.bytes(input.len())?.split(|byte| *byte == 0xff);
+        Ok(Self(rows.filter_map(row).collect()))
+    }
+}
+
+fn row(bytes: &[u8]) -> Option<Row> {
+    let (kind, content) = bytes.split_first()?;
+    let text = text::from_bytes(content);
+    match kind % 6 {
+        0 => Some(Row::User(text)),
+        1 => Some(Row::Think(text)),
+        2 => Some(Row::Respond(text)),
+        3 => Some(Row::Result(text)),
+        4 => call(text),
+        _ => call(written_call(&mut Unstructured::new(content)).ok()?),
     }
 }
 
