@@ -10,7 +10,9 @@ cd "$(dirname "$0")/.."
 asan=$PWD/target/asan
 triple=$(rustc +nightly --print host-tuple)
 
-RUSTFLAGS=-Zsanitizer=address cargo +nightly build --quiet --lib --target "$triple" --target-dir "$asan"
+# Release code, as it is installed, but for checks of its own besides: of overflows, and of what unsafe code relies on.
+RUSTFLAGS="-Zsanitizer=address -Zub-checks -Coverflow-checks" \
+	cargo +nightly build --quiet --lib --profile profiling --target "$triple" --target-dir "$asan"
 
 # rustc links the sanitizer's runtime into programs only, and the program is Python here. So the runtime becomes a
 # library that is loaded first; it goes without the one part that only a program may hold.
@@ -21,12 +23,8 @@ cc -shared -o "$asan/runtime.so" -Wl,--whole-archive "$asan/runtime.a" -Wl,--no-
 rm -rf "$asan/site"
 mkdir "$asan/site"
 cp -r python/cogency_rs "$asan/site/"
-cp "$asan/$triple/debug/libcogency_rs.so" "$asan/site/cogency_rs/_core.abi3.so"
-
-# A debug build finds more, and warns whoever imports it.
-known="ignore:the core of cogency_rs was built without optimisation:RuntimeWarning"
+cp "$asan/$triple/profiling/libcogency_rs.so" "$asan/site/cogency_rs/_core.abi3.so"
 
 export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$asan/runtime.so PYTHONPATH=$asan/site
-export PYTHONWARNINGS=$known
 .venv/bin/python -c "import cogency_rs._core as core; assert core.__file__.startswith('$asan'), core.__file__"
-exec .venv/bin/python -m pytest -q -o timeout=900 -W "$known" "$@"
+exec .venv/bin/python -m pytest -q -o timeout=900 "$@"
