@@ -179,8 +179,8 @@ class Turn:
 class Source:
     """An async iterator that is read into a parser or a turn.
 
-    Awaited, it reads until there are events or steps to hand out, and gives these; or `None` when the iterator has
-    ended or no more of it is wanted: then the rest is in the sink's `finish`.
+    Awaited, it reads until there are events or steps to hand out, and gives these, in a list or as the one event that
+    they are; or `None` when the iterator has ended or no more of it is wanted: then the rest is in the sink's `finish`.
 
     Args:
         iterator: gives chunks of text; or, with `enter`, anything.

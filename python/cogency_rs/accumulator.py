@@ -119,6 +119,9 @@ class Accumulator:
         batches = _steps(source, turn)
         try:
             async for steps in batches:
+                if isinstance(steps, dict):
+                    yield steps
+                    continue
                 for step in steps:  # running a batch appends what follows from its results
                     if isinstance(step, dict):
                         yield step
@@ -163,8 +166,8 @@ class Accumulator:
         return turn.results(running.results(), self.circuit_breaker)
 
 
-async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps, None]:
-    """The steps of a turn, as its source brings them on."""
+async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | Event, None]:
+    """The steps of a turn, as its source brings them on; most in token mode are one event."""
     failed: Exception | None = None
     try:
         while True:

@@ -132,15 +132,7 @@ impl Sink for Parser {
         let text = string_of("a chunk", chunk)?;
         let bytes = bytes_of(text)?;
         if let Some(run) = self.inner.pass(&bytes) {
-            let kind = match run {
-                Run::Think => pyo3::intern!(py, "think"),
-                Run::Respond => pyo3::intern!(py, "respond"),
-                Run::Result => pyo3::intern!(py, "result"),
-            };
-            // The very same object, unless it is more than a `str`.
-            let is_plain = text.is_exact_instance_of::<PyString>();
-            let content = if is_plain { text.clone() } else { to_str(py, &bytes)? };
-            return Ok(Read::Out(event(kind, Some(content), now())?.into_any()));
+            return Ok(Read::Out(passed(run, text, now())?.into_any()));
         }
         self.inner.feed(&bytes, &mut self.events);
         Ok(match self.inner.is_done() {
@@ -160,6 +152,24 @@ impl Parser {
         }
         Ok(list)
     }
+}
+
+/// The event of a chunk that is one just as it stands.
+pub fn passed<'py>(
+    run: Run,
+    chunk: &Bound<'py, PyString>,
+    timestamp: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = chunk.py();
+    let kind = match run {
+        Run::Think => pyo3::intern!(py, "think"),
+        Run::Respond => pyo3::intern!(py, "respond"),
+        Run::Result => pyo3::intern!(py, "result"),
+    };
+    // The very same object, unless it is more than a `str`.
+    let is_plain = chunk.is_exact_instance_of::<PyString>();
+    let content = if is_plain { chunk.clone() } else { to_str(py, &bytes_of(chunk)?)? };
+    event(kind, Some(content), timestamp)
 }
 
 fn event_dict<'py>(py: Python<'py>, item: &Event, timestamp: f64) -> PyResult<Bound<'py, PyDict>> {

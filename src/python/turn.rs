@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
-use super::protocol::{Limits, outcome_of, stream_of};
+use super::protocol::{Limits, outcome_of, passed, stream_of};
 use super::source::{Read, Sink};
 use crate::protocol::call::stored_call;
 use crate::protocol::{self as core, Event, Parser, Text};
@@ -148,7 +148,20 @@ impl Turn {
 
 impl Sink for Turn {
     fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
-        self.parser.feed(&bytes_of(string_of("a chunk", chunk)?)?, &mut self.events);
+        let text = string_of("a chunk", chunk)?;
+        let bytes = bytes_of(text)?;
+        if let Some(run) = self.parser.pass(&bytes) {
+            let now = now();
+            self.inner.pass(run, &bytes, now, &mut self.steps);
+            let event = passed(run, text, now)?;
+            if self.steps.is_empty() {
+                return Ok(Read::Out(event.into_any()));
+            }
+            let steps = self.take(chunk.py())?;
+            steps.append(event)?;
+            return Ok(Read::Out(steps.into_any()));
+        }
+        self.parser.feed(&bytes, &mut self.events);
         self.enter_events();
         self.steps(chunk.py())
     }

@@ -14,7 +14,7 @@ pub use breaker::Breaker;
 pub use step::{Emission, Row, RowKind, Step, Tally};
 
 use crate::protocol::results::{Outcome, ResultItem, results_array};
-use crate::protocol::{Call, Event, Stream, Text};
+use crate::protocol::{self, Call, Event, Stream, Text};
 
 /// One turn of the model.
 #[derive(Debug)]
@@ -109,6 +109,17 @@ impl Turn {
         }
     }
 
+    /// Takes a chunk that is one event just as it stands ([`Parser::pass`]): whoever has it emits it, behind `steps`.
+    ///
+    /// [`Parser::pass`]: crate::protocol::Parser::pass
+    pub fn pass(&mut self, run: protocol::Run, chunk: &[u8], now: f64, steps: &mut Vec<Step>) {
+        match run {
+            protocol::Run::Think => self.keep(RunKind::Think, chunk, now, steps),
+            protocol::Run::Respond => self.keep(RunKind::Respond, chunk, now, steps),
+            protocol::Run::Result => self.flush(now, steps),
+        }
+    }
+
     /// The model's output is over: saves and emits what is still open.
     pub fn finish(&mut self, now: f64, steps: &mut Vec<Step>) {
         self.flush(now, steps);
@@ -156,6 +167,14 @@ impl Turn {
     }
 
     fn text(&mut self, kind: RunKind, text: Text, now: f64, steps: &mut Vec<Step>) {
+        self.keep(kind, text.as_bytes(), now, steps);
+        if self.stream == Stream::Token {
+            steps.push(Step::Emit(kind.emission(text), now));
+        }
+    }
+
+    /// Adds text to the open run, or begins one.
+    fn keep(&mut self, kind: RunKind, text: &[u8], now: f64, steps: &mut Vec<Step>) {
         let goes_on =
             self.run.as_ref().is_some_and(|run| run.kind == kind) && self.calls.is_empty();
         if !goes_on {
@@ -163,10 +182,7 @@ impl Turn {
         }
         let run =
             self.run.get_or_insert_with(|| Run { kind, content: Text::default(), started: now });
-        run.content.push(text.as_bytes());
-        if self.stream == Stream::Token {
-            steps.push(Step::Emit(kind.emission(text), now));
-        }
+        run.content.push(text);
     }
 
     fn end(&mut self, now: f64, steps: &mut Vec<Step>) {

@@ -134,17 +134,26 @@ async def test_an_item_that_is_no_text_is_refused():
         await Source(Items(b"ab"), Parser())
 
 
-async def test_the_text_of_a_chunk_is_handed_on_as_it_is():
+@pytest.mark.parametrize("sink", [Parser, Turn])
+async def test_the_text_of_a_chunk_is_handed_on_as_it_is(sink):
     chunk = "some text that is long enough to be no constant"[5:]
-    (event,) = [await Source(Items(chunk), Parser(stream="token"))]
+    event = await Source(Items(chunk), sink(stream="token"))
     assert event["content"] is chunk
 
 
-async def test_a_kind_of_str_is_handed_on_as_str():
+async def test_a_turn_saves_what_came_before_it_hands_on_a_chunk_of_another_kind():
+    source = Source(Items("<think>", "a", "b", "</think>", "c"), Turn(stream="token"))
+    assert [(await source)["content"], (await source)["content"]] == ["a", "b"]
+    [[(kind, content, _)], event] = await source
+    assert (kind, content, event["content"]) == ("think", "ab", "c")
+
+
+@pytest.mark.parametrize("sink", [Parser, Turn])
+async def test_a_kind_of_str_is_handed_on_as_str(sink):
     class Marked(str):
         __slots__ = ()
 
-    event = await Source(Items(Marked("text")), Parser(stream="token"))
+    event = await Source(Items(Marked("text")), sink(stream="token"))
     assert type(event["content"]) is str
 
 
