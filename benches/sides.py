@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import logging
 import sys
+import time
 import warnings
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -118,6 +119,11 @@ def cut(text: str, size: int) -> list[str]:
 async def stream(chunks: Sequence[str]) -> AsyncIterator[str]:
     for chunk in chunks:
         yield chunk
+
+
+async def one_event_each(chunks: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
+    async for chunk in stream(chunks):
+        yield {"type": "respond", "content": chunk, "timestamp": time.time()}
 
 
 async def drain(items: AsyncIterable[Any]) -> None:

@@ -100,6 +100,12 @@ ROWS = (
         for size, must in ((2, Share(0.5, "cogency")), (20, Share(0.02, "cogency")))
     ),
     Row(
+        "turn-token",
+        "an answer of 20 KB in chunks of 4 characters, token mode, a storage that does nothing",
+        "an async generator in Python that yields one event dict for each chunk",
+        partial(turns.in_token_mode, size=20_000),
+    ),
+    Row(
         "turn-sqlite",
         "a turn of 2 KB with four calls, SQLite on disk, `synchronous=FULL`",
         "as many commits as ours makes, on an open connection",

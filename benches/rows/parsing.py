@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
 
 from figures import Samples
 from measure import Bench
-from sides import CODE, OURS, THEIRS, Nowhere, Package, Tool, block, cut, drain, execution, stream
+from sides import (
+    CODE,
+    OURS,
+    THEIRS,
+    Nowhere,
+    Package,
+    Tool,
+    block,
+    cut,
+    drain,
+    execution,
+    one_event_each,
+    stream,
+)
 
 from cogency_rs import Parser
 
@@ -37,13 +49,8 @@ async def token_mode(bench: Bench, size: int) -> Samples:
     return await bench.timed(
         ours=lambda: drain(OURS.parse_tokens(stream(chunks), stream="token")),
         cogency=lambda: drain(THEIRS.parse_tokens(stream(chunks))),
-        floor=lambda: drain(_one_event_each(chunks)),
+        floor=lambda: drain(one_event_each(chunks)),
     )
-
-
-async def _one_event_each(chunks: Sequence[str]) -> AsyncIterator[dict[str, Any]]:
-    async for chunk in stream(chunks):
-        yield {"type": "respond", "content": chunk, "timestamp": time.time()}
 
 
 async def one_feed(bench: Bench) -> Samples:

@@ -11,7 +11,19 @@ from typing import Any
 
 from figures import Samples
 from measure import Bench
-from sides import OURS, THEIRS, Nowhere, Package, Tool, block, cut, drain, execution, stream
+from sides import (
+    OURS,
+    THEIRS,
+    Nowhere,
+    Package,
+    Tool,
+    block,
+    cut,
+    drain,
+    execution,
+    one_event_each,
+    stream,
+)
 
 import cogency_rs
 
@@ -37,6 +49,20 @@ async def in_memory(bench: Bench, size: int) -> Samples:
         ours=lambda: turn(OURS, chunks, storage, tools),
         cogency=lambda: turn(THEIRS, chunks, storage, tools),
         floor=lambda: drain(stream(chunks)),
+    )
+
+
+async def in_token_mode(bench: Bench, size: int) -> Samples:
+    chunks, storage = cut("word " * (size // 5), 4), Nowhere()
+
+    def turn(package: Package) -> Any:
+        turn = package.accumulator("u", "c", execution=execution([], storage), stream="token")
+        return turn.process(package.parse_tokens(stream(chunks), **package.token_mode))
+
+    return await bench.timed(
+        ours=lambda: drain(turn(OURS)),
+        cogency=lambda: drain(turn(THEIRS)),
+        floor=lambda: drain(one_event_each(chunks)),
     )
 
 
