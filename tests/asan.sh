@@ -25,7 +25,17 @@ mkdir "$asan/site"
 cp -r python/cogency_rs "$asan/site/"
 cp "$asan/$triple/profiling/libcogency_rs.so" "$asan/site/cogency_rs/_core.abi3.so"
 
-export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$asan/runtime.so PYTHONPATH=$asan/site
+# Reports go to files: pytest keeps what a test prints, and dies with the first one.
+rm -f "$asan"/report.*
+export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:log_path=$asan/report LD_PRELOAD=$asan/runtime.so PYTHONPATH=$asan/site
 .venv/bin/python -c "import cogency_rs._core as core; assert core.__file__.startswith('$asan'), core.__file__"
 # A browser does not start with the sanitizer loaded first.
-exec .venv/bin/python -m pytest -q -o timeout=900 --ignore tests/examples/test_web_page.py "$@"
+status=0
+.venv/bin/python -m pytest -q -o timeout=900 --ignore tests/examples/test_web_page.py "$@" || status=$?
+unset LD_PRELOAD
+for report in "$asan"/report.*; do
+	[ -e "$report" ] || continue
+	cat "$report" >&2
+	status=1
+done
+exit $status
