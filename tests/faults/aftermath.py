@@ -22,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -357,8 +357,12 @@ def _within(tag: str, text: str) -> Any:
 
 def pool_threads() -> int:
     """How many threads of the core's pool the system knows; 0 where it does not tell."""
-    names = Path("/proc/self/task").glob("*/comm")
-    return sum(name.read_text() == "cogency-rs\n" for name in names)
+    count = 0
+    for name in Path("/proc/self/task").glob("*/comm"):
+        # A thread without work may end between the two.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            count += name.read_text() == "cogency-rs\n"
+    return count
 
 
 def threads() -> set[threading.Thread]:
