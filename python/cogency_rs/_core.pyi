@@ -139,8 +139,7 @@ class Turn:
     """One turn: text or events go in, steps come out.
 
     A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
-    (canonical JSON) to run. Steps come in the order in which they are to be carried out; `None` stands for no steps, so
-    that a chunk that completes nothing makes no list.
+    (canonical JSON) to run. Steps come in the order in which they are to be carried out. A `Source` feeds it text.
 
     Args:
         stream: see `Accumulator`.
