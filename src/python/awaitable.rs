@@ -45,19 +45,13 @@ impl<'py> Sent<'py> {
 }
 
 /// The iterator behind an awaitable, `awaitable.__await__()`; `None` for what is none.
-///
-/// # Errors
-/// Whatever `__await__` raises, and a `TypeError` where it returns no iterator.
 pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(begin) = slot(awaitable, ffi::Py_am_await) else {
-        return Ok(is_coroutine_generator(awaitable)?.then(|| awaitable.clone()));
-    };
-    // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
-    let iterator =
-        unsafe { Bound::from_owned_ptr_or_err(awaitable.py(), begin(awaitable.as_ptr())) }?;
-    match iterator.cast::<PyIterator>() {
-        Ok(_) => Ok(Some(iterator)),
-        Err(_) => Err(type_error("what __await__ returns", "an iterator", &iterator)),
+    match slot(awaitable, ffi::Py_am_await) {
+        // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
+        Some(iterator) => unsafe {
+            Bound::from_owned_ptr_or_err(awaitable.py(), iterator(awaitable.as_ptr())).map(Some)
+        },
+        None => Ok(is_coroutine_generator(awaitable)?.then(|| awaitable.clone())),
     }
 }
 
@@ -79,6 +73,9 @@ fn generator_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 }
 
 /// Goes on with what is awaited.
+///
+/// # Errors
+/// Whatever it raises, and a `TypeError` where it is no iterator.
 pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
     let py = value.py();
     let mut result = std::ptr::null_mut();
@@ -89,8 +86,18 @@ pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyRe
             ffi::PySendResult::PYGEN_RETURN => {
                 Ok(Sent::Returned(Bound::from_owned_ptr(py, result)))
             }
-            ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
+            ffi::PySendResult::PYGEN_ERROR => Err(failure_of(awaited)),
         }
+    }
+}
+
+/// Why what is awaited could not go on. Whether it can at all is asked only here: most can.
+#[cold]
+fn failure_of(awaited: &Bound<'_, PyAny>) -> PyErr {
+    let error = PyErr::fetch(awaited.py());
+    match awaited.cast::<PyIterator>() {
+        Ok(_) => error,
+        Err(_) => type_error("what __await__ returns", "an iterator", awaited),
     }
 }
 
