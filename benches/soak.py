@@ -17,157 +17,46 @@ import argparse
 import asyncio
 import gc
 import inspect
-import itertools
 import json
 import math
 import os
 import platform
-import random
 import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from cogency_rs import Accumulator, Execution, SQLite, ToolResult, parse_tokens
+from scripted import (
+    CANCELLED,
+    NAME,
+    SCRIPTS,
+    TOOLS,
+    Row,
+    Script,
+    Tool,
+    expected_rows,
+    rows_of,
+    scripts,
+    turns,
+)
+
+from cogency_rs import Accumulator, Execution, SQLite, parse_tokens
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
 BEGIN, END = "<!-- soak: written by `make soak`, do not edit -->", "<!-- soak: end -->"
 
 FLOOR_SHARE = 0.2
-SCRIPTS = 64
 SAMPLED = 8
 """One piece of text of so many is timed."""
 
-Row = tuple[str, Any]
-"""Type and content; of results, the value of the array."""
 
-
-# Tools
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A tool that takes a while.
-
-    Attributes:
-        shows: what its result is for given arguments.
-    """
-
-    name: str
-    execute: Callable[..., Any]
-    shows: Callable[[dict[str, Any]], dict[str, Any]]
-    description: str = "works"
-    schema: dict[str, Any] = field(
-        default_factory=lambda: {"n": {"type": "integer", "required": True}}
-    )
-
-
-def latency() -> float:
-    """Seconds: 35 ms in the middle, half a second at most."""
-    return min(random.expovariate(1 / 0.05), 0.5)
-
-
-def done(n: int, text: str, **_: Any) -> ToolResult:
-    return ToolResult(f"did {n}", text)
-
-
-async def waits(**args: Any) -> ToolResult:
-    await asyncio.sleep(latency())
-    return done(**args)
-
-
-async def instant(**args: Any) -> ToolResult:
-    return done(**args)
-
-
-def blocks(**args: Any) -> ToolResult:
-    time.sleep(latency() / 10)
-    return done(**args)
-
-
-async def fails(**_: Any) -> ToolResult:
-    await asyncio.sleep(latency())
-    return ToolResult("it failed", error=True)
-
-
-async def raises(**_: Any) -> None:
-    await asyncio.sleep(latency())
-    raise OSError("broken")
-
-
-def success(args: dict[str, Any]) -> dict[str, Any]:
-    return {"status": "success", "outcome": f"did {args['n']}", "content": args["text"]}
-
-
-def failure(message: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda _: {"status": "failure", "content": message}
-
-
-TOOLS = {
-    tool.name: tool
-    for tool in (
-        Tool("waits", waits, success),
-        Tool("instant", instant, success),
-        Tool("blocks", blocks, success),
-        Tool("fails", fails, failure("it failed")),
-        Tool("raises", raises, failure("Tool execution failed: broken")),
-    )
-}
-
-CANCELLED = {"status": "failure", "content": "Cancelled"}
-
-
-# What is said in a conversation
-
-NAME = "{name}"
-"""Stands in a script for the name of the turn."""
-
-WORDS = ["the", "log", "is", "read", "and", "each", "line", "stands", "for", "what", "was", "done"]
-
-
-@dataclass(frozen=True)
-class Script:
-    """What a model writes in a turn, in tokens of up to four characters, and the rows that this must leave."""
-
-    tokens: list[str]
-    rows: list[Row]
-
-
-def scripts(seed: int) -> tuple[Script, Script]:
-    """A turn that calls tools, and one that answers to their results."""
-    pick = random.Random(seed)
-
-    def prose(length: int) -> str:
-        return " ".join([NAME, *pick.choices(WORDS, k=length)])
-
-    think, respond, answer = prose(40), prose(40), prose(60)
-    calls = [
-        {
-            "name": pick.choice([*TOOLS]),
-            "args": {"n": pick.randrange(10**6), "text": " ".join(pick.choices(WORDS, k=9))},
-        }
-        for _ in range(pick.randrange(1, 5))
-    ]
-    results = [{"tool": each["name"], **TOOLS[each["name"]].shows(each["args"])} for each in calls]
-    text = f"<think>{think}</think>{respond}<execute>{json.dumps(calls)}</execute>"
-    rows = [("think", think), ("respond", respond), *(("call", json.dumps(each)) for each in calls)]
-    return (
-        Script(tokens_of(text), [*rows, ("result", results)]),
-        Script(tokens_of(f"{answer}<end>"), [("respond", answer)]),
-    )
-
-
-def tokens_of(text: str) -> list[str]:
-    first, *rest = (
-        [part[at : at + 4] for at in range(0, len(part), 4)] for part in text.split(NAME)
-    )
-    return first + [token for part in rest for token in (NAME, *part)]
+# Ways to carry it out
 
 
 class Turn:
@@ -205,25 +94,6 @@ class Turn:
             self._tally.tokens += 1
             self.handed = clock()
             yield self.name if token == NAME else token
-
-
-def rows_of(script: Script, name: str) -> list[Row]:
-    texts = {"think", "respond"}
-    return [
-        (kind, content.replace(NAME, name) if kind in texts else content)
-        for kind, content in script.rows
-    ]
-
-
-def turns(
-    conversation: str, library: list[tuple[Script, Script]]
-) -> Iterator[tuple[str, list[Script]]]:
-    """What is said in a conversation, without end: the user's words, which name the turns, and the turns."""
-    for count in itertools.count():
-        yield f"[{conversation}.{count}]", [*library[(int(conversation) + count) % len(library)]]
-
-
-# Ways to carry it out
 
 
 class Pipeline(Protocol):
@@ -462,13 +332,6 @@ def read_back(path: Path, safe: Counter[str]) -> Log:
             log.lost += max(0, least - len(found))
             _compare(found, expected_rows(conversation, library), log)
     return log
-
-
-def expected_rows(conversation: str, library: list[tuple[Script, Script]]) -> Iterator[Row]:
-    for name, said in turns(conversation, library):
-        yield ("user", name)
-        for script in said:
-            yield from rows_of(script, name)
 
 
 def _compare(found: list[tuple[str, str]], expected: Iterator[Row], log: Log) -> None:

@@ -31,7 +31,9 @@ def soak() -> Any:
     spec = importlib.util.spec_from_file_location("soak", CHECKOUT / "benches" / "soak.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["soak"] = module
+    sys.path.insert(0, str(CHECKOUT / "benches"))  # where its program would begin
     spec.loader.exec_module(module)
+    sys.path.pop(0)
     return module
 
 
