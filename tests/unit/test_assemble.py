@@ -1,0 +1,228 @@
+"""The next prompt: system prompt, profile, and as much of the history as is asked for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conversations import (
+    Event,
+    Said,
+    by_assistant,
+    by_user,
+    execute,
+    respond,
+    user,
+)
+from tools import OK, block, with_tools
+from turns import CONVERSATION, USER, accumulator, carry_out
+
+from cogency_rs import (
+    SQLite,
+    StorageError,
+    assemble,
+    parse_tokens,
+    system_prompt,
+)
+
+
+class Store:
+    """A storage that only loads, and says what it was asked."""
+
+    def __init__(self, events: list[Event] = (), profile: Any = None) -> None:
+        self._events = list(events)
+        self._profile = profile
+        self.asked: list[Any] = []
+
+    async def load_messages(
+        self, conversation_id: str, user_id: str | None = None, limit: int | None = None
+    ) -> list[Event]:
+        self.asked.append((conversation_id, user_id, limit))
+        first = 0 if limit is None else max(0, len(self._events) - limit)
+        return self._events[first:]
+
+    async def load_profile(self, user_id: str) -> Any:
+        self.asked.append(user_id)
+        if isinstance(self._profile, Exception):
+            raise self._profile
+        return self._profile
+
+
+async def prompt(store: Any, user_id: str = "u", **options: Any) -> list[Said]:
+    messages = await assemble(user_id, "c", tools=[OK], storage=store, **options)
+    return [(message["role"], message["content"]) for message in messages]
+
+
+TALK = [user("1"), respond("2"), user("3"), respond("4"), user("5")]
+FOLDED = [by_user("1"), by_assistant("2"), by_user("3"), by_assistant("4"), by_user("5")]
+
+
+async def test_the_system_prompt_stands_before_the_history():
+    system = system_prompt([OK], "You are Ada.", "Be brief.")
+    options = {"identity": "You are Ada.", "instructions": "Be brief."}
+    assert await prompt(Store(TALK), **options) == [("system", system), *FOLDED]
+
+
+async def test_a_new_conversation_has_the_system_prompt_alone():
+    assert await prompt(Store()) == [("system", system_prompt([OK]))]
+
+
+async def test_the_whole_history_is_loaded_and_sent():
+    store = Store(TALK)
+    assert (await prompt(store))[1:] == FOLDED
+    assert store.asked == [("c", "u", None)]
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 5, 50])
+async def test_a_window_sends_the_last_messages_of_twice_as_many_events(window):
+    store = Store(TALK)
+    assert (await prompt(store, history_window=window))[1:] == FOLDED[-window:]
+    assert store.asked == [("c", "u", 2 * window)]
+
+
+async def test_a_window_counts_messages_and_not_events():
+    store = Store([user(), *[respond()] * 3, user("and")])
+    assert (await prompt(store, history_window=2))[1:] == [
+        by_assistant("so", "so", "so"),
+        by_user("and"),
+    ]
+
+
+async def test_a_window_of_none_sends_no_history():
+    assert (await prompt(Store(TALK), history_window=0))[1:] == []
+
+
+@pytest.mark.parametrize("user_id", ["u", "", "user:7"])
+async def test_the_user_is_passed_on(user_id):
+    store = Store(TALK)
+    await prompt(store, user_id=user_id)
+    assert store.asked == [("c", user_id, None)]
+
+
+async def test_the_history_may_be_changed_before_it_is_sent():
+    seen: list[Any] = []
+
+    async def compress(messages: list[Any]) -> list[Any]:
+        seen.append(messages)
+        return [{"role": "user", "content": "in short"}]
+
+    sent = await prompt(Store(TALK), history_window=2, history_transform=compress)
+    assert sent[1:] == [by_user("in short")]
+    [messages] = seen
+    assert [(message["role"], message["content"]) for message in messages] == FOLDED[-2:]
+
+
+async def test_without_a_history_there_is_nothing_to_change():
+    async def compress(messages: list[Any]) -> list[Any]:
+        raise AssertionError("called")
+
+    assert (await prompt(Store(), history_transform=compress))[1:] == []
+
+
+async def test_an_error_of_the_change_passes_on():
+    error = RuntimeError("no")
+
+    async def compress(messages: list[Any]) -> list[Any]:
+        raise error
+
+    with pytest.raises(RuntimeError) as caught:
+        await prompt(Store(TALK), history_transform=compress)
+    assert caught.value is error
+
+
+async def test_an_error_of_the_storage_passes_on():
+    error = OSError("gone")
+
+    class Gone(Store):
+        async def load_messages(self, *_: Any, **__: Any) -> list[Event]:
+            raise error
+
+    with pytest.raises(OSError, match="gone") as caught:
+        await prompt(Gone())
+    assert caught.value is error
+
+
+async def test_ten_thousand_events_are_a_conversation():
+    assert len(await prompt(Store([user()] * 10_000))) == 10_001
+
+
+async def test_more_events_need_a_window():
+    with pytest.raises(StorageError, match="history_window") as caught:
+        await prompt(Store([user()] * 10_001))
+    assert not caught.value.retryable
+
+
+async def test_a_window_has_no_such_bound():
+    store = Store([user()] * 20_000)
+    assert len(await prompt(store, history_window=10_000)) == 10_001
+
+
+async def test_options_are_keywords():
+    with pytest.raises(TypeError):
+        await assemble("u", "c", [OK], Store())
+
+
+async def test_the_prompt_of_a_stored_turn(tmp_path):
+    async with SQLite(tmp_path / "store.db") as store:
+        await store.save_message(CONVERSATION, USER, "user", "hello", 1.0)
+        turns = accumulator(with_tools(OK, storage=store))
+        await carry_out(turns, parse_tokens(f"<think>hm</think>so{block('ok')}"))
+        messages = await assemble(USER, CONVERSATION, tools=[OK], storage=store)
+    roles = [message["role"] for message in messages]
+    assert roles == ["system", "user", "assistant", "user"]
+    assert messages[2]["content"] == f"<think>hm</think>\nso\n{execute(('ok', {}))}"
+
+
+async def test_a_conversation_is_one_user_s(tmp_path):
+    async with SQLite(tmp_path / "store.db") as store:
+        await store.save_message("c", "u", "user", "mine", 1.0)
+        await store.save_message("c", "other", "user", "not mine", 2.0)
+        assert (await prompt(store))[1:] == [by_user("mine")]
+        assert (await prompt(store, user_id=""))[1:] == [by_user("mine"), by_user("not mine")]
+
+
+# The profile
+
+
+async def test_a_profile_follows_the_system_prompt():
+    profile = {"who": "Ada é", "likes": ["tea"]}
+    [(_, content), *rest] = await prompt(Store(TALK, profile), profile_enabled=True)
+    shown = f"USER PROFILE:\n{json.dumps(profile, indent=2)}"
+    assert content == f"{system_prompt([OK])}\n\n{shown}"
+    assert rest == FOLDED
+
+
+async def test_a_profile_is_the_user_s():
+    store = Store(profile={"who": "Ada"})
+    await prompt(store, profile_enabled=True)
+    assert store.asked == ["u", ("c", "u", None)]
+
+
+@pytest.mark.parametrize("profile", [None, {}])
+async def test_an_empty_profile_is_not_shown(profile):
+    assert await prompt(Store(profile=profile), profile_enabled=True) == await prompt(Store())
+
+
+async def test_the_profile_is_only_loaded_when_asked_for():
+    store = Store(profile={"who": "Ada"})
+    assert await prompt(store) == [("system", system_prompt([OK]))]
+    assert store.asked == [("c", "u", None)]
+
+
+async def test_nobody_has_no_profile():
+    store = Store(profile={"who": "Ada"})
+    await prompt(store, user_id="", profile_enabled=True)
+    assert store.asked == [("c", "", None)]
+
+
+async def test_without_a_database_there_is_no_profile():
+    store = Store(profile=OSError("unable to open database file"))
+    assert await prompt(store, profile_enabled=True) == await prompt(Store())
+
+
+async def test_a_profile_that_cannot_be_loaded_is_an_error():
+    error = OSError("gone")
+    with pytest.raises(RuntimeError, match="gone") as caught:
+        await prompt(Store(profile=error), profile_enabled=True)
+    assert caught.value.__cause__ is error

@@ -1,0 +1,111 @@
+"""The system prompt teaches what the parser reads."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from tools import OK, FunctionTool, nothing
+
+from cogency_rs import (
+    parse_execute_block,
+    parse_tokens,
+    system_prompt,
+    tool_instructions,
+)
+
+
+def block_bodies(tag: str, text: str) -> list[str]:
+    return re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+
+
+def test_every_block_it_shows_can_be_parsed():
+    blocks = block_bodies("execute", system_prompt())
+    assert blocks
+    for body in blocks:
+        assert parse_execute_block(f"<execute>{body}</execute>")
+
+
+def test_it_shows_a_batch_of_several_calls():
+    bodies = block_bodies("execute", system_prompt())
+    assert max(len(json.loads(body)) for body in bodies) > 1
+
+
+def test_the_results_it_shows_are_such_as_the_system_writes():
+    text = system_prompt()
+    [body] = block_bodies("results", text[text.rindex("<results>") :])
+    items = json.loads(body)
+    assert {item["status"] for item in items} == {"success", "failure"}
+    for item in items:
+        expected = ["tool", "status", "outcome", "content"]
+        if item["status"] == "failure":
+            expected.remove("outcome")
+        assert list(item) == expected
+
+
+async def test_its_example_is_a_turn():
+    example = system_prompt()
+    example = example[example.rindex("<think>") :]
+    kinds = [item["type"] async for item in parse_tokens(example)]
+    assert kinds == ["think", "respond", "call", "call", "execute"]
+
+
+@pytest.mark.parametrize("tag", ["<think>", "<execute>", "</execute>", "<results>", "<end>"])
+def test_it_names_the_tags(tag):
+    assert tag in system_prompt()
+
+
+def test_it_lists_the_tools_as_the_instructions_do():
+    tools = [
+        FunctionTool("read", nothing, "Reads a file.", {"file": {}, "lines": {"required": False}}),
+        FunctionTool("now", nothing, "Tells the time."),
+    ]
+    text = system_prompt(tools)
+    for line in tool_instructions(tools).splitlines()[1:]:
+        assert line in text
+
+
+def test_tools_may_come_in_any_iterable():
+    assert system_prompt(iter([OK])) == system_prompt([OK])
+
+
+def test_without_tools_it_says_so():
+    assert system_prompt() == system_prompt([]) == system_prompt(None)
+    assert system_prompt() != system_prompt([OK])
+
+
+def test_it_speaks_of_recall_only_where_there_is_such_a_tool():
+    recall = FunctionTool("recall", nothing, "Searches.", {"query": {}})
+    other = FunctionTool("remember", nothing, "Searches.", {"query": {}})
+    assert "`recall`" in system_prompt([OK, recall])
+    assert "`recall`" not in system_prompt([OK, other])
+
+
+def test_an_identity_replaces_the_one_it_has():
+    given = system_prompt([OK], "You are Ada.")
+    assert given.startswith("You are Ada.\n")
+    own = system_prompt([OK]).splitlines()[0]
+    assert own not in given
+
+
+def test_instructions_are_added():
+    given, bare = system_prompt([OK], instructions="Be brief."), system_prompt([OK])
+    assert "Be brief." in given
+    assert len(given) > len(bare)
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_what_is_empty_was_not_given(empty):
+    assert system_prompt([OK], empty, empty) == system_prompt([OK])
+
+
+@pytest.mark.parametrize("text", ["é日😀", "{tools} %s {0}", "</execute><end>", "a\n\nb"])
+def test_what_was_given_is_kept_as_it_is(text):
+    assert text in system_prompt([OK], identity=text)
+    assert text in system_prompt([OK], instructions=text)
+    assert text in system_prompt([FunctionTool("t", nothing, text)])
+
+
+def test_the_same_is_said_to_the_same():
+    assert system_prompt([OK], "a", "b") == system_prompt([OK], "a", "b")
