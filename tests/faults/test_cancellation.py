@@ -1,28 +1,22 @@
-"""Cancellation: wherever it hits, the log is complete, nothing runs on, and the caller knows.
+"""Cancellation: whatever it hits, the log is complete, nothing runs on, and the caller knows.
 
-Most tests here cancel a turn at its n-th suspension, for every n until it completes (`interruptions.py`).
+That it may hit anywhere has a file of its own, `test_cancelled_anywhere.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import json
 import threading
-import time
-from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import KINDS, STORAGES, STORES, Calls, Does, Scene, until
-from interruptions import MOMENTS, Moment, cancelled_at
-from tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, stored, with_tools
+from aftermath import STORAGES
+from tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, with_tools
 from turns import (
     CONVERSATION,
     LOGS,
-    MODES,
     USER,
     BatchLog,
     Chunks,
@@ -30,7 +24,6 @@ from turns import (
     accumulator,
     carry_out,
     check_answered,
-    event,
     results_in,
     types,
 )
@@ -38,214 +31,11 @@ from turns import (
 from cogency_rs import ToolResult, execute_tools, parse_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Callable
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.timeout(60)
 
 CANCELLED = {"status": "failure", "content": "Cancelled"}
-
-
-# At every suspension
-
-
-class Endings:
-    """Tools that end in different ways, and what became of each.
-
-    Attributes:
-        returned: the tools that returned a value.
-        over: the calls whose `finally` ran to its end.
-    """
-
-    def __init__(self) -> None:
-        self.returned: list[str] = []
-        self.over = 0
-        self.tools = {
-            "instant": self._ending("instant", 0, 0),
-            "short": self._ending("short", 1, 0),
-            "long": self._ending("long", 4, 0),
-            "tidy": self._ending("tidy", 2, 3),
-            "stubborn": self._ending("stubborn", 3, 2, resists=True),
-        }
-
-    def _ending(self, name: str, works: int, cleans_up: int, *, resists: bool = False) -> Does:
-        async def awaits() -> ToolResult:
-            try:
-                try:
-                    await rounds(works)
-                except asyncio.CancelledError:
-                    await rounds(cleans_up)
-                    if not resists:
-                        raise
-                self.returned.append(name)
-                return ToolResult(outcome=name)
-            finally:
-                self.over += 1
-
-        def blocks(_: Any) -> ToolResult:
-            time.sleep(works / 10_000)
-            self.over += 1
-            return ToolResult(outcome=name)
-
-        return Does(awaits, blocks)
-
-    def check(self, array: list[dict[str, Any]]) -> None:
-        """Fail unless the results are what became of the calls, where these are coroutines on the loop."""
-        for item in array:
-            tool = item.pop("tool")
-            if tool in self.returned:
-                assert item == {"status": "success", "outcome": tool}
-            else:
-                assert item == CANCELLED, tool
-
-
-BATCHES = {
-    "nothing to wait for": ["instant", "instant"],
-    "one call": ["long"],
-    "all kinds": ["instant", "short", "long", "tidy", "stubborn"],
-    "one that resists": ["stubborn", "short"],
-}
-
-
-class SlowChunks(Chunks):
-    """A source that takes its time, also to close."""
-
-    def __init__(self, *items: Any) -> None:
-        super().__init__(*items, pause=1)
-
-    async def aclose(self) -> None:
-        self.closed += 1
-        await rounds(1)
-
-
-def text_source(names: list[str]) -> tuple[SlowChunks, AsyncIterable[Any]]:
-    source = SlowChunks("<think>hm</think>", "so", block(*names), "more")
-    return source, parse_tokens(source)
-
-
-def foreign_source(names: list[str]) -> tuple[SlowChunks, AsyncIterable[Any]]:
-    calls = [event("call", stored(name)) for name in names]
-    rest = [event("execute"), event("respond", "so"), *calls, event("execute"), event("end")]
-    source = SlowChunks(event("respond", "so"), *calls, *rest)
-    return source, source
-
-
-async def consume(events: AsyncGenerator[Any, None]) -> None:
-    """Read a turn the way a careful consumer does, who has something to do for each event."""
-    async with aclosing(events):
-        async for _ in events:
-            await rounds(1)
-
-
-async def cancelled_anywhere(
-    store: Callable[[], Any],
-    names: list[str],
-    origin: Callable[[list[str]], tuple[SlowChunks, AsyncIterable[Any]]],
-    moment: Moment,
-    **scenery: Any,
-) -> None:
-    """Cancel a turn at its n-th suspension, for every n until it completes."""
-    for at in itertools.count(1):
-        endings = Endings()
-        async with Scene(store(), tools=endings.tools, **scenery) as scene:
-            scene.note = f"cancelled at suspension {at}"
-            source, events = origin(names)
-            ending = await cancelled_at(consume(scene.turns.process(events)), at, moment)
-            assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
-            assert ending.leaked == set(), "no task is left when the caller knows"
-            # A source that nobody has asked for anything is not open.
-            assert source.closed == (1 if source.asked else 0)
-            if scenery.get("kind", "async") == "async":
-                assert endings.over == len(scene.calls.started), "no tool is left half done"
-            if scenery.get("kind", "async") == "async" and origin is text_source:
-                for array in results_in(await scene.rows()):
-                    endings.check(array)
-        if ending.suspensions < at:
-            break
-    assert at > 10
-
-
-SLOW_AND_INSTANT = {
-    f"{name} {kind.__name__}": partial(kind, **pauses)
-    for kind in LOGS
-    for name, pauses in {"instant": {}, "slow": {"before": 2, "after": 1}}.items()
-}
-
-in_both_modes = pytest.mark.parametrize("mode", MODES)
-at_every_moment = pytest.mark.parametrize("moment", MOMENTS)
-
-
-@at_every_moment
-@pytest.mark.parametrize("store", SLOW_AND_INSTANT.values(), ids=SLOW_AND_INSTANT)
-@pytest.mark.parametrize("origin", [text_source, foreign_source])
-@pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
-@in_both_modes
-async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, store, moment):
-    await cancelled_anywhere(store, names, origin, moment, mode=mode)
-
-
-@at_every_moment
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("storage", STORAGES)
-@in_both_modes
-async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, storage, kind, moment, tmp_path):
-    folders = (tmp_path / str(number) for number in itertools.count())
-    await cancelled_anywhere(
-        lambda: storage(next(folders)), ["short", "long"], text_source, moment, mode=mode, kind=kind
-    )
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("options", [{}, {"max_concurrency": 2}, {"tool_timeout": 60}], ids=repr)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("names", list(BATCHES.values())[1:], ids=list(BATCHES)[1:])
-async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
-    """Without a log."""
-    for at in itertools.count(1):
-        endings, calls = Endings(), Calls()
-        tools = [calls.tool(kind, name, does) for name, does in endings.tools.items()]
-        batch = execute_tools(
-            [call(name) for name in names],
-            execution=with_tools(*tools),
-            user_id="u",
-            conversation_id="c",
-            **options,
-        )
-        ending = await cancelled_at(batch, at, moment)
-        try:
-            assert ending.cancelled is ending.requested
-            assert ending.leaked == set()
-            await until(lambda calls=calls: calls.running == 0, "a tool still runs")
-        except BaseException as error:
-            error.add_note(f"cancelled at suspension {at}")
-            raise
-        if ending.suspensions < at:
-            break
-    assert at > 1
-
-
-@at_every_moment
-@pytest.mark.parametrize("origin", [text_source, foreign_source])
-@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
-@in_both_modes
-async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(
-    mode, store, origin, moment, tmp_path
-):
-    """After n events, at the m-th suspension of `aclose`, for every n and m."""
-    for count in itertools.count(1):
-        for at in itertools.count(1):
-            async with Scene(store(tmp_path), mode=mode, tools=Endings().tools) as scene:
-                scene.note = f"left after {count} events, cancelled at suspension {at}"
-                source, events = origin(["short", "long"])
-                turn = scene.turns.process(events)
-                seen = [await anext(turn, None) for _ in range(count)]
-                ending = await cancelled_at(turn.aclose(), at, moment)
-                assert ending.leaked == set(), "no task is left"
-                assert source.closed == 1
-            if ending.suspensions < at:
-                break
-        if seen[-1] is None:
-            break
-    assert count > 5
 
 
 # While tools run
