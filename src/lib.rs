@@ -9,12 +9,12 @@
 //! | --- | --- | --- |
 //! | [`protocol`] | text → events | tags, JSON, calls, results; no I/O, no clock |
 //! | [`turn`] | events → steps | what to emit, save and run; the circuit breaker |
-//! | [`execution`] | calls → outcomes | order, limits, timeouts, cancellation, on Tokio |
+//! | [`execution`] | calls → outcomes | which calls of a batch may run, in which order and for how long |
 //! | [`context`] | log → messages | conversation folding, the system prompt |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //!
-//! `protocol`, `turn` and `context` are plain state machines: input goes in, output comes out, and whoever
-//! holds them does the waiting.
+//! All four are plain state machines: input goes in, output comes out, and the caller
+//! does the waiting.
 
 pub mod context;
 pub mod execution;

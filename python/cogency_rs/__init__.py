@@ -13,8 +13,6 @@ from ._core import (
     Limits,
     Parser,
     __version__,
-    set_worker_threads,
-    worker_threads,
 )
 from .accumulator import Accumulator
 from .build import warn_of_debug_code
@@ -28,18 +26,25 @@ from .codec import (
 )
 from .context import assemble, system_prompt, to_messages
 from .errors import (
+    BlockTool,
     CogencyError,
     ConfigError,
+    DeniedError,
     LLMError,
     ProtocolError,
+    SkipTool,
     StorageError,
     ToolError,
     ToolParseError,
 )
-from .executor import execute_tool, execute_tools
+from .executor import execute_calls, execute_tool, execute_tools
+from .middleware import HookContext, Hooks, Invocation, Middleware, Next, ToolApproved, ToolDenied
 from .parser import parse_execute_block, parse_tokens
+from .records import ToolExecution
 from .storage import SQLite
+from .tools import ToolContext, ToolOptions
 from .types import Event, Execution, Storage, StreamMode, Tool, ToolCall, ToolResult
+from .workers import set_worker_threads, worker_threads
 
 if TYPE_CHECKING:
     from .dropin import install, uninstall
@@ -47,28 +52,42 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accumulator",
+    "BlockTool",
     "CircuitBreaker",
     "CogencyError",
     "ConfigError",
+    "DeniedError",
     "Event",
     "Execution",
     "FunctionTool",
+    "HookContext",
+    "Hooks",
+    "Invocation",
     "LLMError",
     "Limits",
+    "Middleware",
+    "Next",
     "Param",
     "Parser",
     "ProtocolError",
     "SQLite",
+    "SkipTool",
     "Storage",
     "StorageError",
     "StreamMode",
     "Tool",
+    "ToolApproved",
     "ToolCall",
+    "ToolContext",
+    "ToolDenied",
     "ToolError",
+    "ToolExecution",
+    "ToolOptions",
     "ToolParseError",
     "ToolResult",
     "__version__",
     "assemble",
+    "execute_calls",
     "execute_tool",
     "execute_tools",
     "format_call_agent",
@@ -107,3 +126,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f".{_LATER[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,5 @@
 """The Rust core. What users need of it is exported by `cogency_rs`; the rest is for its shells."""
 
-from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from typing import Any, Literal, Self, final
 
@@ -10,22 +9,19 @@ from .types import Event, StreamMode
 
 __all__ = [
     "BUILD",
-    "Batch",
     "CircuitBreaker",
     "Folding",
     "Limits",
     "Parser",
+    "Schedule",
     "Source",
-    "ThreadJob",
     "Turn",
     "__version__",
     "check_arguments",
     "format_results",
     "read_block",
-    "set_worker_threads",
     "system_prompt",
     "to_messages",
-    "worker_threads",
 ]
 
 BUILD: Literal["debug", "release"]
@@ -213,74 +209,58 @@ class Source:
     def close(self) -> None:
         """Give up the item that is awaited."""
 
-@disjoint_base
-class ThreadJob:
-    """A call that is to run in a worker thread. Subclasses are callable: calling one runs the call there."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
-    def cancel(self) -> bool:
-        """Ask the job to stop; returns whether it can be, and is to be waited for."""
-
 @final
-class Batch:
-    """Calls that run at the same time, driven on the running loop.
+class Schedule:
+    """Which calls of a batch may run now, and which have run out of time.
+
+    Calls begin in call order, never more at once than may; a sequential call begins when all calls before it are over,
+    and runs alone.
 
     Args:
-        count: how many.
-        start: called with the index of each call, starts it; returns an awaitable, a `ThreadJob`, or the result itself.
-        over: told of every call that is over, in the order in which they end: index, value, exception, state. What it
-            raises is reported as unraisable.
-        call_timeout: seconds a call may take from its start; `None` for no limit.
-        batch_timeout: seconds the batch may take; `None` for no limit.
-        concurrency: how many calls may run at once, at least 1; `None` for all.
-
-    Raises:
-        RuntimeError: no event loop runs on this thread.
-
-    A batch that is dropped asks what still runs to stop. The cost of starting is linear in the calls.
+        count: how many calls there are.
+        concurrency: how many may run at once, at least 1; `None` for all.
+        deadline: when the time of the whole batch is up, as `loop.time()` counts; `None` for never.
     """
 
     def __new__(
-        cls,
-        count: int,
-        start: Callable[[int], Any],
-        over: Callable[
-            [
-                int,
-                Any,
-                BaseException | None,
-                Literal["over", "timeout", "batch timeout", "not started"],
-            ],
-            None,
-        ],
-        *,
-        call_timeout: float | None = None,
-        batch_timeout: float | None = None,
-        concurrency: int | None = None,
-    ) -> Batch: ...
-    @property
-    def done(self) -> bool:
-        """Whether every call is over."""
+        cls, count: int, *, concurrency: int | None = None, deadline: float | None = None
+    ) -> Schedule: ...
+    def set_sequential(self, index: int) -> None:
+        """Make a call sequential: what stands before it ends first, it runs alone, then comes the rest."""
 
-    def wait(self) -> Future[None]:
-        """Make a future that is ready when every call is over. One waiter at a time."""
+    def ask(self, index: int) -> bool | tuple[int, int]:
+        """Ask whether a call may run; if so, `leave` must follow.
 
-    def cancel(self) -> None:
-        """Ask every call that is not over to stop, and start no further one. It is over when it says so."""
+        Returns:
+            `True` if it may now; `False` if it may not any more; else a ticket, handed out again when it may.
+        """
 
-def set_worker_threads(count: int) -> None:
-    """Bound the worker threads for tools that block; 64 unless set. One more call waits until a thread is free.
+    def withdraw(self, ticket: tuple[int, int]) -> None:
+        """Give up a ticket that was not handed out again."""
 
-    Args:
-        count: at least 1. The threads are made when calls need them, and are the whole process's.
+    def leave(self, index: int) -> list[tuple[int, int]]:
+        """Say that a call runs no longer; it may ask again. Returns the tickets of those that may run now."""
 
-    Raises:
-        ConfigError: `count` is below 1, or the threads are there already, with another bound.
-        TypeError: `count` is no whole number.
-    """
+    def over(self, index: int) -> list[tuple[int, int]]:
+        """Say that a call is over and will not ask again. Returns the tickets of those that may run now."""
 
-def worker_threads() -> int:
-    """How many worker threads there may be for tools that block."""
+    def close(self) -> None:
+        """Let no further call run."""
+
+    def start_clock(self, index: int, now: float, limit: float) -> None:
+        """Give a call so many seconds, from now on."""
+
+    def hold_clock(self, index: int, now: float) -> None:
+        """Stop a call's clock while it waits for something that is not its own work."""
+
+    def resume_clock(self, index: int, now: float) -> None:
+        """Let a clock that is held go on."""
+
+    def next_deadline(self) -> float | None:
+        """When `due` is to be asked next; `None` for never."""
+
+    def due(self, now: float) -> tuple[bool, list[int]]:
+        """Say whose time is up: whether it is that of the whole batch, and the calls; each is told of once."""
 
 def check_arguments(schema: Any, args: dict[str, Any]) -> str | None:
     """Check a call's arguments against its tool's schema.

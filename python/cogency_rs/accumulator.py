@@ -6,24 +6,23 @@ The async shell over `_core.Turn`, which decides; here is only the waiting.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine
+import sys
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable
 from functools import partial
 from typing import Any
 
 from ._core import CircuitBreaker, Turn
+from .batch import CANCELLED, BatchOptions, ToolBatch
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError
-from .executor import (
-    BatchLimits,
-    OnToolEnd,
-    OnToolStart,
-    RunningTools,
-    failure,
-    is_blocking,
-    tool_call,
-)
+from .middleware import Approve, Hooks, Middleware
+from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
+from .patience import outlast
+from .registry import is_blocking, tool_call, tools_by_name
+from .results import failure
 from .types import Event, Execution, StreamMode
 
 __all__ = ["Accumulator", "CircuitBreaker"]
@@ -49,6 +48,10 @@ class Accumulator:
         tool_timeout: seconds one call may take; `None` for no limit.
         batch_timeout: seconds the calls of a batch may take together; `None` for no limit.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
+        middleware: what stands around every call, the outermost first.
+        hooks: what is asked before every call, and told after it. What they write to `ctx.state` stays for later turns.
+        approve: asked of calls of tools that require approval; without it, those are denied.
+        approval_timeout: seconds to wait for its answer; none in time is a denial.
         on_tool_start: called with a call when it starts.
         on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
             logged and harms nothing.
@@ -57,11 +60,13 @@ class Accumulator:
         circuit_breaker: counts the failures, across turns.
 
     Raises:
-        ConfigError: a tool is no tool, the storage has no `save_message`, or a number makes no sense.
+        ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
+            `save_message`, or an option cannot be kept.
     """
 
     _parse_call = staticmethod(parse_tool_call)
     _is_blocking = staticmethod(is_blocking)
+    _tools_by_name = staticmethod(tools_by_name)
 
     def __init__(
         self,
@@ -74,20 +79,34 @@ class Accumulator:
         tool_timeout: float | None = None,
         batch_timeout: float | None = None,
         max_concurrency: int | None = None,
+        middleware: Iterable[Middleware] = (),
+        hooks: Iterable[Hooks] = (),
+        approve: Approve | None = None,
+        approval_timeout: float = 300.0,
         on_tool_start: OnToolStart | None = None,
         on_tool_end: OnToolEnd | None = None,
     ) -> None:
-        Turn(stream=stream)  # refuses a mode that is none
-        _check_execution(execution)
+        Turn(stream=stream)  # refuses an unknown mode
+        _check_storage(execution.storage)
+        self._tools_by_name(execution.tools)
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
         self.storage: Any = execution.storage
         self.circuit_breaker: CircuitBreaker = CircuitBreaker(max_failures)
         self._execution = execution
-        self._limits = BatchLimits(tool_timeout, batch_timeout, max_concurrency)
-        self._on_tool_start = on_tool_start
-        self._on_tool_end = on_tool_end
+        self._options = BatchOptions(
+            tool_timeout=tool_timeout,
+            batch_timeout=batch_timeout,
+            max_concurrency=max_concurrency,
+            middleware=tuple(middleware),
+            hooks=tuple(hooks),
+            approve=approve,
+            approval_timeout=approval_timeout,
+            on_tool_start=on_tool_start,
+            on_tool_end=on_tool_end,
+        )
+        self._state: dict[str, Any] = {}
 
     async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[Event, None]:
         """Carry out one turn.
@@ -132,7 +151,7 @@ class Accumulator:
         finally:
             try:
                 if log.open_calls:  # saved, but the turn was stopped before they could run
-                    results = [failure("Cancelled")] * log.open_calls
+                    results = [failure(CANCELLED)] * log.open_calls
                     await log.save_what_is_left(turn.results(results, CircuitBreaker()))
             finally:
                 await batches.aclose()
@@ -147,23 +166,23 @@ class Accumulator:
 
     async def _run(self, calls: list[str], turn: Turn, log: _Log) -> Steps:
         """Run a batch; returns the steps that follow from its results."""
-        running = RunningTools(
+        batch = ToolBatch(
             [tool_call(call) for call in calls],
+            self._tools_by_name(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
-            limits=self._limits,
-            on_tool_start=self._on_tool_start,
-            on_tool_end=self._on_tool_end,
+            options=self._options,
+            state=self._state,
             is_blocking=self._is_blocking,
         )
         try:
-            await running.join()
+            await batch.join()
         except asyncio.CancelledError:
             # What was stopped says nothing about the tools, so it does not count.
-            await log.save_what_is_left(turn.results(running.results(), CircuitBreaker()))
+            await log.save_what_is_left(turn.results(batch.results(), CircuitBreaker()))
             raise
-        return turn.results(running.results(), self.circuit_breaker)
+        return turn.results(batch.results(), self.circuit_breaker)
 
 
 async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | Event, None]:
@@ -210,10 +229,22 @@ class _Log:
         kinds = {kind for kind, _, _ in rows}
         if "result" in kinds:
             self.open_calls = 0
-        if kinds & {"call", "result"}:
-            await _to_the_end(partial(self._save, rows))
+        calls = sum(kind == "call" for kind, _, _ in rows)
+        if self._saves_together:
+            saving = self._storage.save_messages([(*self._key, *row) for row in rows])
         else:
-            await self._save(rows)
+            saving = self._save_each(rows)
+            calls = 0  # counted one by one
+        if not inspect.isawaitable(saving):  # a plain function has saved them
+            self.open_calls += calls
+            return
+        if not kinds & {"call", "result"}:
+            await saving
+            return
+        cancelled = await _to_the_end(saving)
+        self.open_calls += calls
+        if cancelled is not None:
+            raise cancelled
 
     async def save_what_is_left(self, steps: Steps) -> None:
         """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
@@ -224,45 +255,51 @@ class _Log:
                 except Exception:
                     logger.exception("The results of a turn that was stopped could not be saved")
 
-    async def _save(self, rows: tuple[Row, ...]) -> None:
-        if self._saves_together:
-            await self._storage.save_messages([(*self._key, *row) for row in rows])
-            self.open_calls += sum(kind == "call" for kind, _, _ in rows)
-            return
+    async def _save_each(self, rows: tuple[Row, ...]) -> None:
         for row in rows:
             await self._storage.save_message(*self._key, *row)
             self.open_calls += row[0] == "call"
 
 
-async def _to_the_end(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Await `work` to its end, also when cancelled meanwhile; the cancellation goes on afterwards."""
-    # There is no loop where a turn is collected behind one that was closed: then nothing is begun.
-    task = asyncio.get_running_loop().create_task(work())
-    # Whoever cancels all tasks, as the end of `asyncio.run` does, cancels the turn a second time, and not this.
-    asyncio.tasks._unregister_task(task)
+async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
+    """Await a save to its end, also when cancelled meanwhile.
+
+    A future needs no task, and is not among those that the end of a program cancels.
+
+    Returns:
+        The cancellation, which is to go on.
+
+    Raises:
+        asyncio.CancelledError: the caller was cancelled, and it is not known that the rows are saved.
+    """
+    future = _begin(saving)
     cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        failed = "it was cancelled too" if task.cancelled() else task.exception()
+    try:
+        await outlast([future])
+    except asyncio.CancelledError as error:
+        cancelled = error
+        failed = "it was cancelled too" if future.cancelled() else future.exception()
         if failed:
             logger.error("The log could not be written while its turn was cancelled: %s", failed)
-        raise cancelled
-    task.result()
+            raise
+    else:
+        future.result()
+    return cancelled
 
 
-def _check_execution(execution: Execution) -> None:
-    """Refuse what could not carry a turn."""
-    if not callable(getattr(execution.storage, "save_message", None)):
+def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Begin to await `work`: a coroutine in a task of its own, which starts at once where Python can do that."""
+    # There is no loop where a turn is collected after its loop was closed: then nothing is begun.
+    loop = asyncio.get_running_loop()
+    if sys.version_info >= (3, 12) and inspect.iscoroutine(work) and not loop.get_task_factory():
+        return asyncio.Task(work, loop=loop, eager_start=True)
+    return asyncio.ensure_future(work)
+
+
+def _check_storage(storage: Any) -> None:
+    """Refuse what could not keep the log."""
+    if not callable(getattr(storage, "save_message", None)):
         raise ConfigError(
-            f"storage has no save_message method: {execution.storage!r}. Use SQLite(), or any object with "
+            f"storage has no save_message method: {storage!r}. Use SQLite(), or any object with "
             "async def save_message(conversation_id, user_id, type, content, timestamp)"
         )
-    for tool in execution.tools:
-        if not isinstance(getattr(tool, "name", None), str):
-            raise ConfigError(f"{tool!r} is no tool: its name must be a str")
-        if not callable(getattr(tool, "execute", None)):
-            raise ConfigError(f"tool {tool.name!r} has no execute method")

@@ -6,19 +6,21 @@ values and exceptions it hands out are of cogency's own classes.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import importlib
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import ModuleType, TracebackType
 from typing import Any
 
-from . import codec, context, executor, parser, types
+from . import codec, context, parser, registry, types
 from ._core import CircuitBreaker
 from .accumulator import Accumulator
+from .batch import BatchOptions, ToolBatch
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from .storage import SQLite
 from .storage.sqlite import ParseError
@@ -59,7 +61,7 @@ class Installation:
         replacements: of each original, by its full name, what stands in its place.
     """
 
-    def __init__(self, version: str, limits: executor.BatchLimits) -> None:
+    def __init__(self, version: str, limits: BatchOptions) -> None:
         self.version = version
         self.limits = limits
         self.replacements: dict[str, tuple[Any, Any]] = {}
@@ -113,7 +115,7 @@ def install(
             or a limit makes no sense. Nothing is replaced then.
     """
     global _current
-    limits = executor.BatchLimits(tool_timeout, max_concurrency=max_concurrency)
+    limits = BatchOptions(tool_timeout=tool_timeout, max_concurrency=max_concurrency)
     with _lock:
         if _current is not None and _current.limits == limits:
             return _current
@@ -194,7 +196,7 @@ def _rebind(by_identity: dict[int, Any]) -> None:
                 names[name] = by_identity[id(value)]
 
 
-def _build(limits: executor.BatchLimits) -> dict[str, Any]:
+def _build(limits: BatchOptions) -> dict[str, Any]:
     """Our objects under cogency's names. Made anew for each installation, so that they can be told apart."""
     protocols = importlib.import_module("cogency.core.protocols")
     errors = importlib.import_module("cogency.core.errors")
@@ -205,8 +207,14 @@ def _build(limits: executor.BatchLimits) -> dict[str, Any]:
     tools = importlib.import_module("cogency.tools")
     blocking = {id(getattr(tools, name, None)) for name in BLOCKING}
 
-    def is_blocking(tool: Any) -> bool:
-        return id(tool) in blocking or executor.is_blocking(tool)
+    def is_blocking(tool: Any, execute: Any) -> bool:
+        return id(tool) in blocking or registry.is_blocking(tool, execute)
+
+    def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        for tool in tools:
+            names.setdefault(registry.name_of(tool), tool)  # of equal names the first counts
+        return names
 
     def call(ours: Any) -> Any:
         return ToolCall(name=ours.name, args=ours.args)
@@ -244,16 +252,17 @@ def _build(limits: executor.BatchLimits) -> dict[str, Any]:
     ) -> list[Any]:
         if not calls:
             return []
-        running = executor.RunningTools(
-            list(calls),
+        batch = ToolBatch(
+            calls,
+            registry.first_by_name(execution.tools, [call.name for call in calls]),
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,
-            limits=limits,
+            options=limits,
             is_blocking=is_blocking,
         )
-        await running.join()
-        return [result(ours) for ours in running.results()]
+        await batch.join()
+        return [result(ours) for ours in batch.results()]
 
     async def execute_tool(call: Any, *, execution: Any, user_id: str, conversation_id: str) -> Any:
         [only] = await execute_tools(
@@ -290,13 +299,12 @@ def _build(limits: executor.BatchLimits) -> dict[str, Any]:
                 history_transform=history_transform,
             )
         except StorageError as error:
-            raise errors.StorageError(
-                str(error), cause=error.cause, retryable=error.retryable
-            ) from error
+            raise translated(error) from error
 
     class InstalledAccumulator(Accumulator):
         _parse_call = staticmethod(parse_tool_call)
         _is_blocking = staticmethod(is_blocking)
+        _tools_by_name = staticmethod(tools_by_name)
 
         def __init__(
             self,
@@ -317,21 +325,42 @@ def _build(limits: executor.BatchLimits) -> dict[str, Any]:
                 max_concurrency=limits.max_concurrency,
             )
 
+    def translated(error: BaseException) -> BaseException:
+        match error:
+            case StorageError():
+                return errors.StorageError(str(error), cause=error.cause, retryable=error.retryable)
+            case ParseError():
+                return protocols.ParseError(str(error), error.raw)
+            case _:
+                return error
+
     def with_their_errors(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         async def call(self: SQLite, *args: Any, **kwargs: Any) -> Any:
             try:
                 return await method(self, *args, **kwargs)
-            except StorageError as error:
-                raise errors.StorageError(
-                    str(error), cause=error.cause, retryable=error.retryable
-                ) from error
-            except ParseError as error:
-                raise protocols.ParseError(str(error), error.raw) from error
+            except (StorageError, ParseError) as error:
+                raise translated(error) from error
 
         return call
 
     class InstalledSQLite(SQLite):
+        def save_messages(self, rows: Any) -> asyncio.Future[list[str]]:
+            saving = super().save_messages(rows)
+            theirs: asyncio.Future[list[str]] = saving.get_loop().create_future()
+
+            def settle(saving: asyncio.Future[list[str]]) -> None:
+                error = saving.exception()
+                if theirs.done():  # its caller was cancelled
+                    return
+                if error is None:
+                    theirs.set_result(saving.result())
+                else:
+                    theirs.set_exception(translated(error))
+
+            saving.add_done_callback(settle)
+            return theirs
+
         async def search_messages(self, *args: Any, **kwargs: Any) -> list[Any]:
             matches = await super().search_messages(*args, **kwargs)
             return [protocols.MessageMatch(*match) for match in matches]

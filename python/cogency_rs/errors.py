@@ -6,11 +6,16 @@ for one reads the other. A message says what was wrong, where, and what to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
+    "BlockTool",
     "CogencyError",
     "ConfigError",
+    "DeniedError",
     "LLMError",
     "ProtocolError",
+    "SkipTool",
     "StorageError",
     "ToolError",
     "ToolParseError",
@@ -66,6 +71,26 @@ class ToolError(CogencyError):
         super().__init__(message, cause=cause)
         self.validation_failed = validation_failed
         self.timeout = timeout
+
+
+class DeniedError(ToolError):
+    """A call that needs someone's agreement did not get it."""
+
+
+class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error
+    """Raised by a hook before a call: it is not to run. The model reads the message."""
+
+
+class SkipTool(CogencyError):  # noqa: N818
+    """Raised by a hook before a call: it is not to run, and has this value instead.
+
+    Attributes:
+        value: the content of the call's result.
+    """
+
+    def __init__(self, value: Any = None) -> None:
+        super().__init__("the call is skipped")
+        self.value = value
 
 
 class StorageError(CogencyError):

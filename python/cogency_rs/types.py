@@ -6,7 +6,7 @@ Shapes, key names and field order are cogency 3.3.0's, so that stored rows and u
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict, runtime_checkable
 
 __all__ = [
@@ -94,10 +94,19 @@ class Message(TypedDict):
 
 @dataclass
 class ToolCall:
-    """What the model asked for: a tool's name and its arguments."""
+    """What the model asked for.
+
+    Attributes:
+        name: which tool.
+        args: its arguments, by name.
+        id: what the provider calls this call; `None` where it gave no name, as in text.
+        server: which server the tool is on; `None` for the agent's own tools.
+    """
 
     name: str
     args: dict[str, Any]
+    id: str | None = field(default=None, repr=False, compare=False)
+    server: str | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -108,11 +117,13 @@ class ToolResult:
         outcome: one line that says what happened; on failure, the error message.
         content: the output itself, any value JSON can hold; `None` or `""` when there is none.
         error: whether the call failed.
+        exception: what led to a failure: what the tool raised, or why the call was refused, stopped or denied.
     """
 
     outcome: str
     content: Any = None
     error: bool = False
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
 
 
 class MessageMatch(NamedTuple):
@@ -165,10 +176,12 @@ class Execution:
         shell_timeout: seconds, handed to the tool named `shell` as `timeout`.
         sandbox_dir: handed to every tool as `sandbox_dir`.
         access: handed to every tool as `access`.
+        deps: any object of the program's, which tools reach through `ToolContext.deps`.
     """
 
-    storage: Any
+    storage: Any = None
     tools: Sequence[Any] = ()
     shell_timeout: int = 30
     sandbox_dir: str = ".cogency/sandbox"
     access: Access = "sandbox"
+    deps: Any = None

@@ -1,9 +1,10 @@
-//! Calls to outcomes: checks a call's arguments, and runs a batch in parallel, with results in call order.
+//! Calls to outcomes: which calls of a batch may run now, in which order and for how long; and what their arguments
+//! must be.
 //!
-//! Generic over how one call is run ([`Runner`]), so that order, limits, timeouts and cancellation are built and
-//! tested once, without Python.
+//! No call is run here: [`Schedule`] is a state machine that is told what happens, so that order, limits, barriers and
+//! time are tested with no clock and no thread.
 
-mod batch;
+mod schedule;
 pub mod schema;
 
-pub use batch::{Outcome, Policy, Runner, run};
+pub use schedule::{Admission, Due, Moment, Schedule, Ticket};

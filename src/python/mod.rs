@@ -5,13 +5,9 @@
 mod awaitable;
 mod context;
 mod convert;
-mod driver;
-mod eager;
 mod error;
 mod execution;
-mod foreign;
 mod protocol;
-mod runtime;
 mod schema;
 mod source;
 mod turn;
@@ -24,11 +20,9 @@ mod _core {
     #[pymodule_export]
     use super::context::{Folding, system_prompt, to_messages};
     #[pymodule_export]
-    use super::execution::{Batch, ThreadJob};
+    use super::execution::Schedule;
     #[pymodule_export]
     use super::protocol::{Limits, Parser, format_results, read_block};
-    #[pymodule_export]
-    use super::runtime::{set_worker_threads, worker_threads};
     #[pymodule_export]
     use super::schema::check_arguments;
     #[pymodule_export]

@@ -22,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -299,9 +299,7 @@ class Scene:
         """Fail unless all holds that must."""
         assert self._others() == set(), "a task is left"
         assert [each for each in self._reported if each["message"] not in self.tolerates] == []
-        # Tokio counts a thread as gone, and may start another, a moment before the system does. Threads without work
-        # end after ten seconds, so to wait longer would hide a pool that is too large.
-        await until(lambda: pool_threads() <= 1 + worker_threads(), "too many threads", seconds=2)
+        assert pool_threads() <= worker_threads(), "too many threads"
         await until(lambda: self.calls.running == 0, "a tool still runs")
         if isinstance(self.log.inner, SQLite):
             # A save whose caller was cancelled may still be under way.
@@ -358,25 +356,22 @@ def _within(tag: str, text: str) -> Any:
 
 
 def pool_threads() -> int:
-    """How many threads of the core's pool the system knows; 0 where it does not tell."""
-    count = 0
-    for name in Path("/proc/self/task").glob("*/comm"):
-        # A thread without work may end between the two.
-        with suppress(FileNotFoundError, ProcessLookupError):
-            count += name.read_text() == "cogency-rs\n"
-    return count
+    """How many threads there are for tools that block."""
+    return sum(is_worker(thread) for thread in threading.enumerate())
 
 
 def threads() -> set[threading.Thread]:
     """The threads that Python knows, but for those of the core's pool, which is bounded and stays."""
-    return {
-        thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
-    }
+    return {thread for thread in threading.enumerate() if not is_worker(thread)}
 
 
-async def until(is_so: Callable[[], bool], otherwise: str, seconds: float = PATIENCE) -> None:
+def is_worker(thread: threading.Thread) -> bool:
+    return thread.name.startswith("cogency-rs-")
+
+
+async def until(is_so: Callable[[], bool], otherwise: str) -> None:
     """Wait for what happens by itself."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline, otherwise
         await asyncio.sleep(0.001)

@@ -11,7 +11,14 @@ import time
 import pytest
 
 import cogency_rs
-from cogency_rs import ConfigError, ToolCall, ToolResult, execute_tools, set_worker_threads
+from cogency_rs import (
+    ConfigError,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    execute_tools,
+    set_worker_threads,
+)
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -215,7 +222,9 @@ def test_cancelling_the_caller_cancels_and_awaits_every_coroutine(run):
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (ValueError("no"), "Tool execution failed: no"),
+        (ValueError("no"), "Tool execution failed: ValueError: no"),
+        (KeyError("missing"), "Tool execution failed: KeyError: 'missing'"),
+        (ToolError("not today"), "Tool execution failed: not today"),
         (ValueError(), "Tool execution failed: ValueError"),
         (asyncio.CancelledError(), "Tool execution failed: the tool cancelled itself"),
         (SystemExit(3), "Tool execution failed: the tool asked the program to exit with 3"),
@@ -269,13 +278,51 @@ def test_observers_hear_of_every_start_and_end_on_the_loop_in_the_order_they_hap
     assert ends[2:] == ["blocking"]
 
 
-def test_a_call_that_is_refused_does_not_start(run):
+def test_observers_hear_of_calls_that_were_refused_too(run):
     heard = []
-    calls = [ToolCall("nobody", {})]
-    run(
-        batch(calls=calls, on_tool_start=heard.append, on_tool_end=lambda *what: heard.append(what))
+    tool = Says(lambda: "ran")
+    tool.schema = {"x": {"type": "integer", "required": True}}
+    calls = [ToolCall("nobody", {}), ToolCall("says", {}), ToolCall("says", {"x": 1})]
+    results = run(
+        batch(
+            tool,
+            calls=calls,
+            on_tool_start=lambda call: heard.append(("start", call)),
+            on_tool_end=lambda call, result, seconds: heard.append(("end", call, result)),
+        )
     )
-    assert heard == []
+    assert [what for what in heard if what[0] == "start"] == [("start", each) for each in calls]
+    ends = [("end", *pair) for pair in zip(calls, results, strict=True)]
+    assert sorted((what for what in heard if what[0] == "end"), key=ends.index) == ends
+    assert [result.error for result in results] == [True, True, False]
+
+
+def test_observers_may_be_coroutines_and_what_they_set_is_seen_by_the_tool(run):
+    heard = []
+
+    async def started(call):
+        await asyncio.sleep(0)
+        who.set(f"the observer of {call.name}")
+
+    async def ended(call, result, seconds):
+        await asyncio.sleep(0)
+        heard.append((result.content, who.get()))
+
+    run(batch(Says(who.get), on_tool_start=started, on_tool_end=ended))
+    assert heard == [("the observer of says", "the observer of says")]
+
+
+def test_observers_get_the_exception_that_a_tool_raised_and_it_is_logged(run, caplog):
+    error, heard = KeyError("missing"), []
+
+    def say():
+        raise error
+
+    run(batch(Says(say), on_tool_end=lambda call, result, seconds: heard.append(result.exception)))
+    assert heard == [error]
+    [record] = caplog.records
+    assert (record.name.partition(".")[0], record.exc_info[1]) == ("cogency_rs", error)
+    assert "says" in record.getMessage()
 
 
 def test_an_observer_that_fails_is_logged_and_harms_nothing(run, caplog):
@@ -461,9 +508,11 @@ asyncio.run(main())
 loop = asyncio.new_event_loop()
 task = loop.create_task(batch('busy', seconds=0.1, tool_timeout=5))
 loop.run_until_complete(asyncio.sleep(0.05))
+tasks = asyncio.all_tasks(loop)
 loop.close()
 time.sleep(0.2)
-task._log_destroy_pending = False
+for task in tasks:
+    task._log_destroy_pending = False  # asyncio says so of every task that its loop leaves behind
 """,
         ),
     ],

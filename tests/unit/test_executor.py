@@ -31,8 +31,18 @@ from tools import (
     rounds,
     with_tools,
 )
+from turns import Log
 
-from cogency_rs import ConfigError, ToolCall, ToolError, ToolResult, execute_tool, execute_tools
+from cogency_rs import (
+    Accumulator,
+    ConfigError,
+    Execution,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    execute_tool,
+    execute_tools,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
@@ -268,19 +278,19 @@ DONE = [
     (returns({("a", "b"): 1}), failed("tuple")),
     (returns(ToolResult("ok", {1})), failed("set")),
     (returns(ToolResult("ok", b"")), failed("bytes")),
-    (raises(ValueError("no")), failed("Tool execution failed: no")),
+    (raises(ValueError("no")), failed("Tool execution failed: ValueError: no")),
     (raises(ToolError("no")), failed("Tool execution failed: no")),
-    (raises(KeyError("key")), failed("Tool execution failed: 'key'")),
-    (raises(ValueError), failed("Tool execution failed: ")),
-    (raises(RecursionError("deep")), failed("Tool execution failed: deep")),
+    (raises(KeyError("key")), failed("Tool execution failed: KeyError: 'key'")),
+    (raises(ValueError), failed("Tool execution failed: ValueError")),
+    (raises(RecursionError("deep")), failed("Tool execution failed: RecursionError: deep")),
     (raises(asyncio.CancelledError), failed("Tool execution failed: ")),
-    (raises(asyncio.CancelledError("mine")), failed("Tool execution failed: mine")),
-    (raises(TimeoutError("late")), failed("Tool execution failed: late")),
+    (raises(asyncio.CancelledError("mine")), failed("the tool cancelled itself: mine")),
+    (raises(TimeoutError("late")), failed("Tool execution failed: TimeoutError: late")),
     (raises(SystemExit(3)), failed("3")),
     (raises(SystemExit), failed("Tool execution failed: ")),
-    (raises(GeneratorExit("no")), failed("Tool execution failed: no")),
-    (raises(StopAsyncIteration("no")), failed("Tool execution failed: no")),
-    (raises(BaseException("no")), failed("Tool execution failed: no")),
+    (raises(GeneratorExit("no")), failed("Tool execution failed: GeneratorExit: no")),
+    (raises(StopAsyncIteration("no")), failed("Tool execution failed: StopAsyncIteration: no")),
+    (raises(BaseException("no")), failed("Tool execution failed: BaseException: no")),
     (raises(ExceptionGroup("two", [ValueError("a"), ValueError("b")])), failed("two")),
     (
         FunctionTool("t", _ends_an_iteration, "raises StopIteration"),
@@ -300,8 +310,6 @@ DONE = [
         failed("Tool execution failed: "),
     ),
     (FunctionTool("t", _needs, "lacks an argument"), failed("file")),
-    (FunctionTool("t", None, "has no function"), failed("Tool execution failed: ")),
-    (SimpleNamespace(name="t", description="cannot execute"), failed("Tool execution failed: ")),
 ]
 
 
@@ -363,9 +371,54 @@ async def test_without_tools_none_is_registered():
     assert result.outcome.startswith("Tool 'ok' not registered")
 
 
-async def test_of_equal_names_the_first_counts():
-    results = await execute([call("t")] * 2, returns("first"), returns("second"))
-    assert [result.content for result in results] == ["first", "first"]
+def function_without_a_name() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        ([returns("first"), returns("second")], "two tools are named 't'"),
+        ([function_without_a_name], "make a tool of the function with @cogency_rs.tool"),
+        ([{"name": "t"}], "it needs a name that is a str, and an execute method"),
+        ([FunctionTool], "hand over an instance of the class"),
+        ([FunctionTool("t", None)], "tool 't' has no execute method"),
+        ([SimpleNamespace(name="t", description="cannot execute")], "tool 't' has no execute"),
+        ([FunctionTool(5, OK.execute)], "it needs a name that is a str"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_what_cannot_be_a_tool_is_refused_alike_by_batches_and_accumulators(tools, says):
+    with pytest.raises(ConfigError) as of_batch:
+        await execute([call("t")], *tools)
+    with pytest.raises(ConfigError) as of_accumulator:
+        Accumulator("u", "c", execution=with_tools(*tools, storage=Log()))
+    assert says in str(of_batch.value)
+    assert str(of_accumulator.value) == str(of_batch.value)
+
+
+async def test_a_tool_may_be_listed_twice():
+    results = await execute([call("ok")], OK, OK)
+    assert [result.error for result in results] == [False]
+
+
+@pytest.mark.parametrize(
+    ("calls", "says"),
+    [
+        (call("ok"), "for one call there is execute_tool"),
+        ([{"name": "ok", "args": {}}], "calls must be ToolCall objects, got dict"),
+        (["ok"], "calls must be ToolCall objects, got str"),
+        ([None], "calls must be ToolCall objects, got NoneType"),
+    ],
+    ids=repr,
+)
+async def test_what_is_not_a_call_is_refused(calls, says):
+    with pytest.raises(TypeError, match=says):
+        await execute(calls, OK)
+
+
+async def test_a_batch_needs_no_user_no_conversation_and_no_storage():
+    [result] = await execute_tools([call("ok")], execution=Execution(tools=[OK]))
+    assert (result.error, result.content) == (False, {})
 
 
 @pytest.mark.parametrize("args", [None, 5, "text", object()], ids=repr)
@@ -978,7 +1031,9 @@ async def test_a_batch_that_is_over_keeps_nothing_alive(pause, options):
     assert await alive_after(batch) <= 1
 
 
-async def test_a_batch_whose_tools_fail_keeps_nothing_alive():
+async def test_a_batch_whose_tools_fail_keeps_nothing_alive(caplog):
+    caplog.set_level("CRITICAL", "cogency_rs")  # what is captured of the log is kept
+
     async def batch(given: Payload) -> None:
         calls = [call("t", given=given), call("c", given=given)]
         await execute(calls, raises(ValueError("no")), raises(asyncio.CancelledError("no"), "c"))

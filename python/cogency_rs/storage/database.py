@@ -18,6 +18,7 @@ from .readers import Readers
 from .writer import Writer
 
 if TYPE_CHECKING:
+    import asyncio
     import sqlite3
     from collections.abc import Callable
 
@@ -38,6 +39,10 @@ class Database:
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return its value once committed; see `Writer.write`."""
         return await self._writer.write(work)
+
+    def begin(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+        """Begin to do the same; see `Writer.begin`."""
+        return self._writer.begin(work)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on what is committed and return its value; see `Readers.read`."""

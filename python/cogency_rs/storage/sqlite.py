@@ -10,6 +10,7 @@ saved.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -171,22 +172,33 @@ class SQLite:
         )
         return message_id
 
-    async def save_messages(self, rows: Sequence[MessageRow]) -> list[str]:
-        """Save several messages in one transaction, all or none, and return their ids in order.
+    def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
+        """Save several messages in one transaction, all or none.
 
         Args:
             rows: conversation_id, user_id, type, content, timestamp of each, as for `save_message`.
 
+        Returns:
+            A future for their ids, in order. The save has begun; no task is needed to bring it to its end.
+
         Raises:
-            StorageError: a row could not be stored; none of them was written.
+            StorageError: a row could not be stored; none of them was written. Raised when the future is awaited.
         """
         stored = [
             (uuid7(), conversation_id, user_id, type, content, _or_now(timestamp))
             for conversation_id, user_id, type, content, timestamp in rows
         ]
-        if stored:
-            await self._insert(_INSERT_MESSAGE, stored)
-        return [row[0] for row in stored]
+        ids = [row[0] for row in stored]
+        if not stored:
+            nothing = asyncio.get_running_loop().create_future()
+            nothing.set_result(ids)
+            return nothing
+
+        def insert(connection: sqlite3.Connection) -> list[str]:
+            connection.executemany(_INSERT_MESSAGE, stored)
+            return ids
+
+        return self._open().begin(insert)
 
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None

@@ -107,9 +107,12 @@ class Writer:
         Raises:
             StorageError: nothing was written.
         """
+        return await self.begin(work)
+
+    def begin(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+        """Begin to do the same. Cancelling the future withdraws a write that the thread has not begun."""
         self._enter(write := _Write(work))
-        value: T = await write.future
-        return value
+        return write.future
 
     async def leave(self, user: object) -> None:
         """Return when the writes before this are done and, after the last user, the file closed."""

@@ -1,0 +1,518 @@
+"""A batch of calls, each in an asyncio task of its own.
+
+`_core.Schedule` knows which call may run and whose time is up; here are the tasks, the futures they wait on, and the
+one timer.
+
+Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
+is the only one that its tool, and the middleware around it, run in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from time import time
+from types import MappingProxyType
+from typing import Any
+
+from ._core import Schedule
+from .errors import ConfigError, ToolError
+from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
+from .middleware.chain import chain
+from .middleware.hooks import CallOrder, sorted_hooks
+from .observers import Observers, OnToolEnd, OnToolStart
+from .patience import all_done, outlast
+from .records import ToolExecution, status_of, utc
+from .registry import arguments_for, injected_by, is_blocking, is_coroutine_function, refusal
+from .results import as_result, failure, failure_of, is_plain
+from .storage.ids import uuid7
+from .tools import ToolContext, ToolOptions, options_of
+from .tools.options import NO_OPTIONS, check_seconds
+from .types import ToolCall, ToolResult
+from .workers import in_thread, on_own_loop
+
+__all__ = ["BatchOptions", "ToolBatch"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+CANCELLED = "Cancelled"
+"""What the model reads of a call that was stopped together with its batch."""
+
+Ticket = tuple[int, int]
+
+CALL, BATCH = "call", "batch"
+"""Whose time is up."""
+
+
+@dataclass(slots=True)
+class BatchOptions:
+    """How the calls of a batch are carried out; see `execute_tools`.
+
+    Raises:
+        ConfigError: an option that no batch could keep.
+    """
+
+    tool_timeout: float | None = None
+    batch_timeout: float | None = None
+    max_concurrency: int | None = None
+    middleware: Sequence[Middleware] = ()
+    hooks: Sequence[Hooks] = ()
+    approve: Approve | None = None
+    approval_timeout: float = 300.0
+    on_tool_start: OnToolStart | None = None
+    on_tool_end: OnToolEnd | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tool_timeout", "batch_timeout", "approval_timeout"):
+            if (seconds := getattr(self, name)) is not None:
+                check_seconds(name, seconds)
+        most: object = self.max_concurrency
+        if most is not None and not (isinstance(most, int) and most > 0):
+            raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
+        if self.hooks:
+            self.hooks = sorted_hooks(self.hooks)
+        for each in (*self.middleware, self.approve, self.on_tool_start, self.on_tool_end):
+            if each is not None and not callable(each):
+                raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
+
+
+class ToolBatch:
+    """A batch that has been started, on the running loop.
+
+    Args:
+        calls: what to run.
+        tools: by the name the model calls them by.
+        execution: what they run with.
+        user_id: whose turn it is.
+        conversation_id: which conversation.
+        options: how the calls are carried out.
+        state: what hooks read and write.
+        is_blocking: whether a tool, with its `execute`, runs in a worker thread.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[ToolCall],
+        tools: Mapping[str, Any],
+        *,
+        execution: Any,
+        user_id: str,
+        conversation_id: str,
+        options: BatchOptions,
+        state: dict[str, Any] | None = None,
+        is_blocking: Callable[[Any, Any], bool] = is_blocking,
+    ) -> None:
+        self._calls = list(calls)
+        self._tools = tools
+        self._execution_of = execution
+        self._user_id, self._conversation_id = user_id, conversation_id
+        self._options = options
+        self._state = {} if state is None else state
+        self._is_blocking = is_blocking
+        self._injected = injected_by(execution, user_id, conversation_id)
+        self._loop = asyncio.get_running_loop()
+        count = len(self._calls)
+        self._waiting: dict[Ticket, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._late: dict[int, str] = {}  # whose time is up, and has not noticed yet
+        self._stopped: dict[int, asyncio.CancelledError] = {}
+        self._is_cancelled = False
+        self._ids: dict[int, str] = {}
+        self._attempts = [0] * count
+        self._began = [0.0] * count
+        self._ended = [0.0] * count
+        self._order: CallOrder | None = None
+        self._observers: Observers | None = None
+        if options.on_tool_start or options.on_tool_end:
+            self._observers = Observers(options.on_tool_start, options.on_tool_end)
+        wants = [want for tool in tools.values() if (want := options_of(tool)) is not NO_OPTIONS]
+        self._schedule = self._make_schedule(wants)
+        self._tasks: list[asyncio.Task[ToolResult]] = []
+        self._start(self._layers(wants))
+
+    async def join(self) -> None:
+        """Wait until every call is over.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; by now the calls have been cancelled and awaited.
+        """
+        try:
+            await all_done(self._tasks)
+        except asyncio.CancelledError:
+            self._is_cancelled = True
+            self.cancel()
+            with suppress(asyncio.CancelledError):  # the first one goes on
+                await outlast(self._tasks)
+            raise
+        except BaseException:
+            self.cancel()  # nobody is left to wait for the calls
+            raise
+        finally:
+            self._disarm()
+
+    def cancel(self) -> None:
+        """Ask every call that is not over to stop, and start no further one."""
+        if self._schedule is not None:
+            self._schedule.close()
+        if self._loop.is_closed():
+            return  # nothing will run there any more
+        for task in self._tasks:
+            task.cancel()
+
+    def results(self) -> list[ToolResult]:
+        """One result for each call, in call order; once they are over."""
+        try:
+            if not self._stopped:
+                return [task.result() for task in self._tasks]
+        except asyncio.CancelledError:
+            pass
+        return [self._result(index) for index in range(len(self._calls))]
+
+    def executions(self) -> list[ToolExecution]:
+        """One record for each call, in call order; once they are over."""
+        return [self._record(index, self._result(index)) for index in range(len(self._calls))]
+
+    # Tasks
+
+    def _make_schedule(self, wants: list[ToolOptions]) -> Schedule | None:
+        """The order and the time of these calls; `None` where all may run at once and as long as they like."""
+        options, count = self._options, len(self._calls)
+        seconds = options.batch_timeout
+        barriers = [want for want in wants if want.sequential]
+        limits = [want for want in wants if want.timeout]
+        self._has_limits = bool(limits) or options.tool_timeout is not None
+        if not (self._has_limits or barriers or seconds or options.max_concurrency):
+            return None
+        schedule = Schedule(
+            count,
+            concurrency=options.max_concurrency and min(options.max_concurrency, count or 1),
+            deadline=seconds and self._loop.time() + seconds,
+        )
+        if barriers:
+            for index, call in enumerate(self._calls):
+                if options_of(self._tool_of(call)).sequential:
+                    schedule.set_sequential(index)
+        return schedule
+
+    def _layers(self, wants: list[ToolOptions]) -> list[Middleware]:
+        """What stands around the calls, the outermost first."""
+        options = self._options
+        layers: list[Middleware] = []
+        if options.hooks:
+            self._order = CallOrder(len(self._calls))
+            layers.append(HookRunner(options.hooks, self._order, self._state, self._record_of))
+        layers += options.middleware
+        if [want for want in wants if want.requires_approval]:
+            layers.append(Approval(options.approve, options.approval_timeout))
+        if [want for want in wants if want.retries]:
+            layers.append(retry)
+        return layers
+
+    def _start(self, layers: list[Middleware]) -> None:
+        """Make a task for each call. It runs one attempt, or all that stands around the attempts."""
+        carry_out = self._attempt
+        if layers or self._observers is not None:
+            carry_out = partial(self._carry, chain(layers, self._next, self._known))
+        create_task, tasks = self._loop.create_task, self._tasks
+        for index, call in enumerate(self._calls):
+            name: object = call.name
+            task = create_task(
+                carry_out(index, call), name=name if type(name) is str else str(name)
+            )
+            tasks.append(task)
+            if self._schedule is not None or self._order is not None:
+                task.add_done_callback(partial(self._pass_on, index))
+        if self._schedule is not None:
+            self._arm()
+
+    def _pass_on(self, index: int, _: object) -> None:
+        """A call is over: the others need not wait for it."""
+        if self._schedule is not None:
+            self._admit(self._schedule.over(index))
+        if self._order is not None:
+            self._order.passed(index)
+
+    def _result(self, index: int) -> ToolResult:
+        if index in self._stopped:
+            return self._stop(index, self._stopped[index])
+        try:
+            return self._tasks[index].result()
+        except asyncio.CancelledError as error:
+            return self._stop(index, error)
+
+    def _stop(self, index: int, error: asyncio.CancelledError) -> ToolResult:
+        """The result of a call that was stopped before it had one."""
+        if index in self._late:
+            return self._timed_out(index)
+        if self._is_cancelled:
+            return failure(CANCELLED, error)
+        return failure_of(error)
+
+    # One call, in its task
+
+    async def _carry(self, carry_out: Next, index: int, call: ToolCall) -> ToolResult:
+        """Carry out a call, with all that stands around it."""
+        self._began[index] = time()
+        if self._has_limits:
+            self._start_clock(index)
+        try:
+            result = await carry_out(Invocation.of(self, index, call, self._tool_of(call)))
+        except asyncio.CancelledError as error:
+            self._stopped[index] = error
+            result = self._stop(index, error)
+        except BaseException as error:
+            result = self._raised(index, error)
+        if self._observers is not None:
+            await self._observers.end(index, self._calls[index], result)
+        self._ended[index] = time()
+        return result
+
+    async def _next(self, invocation: Invocation) -> ToolResult:
+        """What the innermost middleware calls: one attempt."""
+        invocation = self._known(invocation)
+        index = invocation.index
+        result = await self._attempt(index, invocation.call)
+        if self._has_limits:
+            self._start_clock(index)  # for what stands around it
+        return result
+
+    async def _attempt(self, index: int, call: ToolCall) -> ToolResult:
+        """Run a call's tool, once it may run."""
+        name: object = call.name
+        tool = self._tools.get(name) if type(name) is str else None
+        if refused := refusal(call, tool, self._tools):
+            return refused
+        schedule = self._schedule
+        if schedule is not None:
+            await self._admission(schedule, index)
+        try:
+            if not self._attempts[index]:
+                self._began[index] = time()
+            self._attempts[index] += 1
+            if self._observers is not None:
+                await self._observers.start(index, call)
+            execute, args = (
+                tool.execute,
+                arguments_for(tool, call, self._execution_of, self._injected),
+            )
+            if self._is_blocking(tool, execute):
+                value = await self._in_thread(execute, args)
+            else:
+                value = await execute(**args)
+            if self._late and index in self._late:
+                return self._timed_out(index)
+            return value if type(value) is ToolResult and is_plain(value) else as_result(value)
+        except BaseException as error:
+            return self._raised(index, error)
+        finally:
+            self._ended[index] = time()
+            if schedule is not None:
+                self._admit(schedule.leave(index))
+
+    async def _in_thread(self, execute: Callable[..., Any], args: dict[str, Any]) -> Any:
+        work = partial(execute, **args)
+        if is_coroutine_function(execute):
+            return await on_own_loop(work)
+        value = await in_thread(work)
+        return await value if inspect.isawaitable(value) else value
+
+    def _raised(self, index: int, error: BaseException) -> ToolResult:
+        """The result of a call in which this was raised.
+
+        Raises:
+            asyncio.CancelledError: it is not the tool's own: the call is to stop.
+        """
+        match error:
+            case GeneratorExit() if not self._is_at_work(index):
+                raise error  # the coroutine is closed, with its loop or by the garbage collector
+            case _ if self._late.get(index) == CALL:
+                return self._timed_out(index)
+            case asyncio.CancelledError() if self._is_asked_to_stop():
+                raise error
+            case KeyboardInterrupt():
+                self._loop.call_soon(_raise, error)
+            case ToolError() | asyncio.CancelledError():
+                pass  # the tool's own words for its failure
+            case _:
+                logger.error("Tool %r failed", self._calls[index].name, exc_info=error)
+        return failure_of(error)
+
+    def _is_asked_to_stop(self) -> bool:
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+
+    def _is_at_work(self, index: int) -> bool:
+        """Whether the present code runs because the task of a call does."""
+        with suppress(RuntimeError):
+            return asyncio.current_task() in (*self._tasks[index : index + 1],)
+        return False
+
+    # Order
+
+    async def _admission(self, schedule: Schedule, index: int) -> None:
+        """Wait until a call may run, and start its clock.
+
+        Raises:
+            asyncio.CancelledError: it may not any more.
+        """
+        ticket = schedule.ask(index)
+        if ticket is False:
+            raise asyncio.CancelledError
+        if ticket is not True:
+            waiter = self._waiting[ticket] = self._loop.create_future()
+            try:
+                with self.held(index):
+                    await waiter
+            except asyncio.CancelledError:
+                if self._waiting.pop(ticket, None) is not None:
+                    schedule.withdraw(ticket)
+                else:  # it was admitted a moment ago
+                    self._admit(schedule.leave(index))
+                raise
+        if self._has_limits:
+            self._start_clock(index)
+
+    def _admit(self, tickets: list[Ticket]) -> None:
+        if self._loop.is_closed():
+            return
+        for ticket in tickets:
+            waiter = self._waiting.pop(ticket)
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # Time
+
+    def _limit(self, tool: Any) -> float | None:
+        """Seconds that an attempt may take, and what stands around it."""
+        return options_of(tool).timeout or self._options.tool_timeout
+
+    def _start_clock(self, index: int) -> None:
+        limit = self._limit(self._tool_of(self._calls[index]))
+        if limit is not None and self._schedule is not None:
+            self._schedule.start_clock(index, self._loop.time(), limit)
+            self._arm()
+
+    @contextmanager
+    def held(self, index: int) -> Iterator[None]:
+        """Time that does not count."""
+        if (schedule := self._schedule) is None:
+            yield
+            return
+        schedule.hold_clock(index, self._loop.time())
+        try:
+            yield
+        finally:
+            schedule.resume_clock(index, self._loop.time())
+            self._arm()
+
+    def _arm(self) -> None:
+        """Set the timer to the next deadline, unless it goes off before."""
+        deadline = self._schedule and self._schedule.next_deadline()
+        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
+            return
+        self._disarm()
+        # Weak, so that a batch that is dropped does not stay until then.
+        self._timer = self._loop.call_at(deadline, _tick, weakref.ref(self), deadline)
+
+    def _disarm(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def tick(self, now: float) -> None:
+        """Stop the calls whose time is up."""
+        self._timer = None
+        if self._schedule is None:
+            return
+        is_batch, due = self._schedule.due(now)
+        for index in due:
+            self._late[index] = BATCH if is_batch else CALL
+            self._tasks[index].cancel()
+        self._arm()
+
+    def _timed_out(self, index: int) -> ToolResult:
+        """The result of a call whose time is up; in its task, which is not to be cancelled any more, or after it."""
+        name = self._calls[index].name
+        if self._late[index] == BATCH:
+            limit = self._options.batch_timeout
+            text = f"Tool '{name}' timed out: its batch took longer than {limit:g} s"
+        else:
+            limit = self._limit(self._tool_of(self._calls[index]))
+            text = f"Tool '{name}' timed out after {limit:g} s"
+            if not self._tasks[index].done():
+                del self._late[index]
+                self._tasks[index].uncancel()
+        return failure(text, ToolError(text, timeout=True))
+
+    # What is known of a call
+
+    def _tool_of(self, call: ToolCall) -> Any:
+        name: object = call.name
+        return self._tools.get(name) if type(name) is str else None
+
+    def _known(self, invocation: object) -> Invocation:
+        """An invocation as it goes on inwards: with the tool and the context of its call.
+
+        Raises:
+            TypeError: it is not an invocation.
+        """
+        if not isinstance(invocation, Invocation):
+            raise TypeError(f"next takes an Invocation, got {type(invocation).__name__}")
+        if invocation.call is self._calls[invocation.index]:
+            return invocation
+        index, call = invocation.index, invocation.call
+        self._calls[index] = call
+        context = replace(invocation.context, call=call)
+        return replace(invocation, tool=self._tool_of(call), context=context)
+
+    def id(self, index: int) -> str:
+        """The id of a call: the provider's, or one that is made when it is first asked for."""
+        known = self._ids.get(index) or getattr(self._calls[index], "id", None)
+        self._ids[index] = made = known or uuid7()
+        return made
+
+    def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
+        """What a tool is told of its call."""
+        execution = self._execution_of
+        return ToolContext(
+            call,
+            self.id(index),
+            self._conversation_id,
+            self._user_id,
+            getattr(execution, "deps", None),
+            execution.storage,
+            execution.sandbox_dir,
+            execution.access,
+            MappingProxyType(self._state),
+        )
+
+    def _record(self, index: int, result: ToolResult) -> ToolExecution:
+        ended = self._ended[index] or time()
+        return ToolExecution(
+            id=self.id(index),
+            call=self._calls[index],
+            result=result,
+            started_at=utc(self._began[index] or ended),
+            completed_at=utc(ended),
+            status=status_of(result),
+            attempt=self._attempts[index],
+        )
+
+    def _record_of(self, invocation: Invocation, result: ToolResult) -> ToolExecution:
+        return self._record(invocation.index, result)
+
+
+def _tick(batch: weakref.ref[ToolBatch], now: float) -> None:
+    alive = batch()
+    if alive is not None:
+        alive.tick(now)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

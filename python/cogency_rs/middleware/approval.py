@@ -1,0 +1,111 @@
+"""Asks someone before a call is run."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import DeniedError
+from ..results import failure, reason
+from ..tools import ToolContext, options_of
+from ..types import ToolCall, ToolResult
+from .invocation import Invocation, Next
+
+__all__ = ["Approval", "Approve", "ToolApproved", "ToolDenied"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ToolApproved:
+    """The call may run.
+
+    Attributes:
+        args: the arguments it runs with in place of its own; `None` to leave them.
+    """
+
+    args: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ToolDenied:
+    """The call may not run.
+
+    Attributes:
+        message: why; the model reads it.
+    """
+
+    message: str = ""
+
+
+Answer = ToolApproved | ToolDenied | bool
+
+Approve = Callable[[ToolContext[Any], ToolCall], "Answer | Awaitable[Answer]"]
+"""Asked of a call whose tool requires approval; sync or async. `True` and `False` stand for the plain answers."""
+
+
+class Approval:
+    """Runs a call that requires approval only if it was approved.
+
+    No answer in time is a denial, and so is anything that goes wrong while the question is asked.
+
+    Args:
+        approve: whom to ask; without one, nothing that requires approval runs.
+        timeout: seconds to wait for an answer.
+    """
+
+    def __init__(self, approve: Approve | None, timeout: float) -> None:
+        self._approve = approve
+        self._timeout = timeout
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Ask, then carry the call out or refuse it."""
+        try:
+            with invocation.waiting():
+                answer = await self._answer(invocation)
+        except Exception as error:
+            logger.exception(
+                "Approval of a call of %r failed, so it is denied", invocation.call.name
+            )
+            answer = ToolDenied(f"the question could not be asked: {reason(error)}")
+        if isinstance(answer, ToolDenied):
+            why = f" Reason: {answer.message}" if answer.message else ""
+            text = f"Tool '{invocation.call.name}' execution was rejected by user.{why}"
+            return failure(text, DeniedError(text))
+        if answer.args is not None:
+            invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
+        return await next(invocation)
+
+    async def _answer(self, invocation: Invocation) -> ToolApproved | ToolDenied:
+        call = invocation.call
+        required: Any = options_of(invocation.tool).requires_approval
+        if callable(required):
+            required = await _awaited(required(call))
+        if not required:
+            return ToolApproved()
+        if self._approve is None:
+            return ToolDenied("nobody can be asked")
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                answer: object = await _awaited(self._approve(invocation.context, call))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return ToolDenied(f"there was no answer within {self._timeout:g} s")
+        match answer:
+            case ToolApproved() | ToolDenied():
+                return answer
+            case bool():
+                return ToolApproved() if answer else ToolDenied()
+            case _:
+                raise TypeError(
+                    f"approve must return ToolApproved, ToolDenied or a bool, not {type(answer).__name__}"
+                )
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value

@@ -1,0 +1,224 @@
+"""Hooks around calls: before one runs, and after.
+
+All hooks before the calls of a batch run first, in call order; then the calls that may run start together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, Generic
+
+from ..errors import BlockTool, ConfigError, SkipTool
+from ..records import ToolExecution
+from ..results import as_result, failure, reason
+from ..tools.context import Deps, ToolContext
+from ..types import ToolCall, ToolResult
+from .invocation import Invocation, Next
+
+__all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "sorted_hooks"]
+
+
+@dataclass(frozen=True)
+class HookContext(ToolContext[Deps], Generic[Deps]):
+    """What a hook is told of the call.
+
+    Attributes:
+        state: what hooks have noted so far. What is written here is seen by the hooks and tools that come after.
+    """
+
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Hooks:
+    """Hooks of one purpose: override any of the methods, as `def` or as `async def`.
+
+    Args:
+        matcher: a pattern of tool names, as `fnmatch` has them (`"fs_*"`), or several; hooks around calls of other
+            tools are left out.
+        priority: hooks of a higher one come first; of equal ones, those that were registered first.
+    """
+
+    matcher: str | Sequence[str] | None = None
+    priority: int = 0
+
+    def __init__(
+        self, *, matcher: str | Sequence[str] | None = None, priority: int | None = None
+    ) -> None:
+        if matcher is not None:
+            self.matcher = matcher
+        if priority is not None:
+            self.priority = priority
+
+    def before_tool_execute(
+        self, ctx: HookContext[Any], call: ToolCall
+    ) -> ToolCall | Awaitable[ToolCall]:
+        """Look at a call before it runs.
+
+        Returns:
+            The call that is to run; perhaps another one.
+
+        Raises:
+            BlockTool: it is not to run; the model reads why.
+            SkipTool: it is not to run, and its result is this value.
+        """
+        return call
+
+    def after_tool_execute(
+        self, ctx: HookContext[Any], execution: ToolExecution
+    ) -> ToolExecution | Awaitable[ToolExecution]:
+        """Look at what became of a call.
+
+        Returns:
+            What counts in its place; with another `result`, a failure can become a success.
+        """
+        return execution
+
+
+def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
+    """Hooks in the order in which they run.
+
+    Raises:
+        ConfigError: one is not a `Hooks`.
+    """
+    listed: list[Any] = list(hooks)
+    for each in listed:
+        if not isinstance(each, Hooks):
+            raise ConfigError(
+                f"hooks must be Hooks objects, got {each!r}; make a subclass of Hooks"
+            )
+    return sorted(listed, key=lambda each: -each.priority)
+
+
+class CallOrder:
+    """Lets the calls of a batch through one after the other, in call order, and then on together."""
+
+    def __init__(self, count: int) -> None:
+        self._turns = [asyncio.Event() for _ in range(count)]
+        self._passed = [False] * count
+        self._next = 0
+        self._together = asyncio.Event()
+        self._advance()
+
+    async def turn(self, index: int) -> None:
+        """Wait until all calls before this one have passed."""
+        await self._turns[index].wait()
+
+    def passed(self, index: int) -> None:
+        """A call has passed, or never will."""
+        self._passed[index] = True
+        self._advance()
+
+    async def together(self) -> None:
+        """Wait until all calls have passed."""
+        await self._together.wait()
+
+    def _advance(self) -> None:
+        while self._next < len(self._passed) and self._passed[self._next]:
+            self._next += 1
+        if self._next < len(self._turns):
+            self._turns[self._next].set()
+        else:
+            self._together.set()
+
+
+class HookRunner:
+    """Runs hooks around the calls of one batch.
+
+    Args:
+        hooks: in the order in which they run.
+        order: the order of the calls.
+        state: what hooks write to.
+        record: what became of a call, given its result.
+    """
+
+    def __init__(
+        self,
+        hooks: Sequence[Hooks],
+        order: CallOrder,
+        state: dict[str, Any],
+        record: Callable[[Invocation, ToolResult], ToolExecution],
+    ) -> None:
+        self._hooks = hooks
+        self._order = order
+        self._state = state
+        self._record = record
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry out a call, with the hooks around it."""
+        try:
+            with invocation.waiting():
+                await self._order.turn(invocation.index)
+            decided = await self._before(invocation)
+        finally:
+            self._order.passed(invocation.index)
+        with invocation.waiting():
+            await self._order.together()
+        if isinstance(decided, Invocation):
+            invocation, decided = decided, await next(decided)
+        return await self._after(invocation, decided)
+
+    async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
+        """Ask the hooks: the call that is to run, or the result that it has instead."""
+        for hooks in self._hooks:
+            call = invocation.call
+            if not _matches(hooks, call.name):
+                continue
+            try:
+                answer: object = hooks.before_tool_execute(self._context(invocation), call)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+            except BlockTool as block:
+                return failure(f"Tool '{call.name}' was blocked: {block}", block)
+            except SkipTool as skip:
+                return as_result(skip.value)
+            except Exception as error:
+                return _failed(hooks, "before_tool_execute", reason(error), error)
+            if not isinstance(answer, ToolCall):
+                return _failed(hooks, "before_tool_execute", _nonsense("a ToolCall", answer))
+            if answer is not call:
+                context = replace(invocation.context, call=answer)
+                invocation = replace(invocation, call=answer, context=context)
+        return invocation
+
+    async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
+        """Show the hooks what became of the call: the result that counts."""
+        execution = self._record(invocation, result)
+        for hooks in self._hooks:
+            if not _matches(hooks, execution.call.name):
+                continue
+            try:
+                answer: object = hooks.after_tool_execute(self._context(invocation), execution)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+            except Exception as error:
+                return _failed(hooks, "after_tool_execute", reason(error), error)
+            if not isinstance(answer, ToolExecution):
+                return _failed(hooks, "after_tool_execute", _nonsense("a ToolExecution", answer))
+            execution = answer
+        return execution.result
+
+    def _context(self, invocation: Invocation) -> HookContext[Any]:
+        fields = {**vars(invocation.context), "call": invocation.call, "state": self._state}
+        return HookContext(**fields)
+
+
+def _matches(hooks: Hooks, name: str) -> bool:
+    matcher = hooks.matcher
+    if matcher is None:
+        return True
+    patterns = [matcher] if isinstance(matcher, str) else matcher
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _nonsense(wanted: str, answer: object) -> str:
+    return f"it must return {wanted}, and returned {type(answer).__name__}"
+
+
+def _failed(
+    hooks: Hooks, trigger: str, problem: str, error: BaseException | None = None
+) -> ToolResult:
+    return failure(f"Hook {type(hooks).__name__}.{trigger} failed: {problem}", error)

@@ -1,0 +1,51 @@
+"""Tries calls again, of tools that allow it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+from ..errors import ToolError
+from ..records import status_of
+from ..tools import options_of
+from ..types import ToolResult
+from .invocation import Invocation, Next
+
+__all__ = ["retry"]
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+
+
+async def retry(invocation: Invocation, next: Next) -> ToolResult:
+    """Try a call again that raised or ran out of time, as often as its tool says; after a growing pause."""
+    retries = options_of(invocation.tool).retries
+    attempt = 1
+    while True:
+        result = await next(invocation)
+        if attempt > retries or not _may_help(result):
+            return result
+        with invocation.waiting():
+            await asyncio.sleep(pause(attempt))
+        attempt += 1
+        invocation = replace(invocation, attempt=attempt)
+
+
+def _may_help(result: ToolResult) -> bool:
+    """Whether a call failed in a way that another attempt may not."""
+    match status_of(result), result.exception:
+        case ("timeout", _):
+            return True
+        case ("failure", ToolError(validation_failed=True) | None):
+            return False
+        case ("failure", _):
+            return True
+        case _:
+            return False
+
+
+def pause(attempt: int) -> float:
+    """Seconds before the attempt after this one: twice as long each time, and random, so that calls part."""
+    longest: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
+    return longest * random.uniform(0.5, 1.0)

@@ -1,0 +1,208 @@
+"""Which tool a call means, whether it may start, and what the tool is handed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from ._core import check_arguments
+from .errors import ConfigError, ToolError
+from .results import failure
+from .signature import json_schema_of
+from .types import ToolCall, ToolResult
+
+_EXECUTE = attrgetter("execute")
+CO_COROUTINE = inspect.CO_COROUTINE
+
+__all__ = [
+    "UnreadableCall",
+    "arguments_for",
+    "check_calls",
+    "first_by_name",
+    "injected_by",
+    "is_blocking",
+    "is_coroutine_function",
+    "name_of",
+    "refusal",
+    "tool_call",
+    "tools_by_name",
+]
+
+
+def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
+    """Tools by the name the model calls them by.
+
+    Raises:
+        ConfigError: one cannot be a tool, or two have one name.
+    """
+    listed = list(tools)
+    try:
+        names = {tool.name: tool for tool in listed}
+        if (
+            len(names) == len(listed)
+            and {*map(type, names)} <= {str}
+            and all(map(callable, map(_EXECUTE, listed)))
+        ):
+            return names
+    except (AttributeError, TypeError):
+        pass  # what it is, is said below
+    names = {}
+    for tool in listed:
+        if names.setdefault(name := name_of(tool), tool) is not tool:
+            raise ConfigError(
+                f"two tools are named {name!r}, so a call of that name could mean either: rename one"
+            )
+    return names
+
+
+def name_of(tool: Any) -> str:
+    """The name of a tool.
+
+    Raises:
+        ConfigError: it cannot be a tool.
+    """
+    try:
+        name = tool.name
+        if isinstance(name, str) and callable(tool.execute):
+            return name
+    except AttributeError:
+        name = getattr(tool, "name", None)
+    if isinstance(name, str):
+        raise ConfigError(f"tool {name!r} has no execute method")
+    raise ConfigError(f"{tool!r} cannot be a tool: {_advice(tool)}")
+
+
+def _advice(tool: Any) -> str:
+    if inspect.isroutine(tool):
+        return "make a tool of the function with @cogency_rs.tool"
+    if isinstance(tool, type):
+        return "hand over an instance of the class"
+    return "it needs a name that is a str, and an execute method"
+
+
+def first_by_name(tools: Iterable[Any], wanted: Iterable[Any]) -> dict[str, Any]:
+    """Tools by name as cogency 3.3.0 finds them: of equal names the first counts.
+
+    It looks no further than it must: all tools are there only if a wanted one is not.
+    """
+    missing = {name if isinstance(name, str) else None for name in wanted}
+    names: dict[str, Any] = {}
+    for tool in tools:
+        if not missing:
+            break
+        name = tool.name
+        if name not in names:
+            names[name] = tool
+            missing.discard(name)
+    return names
+
+
+def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls of a batch, as a list.
+
+    Raises:
+        TypeError: they are not calls.
+    """
+    if isinstance(calls, ToolCall):
+        raise TypeError("calls must be a list of ToolCall; for one call there is execute_tool")
+    listed: list[Any] = list(calls)
+    for call in listed:
+        if not (hasattr(call, "name") and hasattr(call, "args")):
+            raise TypeError(f"calls must be ToolCall objects, got {type(call).__name__}: {call!r}")
+    return listed
+
+
+@dataclass
+class UnreadableCall(ToolCall):
+    """A call whose arguments Python cannot hold; it fails without being started."""
+
+    problem: str = ""
+
+
+def tool_call(text: str) -> ToolCall:
+    """Read a call that the parser wrote."""
+    try:
+        call = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        # Valid JSON, but an integer with more digits, or brackets deeper, than Python reads.
+        name, _ = json.JSONDecoder().raw_decode(text, len('{"name": '))
+        return UnreadableCall(name, {}, problem=str(error))
+    return ToolCall(call["name"], call["args"])
+
+
+def refusal(call: ToolCall, tool: Any, tools: Mapping[str, Any]) -> ToolResult | None:
+    """The result of a call that cannot start; `None` for one that can."""
+    if tool is None:
+        known = f". Known tools: {', '.join(map(str, tools))}" if tools else ""
+        return _refused(f"Tool '{call.name}' not registered{known}")
+    if isinstance(call, UnreadableCall):
+        return _refused(f"Tool execution failed: its arguments cannot be read: {call.problem}")
+    if not isinstance(call.args, dict):
+        kind = type(call.args).__name__
+        return _refused(
+            f"Invalid arguments for tool '{call.name}': they must be an object, and were {kind}"
+        )
+    schema = getattr(tool, "schema", None)
+    if schema and (problem := check_arguments(schema, call.args)):
+        return _refused(f"Invalid arguments for tool '{call.name}': {problem}")
+    return None
+
+
+def _refused(message: str) -> ToolResult:
+    return failure(message, ToolError(message, validation_failed=True))
+
+
+def is_blocking(tool: Any, execute: Any) -> bool:
+    """Whether a tool is to run in a worker thread: it says so, or its `execute` is not a coroutine function."""
+    # A mock has every attribute.
+    return getattr(tool, "blocking", False) is True or not is_coroutine_function(execute)
+
+
+def is_coroutine_function(function: Any) -> bool:
+    """Say what `inspect.iscoroutinefunction` says, sooner for those that are written as `async def`."""
+    try:
+        if function.__code__.co_flags & CO_COROUTINE:
+            return True
+    except (AttributeError, TypeError):
+        pass
+    return inspect.iscoroutinefunction(function)
+
+
+def injected_by(execution: Any, user_id: str, conversation_id: str) -> dict[str, Any]:
+    """What a turn gives to tools that are objects with `execute(**kwargs)`."""
+    given = {
+        "storage": execution.storage,
+        "sandbox_dir": execution.sandbox_dir,
+        "access": execution.access,
+        "conversation_id": conversation_id,
+    }
+    if user_id:
+        given["user_id"] = user_id
+    return given
+
+
+def arguments_for(
+    tool: Any, call: ToolCall, execution: Any, injected: dict[str, Any]
+) -> dict[str, Any]:
+    """What an object with `execute(**kwargs)` is called with: the model's arguments and the turn's.
+
+    An argument that the tool's own schema declares is the model's: the turn does not give it. Nor does it give any to
+    a tool whose schema allows no further arguments.
+    """
+    if call.name == "shell":
+        injected = {**injected, "timeout": execution.shell_timeout}
+    schema = getattr(tool, "schema", None)
+    if not schema or not isinstance(schema, dict):
+        return {**call.args, **injected}
+    full = json_schema_of(tool)
+    if full is not None and full.get("additionalProperties") is False:
+        return call.args
+    declared = schema if full is None else full["properties"]
+    return {
+        **call.args,
+        **{name: value for name, value in injected.items() if name not in declared},
+    }

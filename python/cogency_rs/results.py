@@ -1,0 +1,74 @@
+"""What a call leaves: whatever its tool returned or raised becomes a result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from .errors import ToolError
+from .types import ToolResult
+
+__all__ = ["as_result", "failure", "failure_of", "is_plain", "reason"]
+
+
+def failure(message: str, exception: BaseException | None = None) -> ToolResult:
+    """Make the result of a call that failed."""
+    return ToolResult(outcome=message, error=True, exception=exception)
+
+
+def failure_of(error: BaseException) -> ToolResult:
+    """Make the result of a call whose tool raised."""
+    return failure(f"Tool execution failed: {reason(error)}", error)
+
+
+def reason(error: BaseException) -> str:
+    """The class of an error and its text; a tool's own failure, and what ends a call, in words."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    match error:
+        case SystemExit():
+            return f"the tool asked the program to exit with {error.code!r}"
+        case KeyboardInterrupt():
+            return "interrupted"
+        case asyncio.CancelledError():
+            return f"the tool cancelled itself{text and f': {text}'}"
+        case ToolError() if text:
+            return text
+        case _:
+            return f"{type(error).__name__}{text and f': {text}'}"
+
+
+def is_plain(result: ToolResult) -> bool:
+    """Whether a result is as most are, so that there is nothing to check."""
+    content: object = result.content
+    is_text = type(result.outcome) is str and (content is None or type(content) is str)
+    return is_text and type(result.error) is bool
+
+
+def as_result(value: Any) -> ToolResult:
+    """What a tool returned, as a result that can be read and written as JSON."""
+    try:
+        if not (hasattr(value, "outcome") and hasattr(value, "error")):
+            value = ToolResult(outcome="Success", content=value)
+        elif not hasattr(value, "content"):
+            value = ToolResult(outcome=value.outcome, error=value.error)
+        problem = _not_json("outcome", value.outcome)
+        if problem is None and not value.error:  # of a failure only the outcome is shown
+            problem = _not_json("content", value.content)
+    except Exception as error:
+        problem = f"its result cannot be read: {reason(error)}"
+    return value if problem is None else failure(f"Tool execution failed: {problem}")
+
+
+def _not_json(field: str, item: Any) -> str | None:
+    """Why a field of a result cannot be written as JSON, or `None`."""
+    if item is None or isinstance(item, str):
+        return None
+    try:
+        json.dumps(item)
+    except Exception as error:
+        return f"its {field} ({type(item).__name__}) is no JSON value: {reason(error)}"
+    return None

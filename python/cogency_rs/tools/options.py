@@ -1,0 +1,76 @@
+"""How a tool wants its calls to be carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ConfigError
+from ..types import ToolCall
+
+__all__ = ["MAX_SECONDS", "NO_OPTIONS", "ToolOptions", "check_seconds", "options_of"]
+
+MAX_SECONDS = 366 * 24 * 3600.0
+
+NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
+
+
+def check_seconds(name: str, seconds: Any) -> None:
+    """Refuse a time limit that nothing could keep.
+
+    Raises:
+        ConfigError: it is not above 0, or more than a year.
+    """
+    if seconds is None:
+        return
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not (is_number and 0 < seconds <= MAX_SECONDS):
+        raise ConfigError(f"{name} must be above 0 seconds and at most a year, got {seconds!r}")
+
+
+@dataclass(frozen=True)
+class ToolOptions:
+    """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
+
+    Attributes:
+        timeout: seconds one attempt may take, in place of the batch's `tool_timeout`. Time spent waiting for a person
+            or for a free slot does not count.
+        retries: how often a call that raised or ran out of time is tried again; only for a tool that is idempotent.
+        sequential: the call is a barrier: what stands before it in its batch ends first, it runs alone, then the rest.
+        requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a call.
+        idempotent: whether a second attempt of the same call does no harm.
+
+    Raises:
+        ConfigError: what no call could keep.
+    """
+
+    timeout: float | None = None
+    retries: int = 0
+    sequential: bool = False
+    requires_approval: NeedsApproval = False
+    idempotent: bool = False
+
+    def __post_init__(self) -> None:
+        check_seconds("timeout", self.timeout)
+        retries: object = self.retries
+        if not isinstance(retries, int) or retries < 0:
+            raise ConfigError(f"retries must be a whole number from 0 on, got {retries!r}")
+        if retries and not self.idempotent:
+            raise ConfigError(
+                "retries need idempotent=True: a call that failed may have had its effect all the same, "
+                "so only a tool that can be run twice is run again"
+            )
+        if not (isinstance(self.requires_approval, bool) or callable(self.requires_approval)):
+            raise ConfigError(
+                f"requires_approval must be a bool or a function of the call, got {self.requires_approval!r}"
+            )
+
+
+NO_OPTIONS = ToolOptions()
+
+
+def options_of(tool: Any) -> ToolOptions:
+    """The options of a tool. Only a `ToolOptions` counts: a mock has every attribute."""
+    options = getattr(tool, "options", None)
+    return options if type(options) is ToolOptions else NO_OPTIONS

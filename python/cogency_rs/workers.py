@@ -1,0 +1,213 @@
+"""The worker threads of tools that block.
+
+They are ordinary Python threads that live from call to call, so thread-locals last and debuggers see them. They are
+daemons, unlike those of `concurrent.futures.ThreadPoolExecutor`: a program that ends does not wait for a tool that
+cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any
+
+from .errors import ConfigError
+
+__all__ = ["in_thread", "on_own_loop", "set_worker_threads", "worker_threads"]
+
+CLEANUP = 0.25
+"""Seconds that a coroutine in a worker thread has to stop once it was cancelled, before it is left to itself."""
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:
+    """Call a function in a worker thread, with the caller's context variables.
+
+    Cancelled, the function never starts if it still waits for a thread; once it runs it cannot be interrupted, and is
+    left to end on its own.
+    """
+    job = _Job(function)
+    _workers.submit(job)
+    return _value(await job.outcome)
+
+
+async def on_own_loop(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine function in a worker thread, on an event loop of its own.
+
+    Cancelled, the coroutine is cancelled at its next await and has a moment to stop.
+    """
+    coroutine = _OwnLoop(function)
+    job = _Job(coroutine.run)
+    _workers.submit(job)
+    try:
+        return _value(await asyncio.shield(job.outcome))
+    except asyncio.CancelledError:
+        if job.outcome.done():
+            raise  # the coroutine's own
+        coroutine.cancel()
+        await asyncio.wait([job.outcome], timeout=CLEANUP)
+        if not job.outcome.done():
+            job.outcome.cancel()
+            raise
+        return _value(job.outcome.result())
+
+
+def worker_threads() -> int:
+    """How many worker threads there may be for tools that block."""
+    return _workers.most
+
+
+def set_worker_threads(count: int) -> None:
+    """Bound the worker threads for tools that block; before the first call that needs one.
+
+    Raises:
+        ConfigError: there would be none, or some run already and their number is another.
+    """
+    if count < 1:
+        raise ConfigError(f"there must be at least 1 worker thread, got {count}")
+    if _workers.started and count != _workers.most:
+        raise ConfigError(
+            f"worker threads run already, at most {_workers.most}; set their number before the first tool call"
+        )
+    _workers.most = count
+
+
+Outcome = tuple[Any, BaseException | None]
+"""What a job returned, or what it raised."""
+
+
+def _value(outcome: Outcome) -> Any:
+    value, error = outcome
+    if isinstance(error, StopIteration):  # a coroutine cannot raise it
+        raise RuntimeError(f"StopIteration: {error}") from error
+    if error is not None:
+        raise error
+    return value
+
+
+class _Job:
+    """Work for a thread, on behalf of the running loop.
+
+    Attributes:
+        outcome: what the work returned or raised, as a value: a future cannot hold every exception. Cancelled before
+            a thread begins, the work is not done.
+    """
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._work = copy_context().run, work
+        self.outcome: asyncio.Future[Outcome] = self._loop.create_future()
+
+    def run(self) -> None:
+        """Do the work; in a worker thread."""
+        if self.outcome.cancelled():
+            return
+        run, work = self._work
+        outcome: Outcome
+        try:
+            outcome = run(work), None
+        except BaseException as error:
+            outcome = None, error
+        with contextlib.suppress(
+            RuntimeError
+        ):  # the loop was closed, so nobody waits there any more
+            self._loop.call_soon_threadsafe(self._settle, outcome)
+
+    def _settle(self, outcome: Outcome) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+class _OwnLoop:
+    """A coroutine function on an event loop of its own."""
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self._function = function
+        self._lock = threading.Lock()
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+
+    def run(self) -> Any:
+        return asyncio.run(self._main())
+
+    async def _main(self) -> Any:
+        with self._lock:
+            if self._is_cancelled:
+                raise asyncio.CancelledError
+            self._task = asyncio.current_task()
+        try:
+            return await self._function()
+        finally:
+            with self._lock:
+                self._task = None
+
+    def cancel(self) -> None:
+        """Cancel the coroutine at its next await; from any thread."""
+        with self._lock:
+            self._is_cancelled = True
+            if self._task is not None:
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+
+class _Workers:
+    """A pool of threads; each is started for a job that finds no other one free.
+
+    Args:
+        most: how many threads there may be; further jobs wait for one, in order.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.begin()
+
+    def begin(self) -> None:
+        """Be a pool without threads, as a forked child has none of its parent's."""
+        self.started = 0
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._free = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def submit(self, job: _Job) -> None:
+        """Have a job done.
+
+        Raises:
+            RuntimeError: there is no thread, and the system gives none.
+        """
+        self._jobs.put(job)
+        if self._free.acquire(blocking=False):
+            return
+        with self._lock:
+            if self.started >= self.most:
+                return
+            number = self.started + 1
+            thread = threading.Thread(target=self._work, name=f"cogency-rs-{number}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                if self.started == 0:
+                    job.outcome.cancel()
+                    raise
+                return  # one of the others will do it
+            self.started = number
+
+    def _work(self) -> None:
+        jobs, free = self._jobs, self._free
+        while True:
+            try:
+                job = jobs.get_nowait()
+            except queue.Empty:
+                free.release()
+                job = jobs.get()
+            job.run()
+            del job  # nothing is kept while the thread waits for the next one
+
+
+_workers = _Workers(64)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.begin)

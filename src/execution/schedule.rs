@@ -1,0 +1,392 @@
+//! Which calls of a batch may run now, and which have run out of time.
+//!
+//! A plain state machine: it is told what happens and when, and answers what may begin and what must stop. Whoever
+//! holds it starts, stops and waits.
+//!
+//! Invariants: calls begin in call order; never more run at once than may; a sequential call begins when all calls
+//! before it are over, and runs alone; a schedule that was closed lets nothing begin.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// A moment, as the time since some fixed one.
+pub type Moment = Duration;
+
+/// What may begin, in which order, and for how long.
+#[derive(Debug)]
+pub struct Schedule {
+    calls: Vec<Call>,
+    /// How many calls may run at once.
+    concurrency: Option<NonZeroUsize>,
+    running: usize,
+    /// All calls before this one are over.
+    first_open: usize,
+    /// The sequential calls that are not over.
+    barriers: BTreeSet<usize>,
+    /// Those that asked and may not run yet.
+    waiting: BTreeSet<Ticket>,
+    asked: u64,
+    /// When the time of each call whose clock runs is up.
+    deadlines: BTreeSet<(Moment, usize)>,
+    /// When the time of the batch is up.
+    deadline: Option<Moment>,
+    closed: bool,
+}
+
+/// A call that waits until it may run: its index, and a number that no other has.
+pub type Ticket = (usize, u64);
+
+/// Whether a call may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It may run now.
+    Now,
+    /// It waits; its ticket is handed out when it may.
+    Later(Ticket),
+    /// It may not run any more.
+    Closed,
+}
+
+/// Whose time is up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// That of these calls.
+    Calls(Vec<usize>),
+    /// That of the batch, and so of these calls, which are not over.
+    Batch(Vec<usize>),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Call {
+    /// How many of its attempts run.
+    running: usize,
+    over: bool,
+    clock: Clock,
+}
+
+/// The time that a call has left.
+#[derive(Clone, Copy, Debug, Default)]
+enum Clock {
+    /// There is no limit, or it was reached.
+    #[default]
+    Off,
+    /// It is up at this moment.
+    Runs(Moment),
+    /// So much is left when it goes on.
+    Held(Duration),
+}
+
+impl Schedule {
+    /// A schedule for `count` calls, of which none has begun.
+    #[must_use]
+    pub fn new(count: usize, concurrency: Option<NonZeroUsize>, deadline: Option<Moment>) -> Self {
+        Self {
+            calls: vec![Call::default(); count],
+            concurrency,
+            running: 0,
+            first_open: 0,
+            barriers: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            asked: 0,
+            deadlines: BTreeSet::new(),
+            deadline,
+            closed: false,
+        }
+    }
+
+    /// Makes a call sequential: what stands before it ends first, it runs alone, then comes the rest.
+    pub fn set_sequential(&mut self, index: usize) {
+        if !self.calls[index].over {
+            self.barriers.insert(index);
+        }
+    }
+
+    /// A call asks to run. Where it may, [`leave`](Self::leave) must follow.
+    ///
+    /// # Complexity
+    /// O(log n) in the calls that wait; O(1) where none does.
+    pub fn ask(&mut self, index: usize) -> Admission {
+        if self.closed {
+            return Admission::Closed;
+        }
+        // What keeps the first that waits from running keeps all after it too.
+        let is_first = self.waiting.first().is_none_or(|first| index <= first.0);
+        if is_first && self.may_run(index) {
+            self.begin(index);
+            return Admission::Now;
+        }
+        let ticket = (index, self.asked);
+        self.asked += 1;
+        self.waiting.insert(ticket);
+        Admission::Later(ticket)
+    }
+
+    /// A call that waits gives up.
+    pub fn withdraw(&mut self, ticket: Ticket) {
+        self.waiting.remove(&ticket);
+    }
+
+    /// A call that ran does so no longer. It may ask again. Returns those that may run now.
+    pub fn leave(&mut self, index: usize) -> Vec<Ticket> {
+        self.calls[index].running -= 1;
+        self.running -= 1;
+        self.admit()
+    }
+
+    /// A call is over, whether it ran or not, and will not ask again. Returns those that may run now.
+    pub fn over(&mut self, index: usize) -> Vec<Ticket> {
+        self.set_clock(index, Clock::Off);
+        self.calls[index].over = true;
+        self.barriers.remove(&index);
+        while self.calls.get(self.first_open).is_some_and(|call| call.over) {
+            self.first_open += 1;
+        }
+        self.admit()
+    }
+
+    /// Lets no further call run.
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.waiting.clear();
+    }
+
+    /// Gives a call so much time, from now on.
+    pub fn start_clock(&mut self, index: usize, now: Moment, limit: Duration) {
+        self.set_clock(index, Clock::Runs(now.saturating_add(limit)));
+    }
+
+    /// Stops a call's clock for as long as it waits for what is not its own.
+    pub fn hold_clock(&mut self, index: usize, now: Moment) {
+        if let Clock::Runs(deadline) = self.calls[index].clock {
+            self.set_clock(index, Clock::Held(deadline.saturating_sub(now)));
+        }
+    }
+
+    /// Lets a clock that is held go on.
+    pub fn resume_clock(&mut self, index: usize, now: Moment) {
+        if let Clock::Held(left) = self.calls[index].clock {
+            self.set_clock(index, Clock::Runs(now.saturating_add(left)));
+        }
+    }
+
+    /// When [`due`](Self::due) is to be asked next.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let first = self.deadlines.first().map(|(deadline, _)| *deadline);
+        first.into_iter().chain(self.deadline).min()
+    }
+
+    /// Whose time is up; each is told of once. With the batch's time, the schedule is closed.
+    pub fn due(&mut self, now: Moment) -> Due {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = None;
+            self.close();
+            self.deadlines.clear();
+            let open = |index: &usize| !self.calls[*index].over;
+            return Due::Batch((self.first_open..self.calls.len()).filter(open).collect());
+        }
+        let mut due = Vec::new();
+        while let Some(&(deadline, index)) = self.deadlines.first()
+            && deadline <= now
+        {
+            self.set_clock(index, Clock::Off);
+            due.push(index);
+        }
+        Due::Calls(due)
+    }
+
+    fn set_clock(&mut self, index: usize, clock: Clock) {
+        if let Clock::Runs(deadline) = self.calls[index].clock {
+            self.deadlines.remove(&(deadline, index));
+        }
+        if let Clock::Runs(deadline) = clock {
+            self.deadlines.insert((deadline, index));
+        }
+        self.calls[index].clock = clock;
+    }
+
+    fn may_run(&self, index: usize) -> bool {
+        let is_free = self.concurrency.is_none_or(|most| self.running < most.get());
+        is_free
+            && match self.barriers.first() {
+                None => true,
+                Some(&barrier) if barrier == index => self.first_open == index,
+                Some(&barrier) => index < barrier,
+            }
+    }
+
+    fn begin(&mut self, index: usize) {
+        self.calls[index].running += 1;
+        self.running += 1;
+    }
+
+    /// Lets those begin that may. Where the first that waits may not, none after it may either.
+    fn admit(&mut self) -> Vec<Ticket> {
+        let mut admitted = Vec::new();
+        while let Some(&ticket) = self.waiting.first()
+            && self.may_run(ticket.0)
+        {
+            self.waiting.pop_first();
+            self.begin(ticket.0);
+            admitted.push(ticket);
+        }
+        admitted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(seconds: u64) -> Moment {
+        Duration::from_secs(seconds)
+    }
+
+    fn at_once(most: usize, count: usize) -> Schedule {
+        Schedule::new(count, NonZeroUsize::new(most), None)
+    }
+
+    /// The calls among `indices` that may run at once; the others wait.
+    fn ask(schedule: &mut Schedule, indices: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut asked: Vec<_> = indices.into_iter().collect();
+        asked.retain(|&index| schedule.ask(index) == Admission::Now);
+        asked
+    }
+
+    /// Ends a call that ran; the calls that begin in its place.
+    fn end(schedule: &mut Schedule, index: usize) -> Vec<usize> {
+        let admitted = [schedule.leave(index), schedule.over(index)].concat();
+        admitted.into_iter().map(|(index, _)| index).collect()
+    }
+
+    #[test]
+    fn without_a_limit_all_calls_run_at_once() {
+        let mut schedule = Schedule::new(3, None, None);
+        assert_eq!(ask(&mut schedule, 0..3), [0, 1, 2]);
+        assert!(end(&mut schedule, 1).is_empty());
+    }
+
+    #[test]
+    fn no_more_run_at_once_than_may_and_they_begin_in_call_order() {
+        let mut schedule = at_once(2, 5);
+        assert_eq!(ask(&mut schedule, [0, 1, 4, 2, 3]), [0, 1]);
+        assert_eq!(end(&mut schedule, 1), [2]);
+        assert_eq!(end(&mut schedule, 0), [3]);
+        assert_eq!(end(&mut schedule, 3), [4]);
+    }
+
+    #[test]
+    fn a_call_between_two_attempts_makes_room_for_another() {
+        let mut schedule = at_once(1, 2);
+        assert_eq!(ask(&mut schedule, 0..2), [0]);
+        assert_eq!(schedule.leave(0).len(), 1);
+        assert!(matches!(schedule.ask(0), Admission::Later(_)));
+        assert_eq!(end(&mut schedule, 1), [0]);
+    }
+
+    #[test]
+    fn a_call_that_gives_up_is_passed_over() {
+        let mut schedule = at_once(1, 3);
+        assert_eq!(ask(&mut schedule, [0]), [0]);
+        let Admission::Later(ticket) = schedule.ask(1) else { panic!("it must wait") };
+        assert!(ask(&mut schedule, [2]).is_empty());
+        schedule.withdraw(ticket);
+        assert!(schedule.over(1).is_empty());
+        assert_eq!(end(&mut schedule, 0), [2]);
+    }
+
+    #[test]
+    fn a_sequential_call_runs_alone_behind_what_stands_before_it_and_before_the_rest() {
+        let mut schedule = Schedule::new(5, None, None);
+        schedule.set_sequential(2);
+        assert_eq!(ask(&mut schedule, [4, 3, 2, 1, 0]), [1, 0]);
+        assert!(end(&mut schedule, 0).is_empty());
+        assert_eq!(end(&mut schedule, 1), [2]);
+        assert_eq!(end(&mut schedule, 2), [3, 4]);
+    }
+
+    #[test]
+    fn sequential_calls_run_one_after_the_other() {
+        let mut schedule = Schedule::new(3, None, None);
+        (0..3).for_each(|index| schedule.set_sequential(index));
+        assert_eq!(ask(&mut schedule, 0..3), [0]);
+        assert!(schedule.leave(0).is_empty(), "it may ask again, and so is not over");
+        assert_eq!(schedule.over(0), [(1, 0)]);
+        assert_eq!(end(&mut schedule, 1), [2]);
+    }
+
+    #[test]
+    fn a_call_that_is_over_without_having_run_holds_nobody_up() {
+        let mut schedule = Schedule::new(3, None, None);
+        schedule.set_sequential(1);
+        assert!(ask(&mut schedule, [1, 2]).is_empty());
+        assert_eq!(schedule.over(0), [(1, 0)]);
+        let mut schedule = Schedule::new(2, None, None);
+        schedule.set_sequential(0);
+        assert!(ask(&mut schedule, [1]).is_empty());
+        assert_eq!(schedule.over(0), [(1, 0)]);
+    }
+
+    #[test]
+    fn one_that_waits_for_what_stands_before_it_does_not_hold_that_up() {
+        let mut schedule = Schedule::new(3, None, None);
+        schedule.set_sequential(2);
+        assert_eq!(ask(&mut schedule, [2, 0, 1]), [0, 1]);
+    }
+
+    #[test]
+    fn a_closed_schedule_lets_nothing_begin() {
+        let mut schedule = at_once(1, 3);
+        assert_eq!(ask(&mut schedule, 0..2), [0]);
+        schedule.close();
+        assert_eq!(schedule.ask(2), Admission::Closed);
+        assert!(end(&mut schedule, 0).is_empty());
+    }
+
+    #[test]
+    fn a_call_s_time_is_up_once() {
+        let mut schedule = Schedule::new(3, None, None);
+        schedule.start_clock(0, seconds(1), seconds(5));
+        schedule.start_clock(2, seconds(1), seconds(3));
+        assert_eq!(schedule.next_deadline(), Some(seconds(4)));
+        assert_eq!(schedule.due(seconds(3)), Due::Calls(vec![]));
+        assert_eq!(schedule.due(seconds(9)), Due::Calls(vec![2, 0]));
+        assert_eq!(schedule.due(seconds(99)), Due::Calls(vec![]));
+        assert_eq!(schedule.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_held_keeps_what_is_left_and_a_new_start_gives_all_of_it() {
+        let mut schedule = Schedule::new(1, None, None);
+        schedule.start_clock(0, seconds(0), seconds(5));
+        schedule.hold_clock(0, seconds(3));
+        assert_eq!(schedule.next_deadline(), None);
+        schedule.resume_clock(0, seconds(100));
+        assert_eq!(schedule.next_deadline(), Some(seconds(102)));
+        schedule.start_clock(0, seconds(101), seconds(5));
+        assert_eq!(schedule.next_deadline(), Some(seconds(106)));
+        schedule.over(0);
+        assert_eq!(schedule.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_clock_that_never_started_is_neither_held_nor_resumed() {
+        let mut schedule = Schedule::new(1, None, None);
+        schedule.hold_clock(0, seconds(1));
+        schedule.resume_clock(0, seconds(2));
+        assert_eq!(schedule.next_deadline(), None);
+    }
+
+    #[test]
+    fn the_batch_s_time_is_that_of_all_its_open_calls_and_closes_it() {
+        let mut schedule = Schedule::new(4, NonZeroUsize::new(2), Some(seconds(5)));
+        assert_eq!(ask(&mut schedule, 0..4), [0, 1]);
+        schedule.start_clock(1, seconds(0), seconds(9));
+        end(&mut schedule, 0);
+        assert_eq!(schedule.next_deadline(), Some(seconds(5)));
+        assert_eq!(schedule.due(seconds(5)), Due::Batch(vec![1, 2, 3]));
+        assert_eq!(schedule.next_deadline(), None);
+        assert_eq!(schedule.ask(3), Admission::Closed);
+    }
+}
