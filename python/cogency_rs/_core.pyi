@@ -310,6 +310,16 @@ def read_block(text: str) -> list[str]:
     The cost is linear in the text.
     """
 
+def check_json(value: Any) -> None:
+    """Check that JSON can hold a value, without writing it where its types are Python's plain ones.
+
+    Raises:
+        TypeError, RecursionError: as `json.dumps`.
+        ValueError: likewise; also for `NaN` and infinities, which JSON does not have. The message says where one is.
+
+    Whatever the methods of a class of its own raise goes on too.
+    """
+
 def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
     """Write the results array.
 
@@ -321,7 +331,8 @@ def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
         A JSON array, as `json.dumps` writes it; see `format_results_array`.
 
     Raises:
-        AttributeError, TypeError: a result is none, or JSON cannot hold it.
+        AttributeError, TypeError: a result is not one, or JSON cannot hold it.
+        ValueError: JSON cannot hold a result, since it has `NaN` or an infinity in it.
     """
 
 @final

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from ._core import Batch, ThreadJob, check_arguments
+from ._core import Batch, ThreadJob, check_arguments, check_json
 from .errors import ConfigError
 from .types import Execution, ToolCall, ToolResult
 
@@ -455,7 +455,7 @@ def _not_json(field: str, item: Any) -> str | None:
     if item is None or isinstance(item, str):
         return None
     try:
-        json.dumps(item)
+        check_json(item)
     except Exception as error:
         return f"its {field} ({type(item).__name__}) is no JSON value: {_reason(error)}"
     return None

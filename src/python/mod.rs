@@ -10,6 +10,7 @@ mod eager;
 mod error;
 mod execution;
 mod foreign;
+mod json;
 mod protocol;
 mod runtime;
 mod schema;
@@ -25,6 +26,8 @@ mod _core {
     use super::context::{Folding, system_prompt, to_messages};
     #[pymodule_export]
     use super::execution::{Batch, ThreadJob};
+    #[pymodule_export]
+    use super::json::check_json;
     #[pymodule_export]
     use super::protocol::{Limits, Parser, format_results, read_block};
     #[pymodule_export]
