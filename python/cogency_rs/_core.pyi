@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import Event, StreamMode
+from .types import Event, StreamMode, TurnEvent
 
 __all__ = [
     "BUILD",
@@ -20,6 +20,7 @@ __all__ = [
     "Turn",
     "__version__",
     "check_arguments",
+    "check_json",
     "format_results",
     "read_block",
     "set_worker_threads",
@@ -31,7 +32,7 @@ __all__ = [
 BUILD: Literal["debug", "release"]
 """How the core was compiled; debug code is many times slower."""
 
-_Steps = list[Event | tuple[tuple[str, str, float], ...] | list[str]]
+_Steps = list[TurnEvent | tuple[tuple[str, str, float], ...] | list[str]]
 
 __version__: str
 

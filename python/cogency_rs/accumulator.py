@@ -24,7 +24,7 @@ from .executor import (
     tool_call,
 )
 from .parser import ClosedOnce, text_behind
-from .types import Event, Execution, StreamMode
+from .types import Event, Execution, StreamMode, TurnEvent
 
 __all__ = ["Accumulator", "CircuitBreaker"]
 
@@ -33,7 +33,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 Row = tuple[str, str, float]
 """Type, content and time, as a turn saves it."""
 
-Steps = list[Event | tuple[Row, ...] | list[str]]
+Steps = list[TurnEvent | tuple[Row, ...] | list[str]]
 """Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
 
 
@@ -89,7 +89,7 @@ class Accumulator:
         self._on_tool_start = on_tool_start
         self._on_tool_end = on_tool_end
 
-    async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[Event, None]:
+    async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
 
         Args:
@@ -166,7 +166,7 @@ class Accumulator:
         return turn.results(running.results(), self.circuit_breaker)
 
 
-async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | Event, None]:
+async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
     """The steps of a turn, as its source brings them on; most in token mode are one event."""
     failed: Exception | None = None
     try:
