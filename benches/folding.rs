@@ -6,7 +6,7 @@ use divan::{Bencher, counter::ItemsCount};
 
 const EXCHANGES: usize = 1_000;
 const CALL: &str = r#"{"name": "edit", "args": {"file": "src/app/reader.py", "old": "a = 1\n", "new": "a = 2\n"}}"#;
-const RESULTS: &str = r#"[{"tool": "edit", "status": "success", "outcome": "Edited"}]"#;
+const RESULTS: &str = r#"[{"tool": "edit", "status": "success", "content": "Edited"}]"#;
 
 fn main() {
     divan::main();

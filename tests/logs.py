@@ -41,7 +41,7 @@ def call(name: str, **args: Any) -> str:
 
 
 def success(tool: str, outcome: str | None = None, content: Any = None) -> dict[str, Any]:
-    """A success in a results array; without an outcome, as cogency 3.3.0 writes it."""
+    """A success in a results array. cogency 3.3.0 never writes an outcome; earlier versions left out a content."""
     item = {"tool": tool, "status": "success", "outcome": outcome, "content": content}
     return {key: value for key, value in item.items() if value is not None}
 
@@ -106,7 +106,7 @@ SESSION = [
                     '2 of 8 lines hold "WARN"',
                     "09:15:48 WARN answer 414\n09:17:20 WARN answer 415",
                 ),
-                success("check", "2 TOML files in config, all valid"),
+                success("check", content="2 TOML files in config, all valid"),
                 success(
                     "read",
                     "config/staging.toml, 3 lines",

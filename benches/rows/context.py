@@ -19,7 +19,7 @@ CALLS = [
 ]
 RESULTS = [
     {"tool": "read", "status": "success", "outcome": "Read 120 lines", "content": CODE * 4},
-    {"tool": "edit", "status": "success", "outcome": "Edited"},
+    {"tool": "edit", "status": "success", "content": "Edited"},
 ]
 EXCHANGE = [
     ("user", "Please rename the function, and run the tests again."),

@@ -66,8 +66,10 @@ function addResults(results) {
     const card = waiting[index];
     const failed = result.status === "failure";
     card.dataset.state = failed ? "failure" : "success";
-    card.querySelector(".outcome").textContent = failed ? readable(result.content) : readable(result.outcome);
-    if (!failed && result.content !== undefined) add(card, "pre", "content", readable(result.content));
+    const content = readable(result.content ?? ""); // logs of earlier versions have items without
+    const isLine = content.length < 120 && !content.includes("\n");
+    card.querySelector(".outcome").textContent = readable(result.outcome ?? (failed || isLine ? content : "done"));
+    if (!failed && content && (result.outcome !== undefined || !isLine)) add(card, "pre", "content", content);
   });
 }
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import Event, StreamMode
+from .types import Event, StreamMode, TurnEvent
 
 __all__ = [
     "BUILD",
@@ -18,6 +18,7 @@ __all__ = [
     "Turn",
     "__version__",
     "check_arguments",
+    "check_json",
     "format_results",
     "read_block",
     "system_prompt",
@@ -27,7 +28,7 @@ __all__ = [
 BUILD: Literal["debug", "release"]
 """How the core was compiled; debug code is many times slower."""
 
-_Steps = list[Event | tuple[tuple[str, str, float], ...] | list[str]]
+_Steps = list[TurnEvent | tuple[tuple[str, str, float], ...] | list[str]]
 
 __version__: str
 
@@ -290,6 +291,16 @@ def read_block(text: str) -> list[str]:
     The cost is linear in the text.
     """
 
+def check_json(value: Any) -> None:
+    """Check that JSON can hold a value, without writing it where its types are Python's plain ones.
+
+    Raises:
+        TypeError, RecursionError: as `json.dumps`.
+        ValueError: likewise; also for `NaN` and infinities, which JSON does not have. The message says where one is.
+
+    Whatever the methods of a class of its own raise goes on too.
+    """
+
 def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
     """Write the results array.
 
@@ -301,7 +312,8 @@ def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
         A JSON array, as `json.dumps` writes it; see `format_results_array`.
 
     Raises:
-        AttributeError, TypeError: a result is none, or JSON cannot hold it.
+        AttributeError, TypeError: a result is not one, or JSON cannot hold it.
+        ValueError: JSON cannot hold a result, since it has `NaN` or an infinity in it.
     """
 
 @final

@@ -23,7 +23,7 @@ from .parser import ClosedOnce, text_behind
 from .patience import outlast
 from .registry import is_blocking, tool_call, tools_by_name
 from .results import failure
-from .types import Event, Execution, StreamMode
+from .types import Event, Execution, StreamMode, TurnEvent
 
 __all__ = ["Accumulator", "CircuitBreaker"]
 
@@ -32,7 +32,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 Row = tuple[str, str, float]
 """Type, content and time, as a turn saves it."""
 
-Steps = list[Event | tuple[Row, ...] | list[str]]
+Steps = list[TurnEvent | tuple[Row, ...] | list[str]]
 """Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
 
 
@@ -108,7 +108,7 @@ class Accumulator:
         )
         self._state: dict[str, Any] = {}
 
-    async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[Event, None]:
+    async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
 
         Args:
@@ -185,7 +185,7 @@ class Accumulator:
         return turn.results(batch.results(), self.circuit_breaker)
 
 
-async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | Event, None]:
+async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
     """The steps of a turn, as its source brings them on; most in token mode are one event."""
     failed: Exception | None = None
     try:

@@ -67,12 +67,14 @@ def format_results_array(calls: Sequence[ToolCall], results: Sequence[ToolResult
         results: their results, one for each, in the same order.
 
     Returns:
-        A JSON array. A success has `tool`, `status`, `outcome` and, unless it is `None` or `""`, `content`; a
-        failure has `tool`, `status` and its message as `content`.
+        A JSON array whose items have `tool`, `status` and `content`. The content of a success is the tool's, or its
+        outcome where that is `None` or `""`. A success that has both has `outcome` too, before `content`, unless it
+        is empty or only the word `Success`. The content of a failure is its message.
 
     Raises:
-        ValueError: the numbers of calls and results differ.
-        TypeError: a result holds what JSON cannot.
+        ValueError: the numbers of calls and results differ, or a result holds `NaN` or an infinity, which JSON does
+            not have; the message names the tool and the place.
+        TypeError: a result holds another value that JSON cannot hold.
     """
     pairs = list(zip(calls, results, strict=True))
     return format_results([call.name for call, _ in pairs], [result for _, result in pairs])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
+from ._core import check_json
 from .errors import ToolError
 from .types import ToolResult
 
@@ -68,7 +68,8 @@ def _not_json(field: str, item: Any) -> str | None:
     if item is None or isinstance(item, str):
         return None
     try:
-        json.dumps(item)
+        check_json(item)
     except Exception as error:
-        return f"its {field} ({type(item).__name__}) is no JSON value: {reason(error)}"
+        why = str(error) or type(error).__name__
+        return f"its {field} ({type(item).__name__}) is no JSON value: {why}"
     return None

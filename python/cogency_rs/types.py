@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    final,
+    runtime_checkable,
+)
 
 __all__ = [
     "Access",
+    "BreakerOpened",
     "CallEvent",
     "EndEvent",
     "Event",
@@ -19,6 +29,7 @@ __all__ = [
     "Message",
     "MessageMatch",
     "RespondEvent",
+    "ResultCounts",
     "ResultEvent",
     "Storage",
     "StreamMode",
@@ -26,6 +37,8 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "TurnEvent",
+    "WrittenResultEvent",
 ]
 
 StreamMode = Literal["event", "token"]
@@ -66,13 +79,43 @@ class ExecuteEvent(TypedDict):
     timestamp: float
 
 
+@final
+class ResultCounts(TypedDict):
+    """How the calls of a batch went, in numbers."""
+
+    tools_executed: int
+    success_count: int
+    failure_count: int
+
+
+@final
+class BreakerOpened(TypedDict):
+    """Why a turn ends after too many failures in a row."""
+
+    outcome: str
+    content: str
+    error: bool
+
+
 class ResultEvent(TypedDict):
-    """Outcomes of a batch: `content` is a JSON array in call order."""
+    """Results of a batch: `content` is a JSON array in call order, and `payload` counts them.
+
+    When the circuit breaker opens, one more follows: `content` says so in words, and `payload` is a `BreakerOpened`.
+    """
+
+    type: Literal["result"]
+    payload: ResultCounts | BreakerOpened
+    content: str
+    timestamp: float
+
+
+class WrittenResultEvent(TypedDict):
+    """What the model itself wrote between `<results>` tags. A parser emits it; an accumulator drops it."""
 
     type: Literal["result"]
     content: str
     timestamp: float
-    payload: NotRequired[dict[str, Any] | None]
+    payload: NotRequired[None]
 
 
 class EndEvent(TypedDict):
@@ -82,7 +125,11 @@ class EndEvent(TypedDict):
     timestamp: float
 
 
-Event = ThinkEvent | RespondEvent | CallEvent | ExecuteEvent | ResultEvent | EndEvent
+TurnEvent = ThinkEvent | RespondEvent | CallEvent | ExecuteEvent | ResultEvent | EndEvent
+"""What an accumulator emits."""
+
+Event = TurnEvent | WrittenResultEvent
+"""What a parser or an accumulator emits."""
 
 
 class Message(TypedDict):

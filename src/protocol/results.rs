@@ -1,8 +1,8 @@
 //! The results array: how the outcomes of a batch are shown to the model.
 //!
-//! One JSON array in call order, as `json.dumps` writes it. Every item names its `tool` and its `status`; a
-//! success carries the tool's `outcome` and, where there is one, its `content`; a failure carries its message
-//! as `content`.
+//! One JSON array in call order, as `json.dumps` writes it. Every item has its `tool`, its `status` and its `content`. The
+//! content of a success is the tool's, or its outcome where it gave none; with content, the outcome stands before it if it
+//! says more than that the call succeeded. The content of a failure is its message.
 
 /// One item of the array. All texts are JSON already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +18,10 @@ pub struct ResultItem {
 pub enum Outcome {
     /// It returned.
     Success {
-        /// One line that says what happened.
-        outcome: String,
-        /// The output, any JSON value; `None` when the tool gave none.
-        content: Option<String>,
+        /// One line that says what happened, if it says more than the status and the content do.
+        outcome: Option<String>,
+        /// The output, any JSON value.
+        content: String,
     },
     /// It did not.
     Failure {
@@ -30,31 +30,44 @@ pub enum Outcome {
     },
 }
 
+/// Outcomes that say nothing beside a content: the word that stands in for a missing one, and none at all.
+const WORDLESS: [&str; 3] = ["\"Success\"", "\"\"", "null"];
+
+impl Outcome {
+    /// The success of a tool that said `outcome` and gave `content`, if it gave any.
+    #[must_use]
+    pub fn success(outcome: String, content: Option<String>) -> Self {
+        match content {
+            None => Self::Success { outcome: None, content: outcome },
+            Some(content) => {
+                let outcome = Some(outcome).filter(|outcome| !WORDLESS.contains(&&**outcome));
+                Self::Success { outcome, content }
+            }
+        }
+    }
+}
+
 /// Writes the array.
 #[must_use]
 pub fn results_array(items: &[ResultItem]) -> String {
     let mut array = String::from("[");
     for (index, ResultItem { tool, outcome }) in items.iter().enumerate() {
         let separator = if index == 0 { "" } else { ", " };
-        let (status, key, first) = match outcome {
-            Outcome::Success { outcome, .. } => ("success", "outcome", outcome),
-            Outcome::Failure { message } => ("failure", "content", message),
+        array.extend([separator, "{\"tool\": ", tool, ", \"status\": "]);
+        let content = match outcome {
+            Outcome::Success { outcome, content } => {
+                array.push_str("\"success\"");
+                if let Some(outcome) = outcome {
+                    array.extend([", \"outcome\": ", outcome]);
+                }
+                content
+            }
+            Outcome::Failure { message } => {
+                array.push_str("\"failure\"");
+                message
+            }
         };
-        array.extend([
-            separator,
-            "{\"tool\": ",
-            tool,
-            ", \"status\": \"",
-            status,
-            "\", \"",
-            key,
-            "\": ",
-            first,
-        ]);
-        if let Outcome::Success { content: Some(content), .. } = outcome {
-            array.extend([", \"content\": ", content]);
-        }
-        array.push('}');
+        array.extend([", \"content\": ", content, "}"]);
     }
     array.push(']');
     array
@@ -64,25 +77,42 @@ pub fn results_array(items: &[ResultItem]) -> String {
 mod tests {
     use super::*;
 
-    fn item(outcome: Outcome) -> ResultItem {
-        ResultItem { tool: "\"t\"".into(), outcome }
+    /// The array of one call of a tool `t`, without the brackets and what all items begin with.
+    fn written(outcome: Outcome) -> String {
+        let array = results_array(&[ResultItem { tool: "\"t\"".into(), outcome }]);
+        array["[{\"tool\": \"t\", \"status\": ".len()..array.len() - "}]".len()].into()
     }
 
     #[test]
-    fn items_carry_what_their_status_says() {
-        let success = |content: Option<&str>| {
-            item(Outcome::Success { outcome: "\"ok\"".into(), content: content.map(Into::into) })
-        };
+    fn every_item_has_a_content() {
+        for (outcome, content, expected) in [
+            ("\"ok\"", Some("{\"n\": 0}"), r#""success", "outcome": "ok", "content": {"n": 0}"#),
+            ("\"ok\"", None, r#""success", "content": "ok""#),
+            ("\"Success\"", Some("0"), r#""success", "content": 0"#),
+            ("\"Success\"", None, r#""success", "content": "Success""#),
+            ("\"\"", Some("0"), r#""success", "content": 0"#),
+            ("\"\"", None, r#""success", "content": """#),
+            ("null", Some("0"), r#""success", "content": 0"#),
+            ("\"success\"", Some("0"), r#""success", "outcome": "success", "content": 0"#),
+        ] {
+            let outcome = Outcome::success(outcome.into(), content.map(Into::into));
+            assert_eq!(written(outcome), expected);
+        }
+        let failure = Outcome::Failure { message: "\"Success\"".into() };
+        assert_eq!(written(failure), r#""failure", "content": "Success""#);
+    }
+
+    #[test]
+    fn items_are_in_call_order() {
+        let item = |tool: &str, outcome| ResultItem { tool: tool.into(), outcome };
         assert_eq!(results_array(&[]), "[]");
         assert_eq!(
             results_array(&[
-                success(Some("{\"n\": 0}")),
-                success(None),
-                item(Outcome::Failure { message: "\"no\"".into() })
+                item("\"a\"", Outcome::success("\"ok\"".into(), None)),
+                item("\"b\"", Outcome::Failure { message: "\"no\"".into() }),
             ]),
-            "[{\"tool\": \"t\", \"status\": \"success\", \"outcome\": \"ok\", \"content\": {\"n\": 0}}, \
-             {\"tool\": \"t\", \"status\": \"success\", \"outcome\": \"ok\"}, \
-             {\"tool\": \"t\", \"status\": \"failure\", \"content\": \"no\"}]"
+            "[{\"tool\": \"a\", \"status\": \"success\", \"content\": \"ok\"}, \
+             {\"tool\": \"b\", \"status\": \"failure\", \"content\": \"no\"}]"
         );
     }
 }

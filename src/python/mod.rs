@@ -7,6 +7,7 @@ mod context;
 mod convert;
 mod error;
 mod execution;
+mod json;
 mod protocol;
 mod schema;
 mod source;
@@ -21,6 +22,8 @@ mod _core {
     use super::context::{Folding, system_prompt, to_messages};
     #[pymodule_export]
     use super::execution::Schedule;
+    #[pymodule_export]
+    use super::json::check_json;
     #[pymodule_export]
     use super::protocol::{Limits, Parser, format_results, read_block};
     #[pymodule_export]

@@ -1,10 +1,12 @@
 //! `Parser`, `Limits` and the results array.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
 
-use super::convert::{Setting, bytes_of, dumps, event, now, string_of, to_str};
+use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
 use super::error::{ConfigError, protocol_error};
+use super::json::strict_dumps;
 use super::source::{Read, Sink};
 use crate::protocol::call::{CallReader, Progress};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
@@ -217,18 +219,18 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 /// The outcome that a `ToolResult` stands for.
 ///
 /// # Errors
-/// Whatever `json.dumps` raises for an outcome or content that JSON cannot hold.
+/// What [`strict_dumps`] raises for an outcome or content that JSON cannot hold.
 pub fn outcome_of(result: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     let py = result.py();
-    let outcome = dumps(&result.getattr(pyo3::intern!(py, "outcome"))?)?;
+    let outcome = strict_dumps(&result.getattr(pyo3::intern!(py, "outcome"))?)?;
     if result.getattr(pyo3::intern!(py, "error"))?.is_truthy()? {
         return Ok(Outcome::Failure { message: outcome });
     }
     let content = result.getattr(pyo3::intern!(py, "content"))?;
     let is_absent = content.is_none()
         || content.cast::<PyString>().is_ok_and(|text| text.len().is_ok_and(|length| length == 0));
-    let content = if is_absent { None } else { Some(dumps(&content)?) };
-    Ok(Outcome::Success { outcome, content })
+    let content = if is_absent { None } else { Some(strict_dumps(&content)?) };
+    Ok(Outcome::success(outcome, content))
 }
 
 /// The results array for tools of these names and their results, in order.
@@ -238,7 +240,16 @@ pub fn format_results(
     results: Vec<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let item = |(name, result): (&Bound<'_, PyAny>, _)| {
-        Ok(ResultItem { tool: dumps(name)?, outcome: outcome_of(result)? })
+        let tool = strict_dumps(name)?;
+        match outcome_of(result) {
+            Ok(outcome) => Ok(ResultItem { tool, outcome }),
+            Err(error) if error.is_instance_of::<PyValueError>(name.py()) => {
+                let message =
+                    format!("a result of {tool} is no JSON value: {}", error.value(name.py()));
+                Err(PyValueError::new_err(message))
+            }
+            Err(error) => Err(error),
+        }
     };
     let items: PyResult<Vec<_>> = names.iter().zip(&results).map(item).collect();
     Ok(results_array(&items?))

@@ -1,6 +1,6 @@
 //! `Turn`: the parser and the turn behind it, step by step.
 
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -8,6 +8,8 @@ use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
 use super::protocol::{Limits, outcome_of, passed, stream_of};
 use super::source::{Read, Sink};
 use crate::protocol::call::stored_call;
+use crate::protocol::canonical::json_string;
+use crate::protocol::results::Outcome;
 use crate::protocol::{self as core, Event, Parser, Text};
 use crate::turn::{self, Emission, Row, Step};
 
@@ -140,7 +142,7 @@ impl Turn {
         breaker: &mut CircuitBreaker,
         py: Python<'py>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let outcomes: PyResult<Vec<_>> = results.iter().map(outcome_of).collect();
+        let outcomes: PyResult<Vec<_>> = results.iter().map(outcome_or_failure).collect();
         self.inner.results(outcomes?, &mut breaker.inner, &mut self.steps);
         self.take(py)
     }
@@ -207,6 +209,19 @@ impl Turn {
         }
         Ok(list)
     }
+}
+
+/// The outcome that a `ToolResult` stands for. One that has changed since its call was over, and is no JSON now, is a
+/// failure: whatever a batch left, the log has a result for each of its calls.
+fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+    outcome_of(result).or_else(|error| {
+        if !error.is_instance_of::<PyException>(result.py()) {
+            return Err(error);
+        }
+        let error = error.value(result.py());
+        let message = format!("Tool execution failed: its result is no JSON value: {error}");
+        Ok(Outcome::Failure { message: json_string(message.as_bytes()) })
+    })
 }
 
 fn save<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyTuple>> {

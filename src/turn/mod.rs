@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn success() -> Outcome {
-        Outcome::Success { outcome: "\"ok\"".into(), content: None }
+        Outcome::success("\"ok\"".into(), None)
     }
 
     fn failure() -> Outcome {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SUM = block(call("add", a=19, b=23))
 SUM_STORED = stored("add", a=19, b=23)
-SUM_RESULT = '[{"tool": "add", "status": "success", "outcome": "19 + 23 = 42"}]'
+SUM_RESULT = '[{"tool": "add", "status": "success", "content": "19 + 23 = 42"}]'
 CALLED = """\
 <execute>
 [
@@ -69,8 +69,8 @@ async def log(storage: SQLite) -> list[tuple[str, str]]:
 
 def test_run_as_a_program_it_prints_each_text_on_one_line(run):
     results = (
-        '[{"tool": "add", "status": "success", "outcome": "19 + 23 = 42"},'
-        ' {"tool": "add", "status": "success", "outcome": "2 + 3 = 5"}]'
+        '[{"tool": "add", "status": "success", "content": "19 + 23 = 42"},'
+        ' {"tool": "add", "status": "success", "content": "2 + 3 = 5"}]'
     )
     assert run("agent_loop.py").splitlines() == [
         "think   Two sums; neither needs the other.",

@@ -54,7 +54,7 @@ async def turn_that_waits(
 
 def statuses(log: Log) -> list[tuple[str, Any]]:
     [array] = results_in(log.rows)
-    return [(item["status"], item.get("content", item.get("outcome"))) for item in array]
+    return [(item["status"], item["content"]) for item in array]
 
 
 @pytest.mark.parametrize("kind", LOGS)

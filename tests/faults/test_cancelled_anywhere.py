@@ -78,7 +78,7 @@ class Endings:
         for item in array:
             tool = item.pop("tool")
             if tool in self.returned:
-                assert item == {"status": "success", "outcome": tool}
+                assert item == {"status": "success", "content": tool}
             else:
                 assert item == CANCELLED, tool
 

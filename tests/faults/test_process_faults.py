@@ -211,7 +211,7 @@ async def main(mode, kind):
         text = f"<think>hm</think>so{block('good', 'forks', 'good')}"
         events = await carry_out(scene.turns, parse_tokens(text))
         [array] = results_in(events)
-        print([item["outcome"] for item in array])
+        print([item["content"] for item in array])
         if child == "works":
             loaded = await storage.load_messages("child", "user")
             print(types(loaded))

@@ -152,7 +152,7 @@ async def test_a_tool_that_fails_fails_alone(mode, fault, kind):
         events = await carry_out(scene.turns, parse_tokens(block("good", "bad", "good")))
         assert types(events) == ["call"] * 3 + ["execute", "result"]
         [[first, bad, last]] = results_in(events)
-        assert first == last == {"tool": "good", "status": "success", "outcome": "good"}
+        assert first == last == {"tool": "good", "status": "success", "content": "good"}
         assert (bad["tool"], bad["status"]) == ("bad", "failure")
         assert re.search(fault.says, bad["content"])
 

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import Any
 
 from cogency_rs import Limits, ToolResult
@@ -480,7 +481,7 @@ def promised_text(text: str, limits: Limits = DEFAULT) -> tuple[str, set[str]]:
             ("call", '{"name": "t", "args": {}}'),
             (
                 "result",
-                '[{"tool": "t", "status": "success", "outcome": "Success", "content": "42"}]',
+                '[{"tool": "t", "status": "success", "content": "42"}]',
             ),
         ],
     ),
@@ -555,23 +556,78 @@ def _(script: Script) -> Script:
     why="A failed tool does not matter to others.",
 )
 def content_that_is_no_json(script: Script) -> bool:
-    return _is_result(script.value) and _json_fault(script.value) is not None
+    return _has_json_fault(script) and not number_that_json_does_not_have([script.value])
 
 
-@content_that_is_no_json.promises
-def _(script: Script) -> Script:
+def _failing_for_its_json(script: Script) -> Script:
     return replace(
         script,
         value=ToolResult(f"Tool execution failed: its {_json_fault(script.value)}", error=True),
     )
 
 
+content_that_is_no_json.promises(_failing_for_its_json)
+
+
+@difference(
+    TOOLS,
+    Example(
+        "result(returns(ToolResult('measured', content={'rows': [{'mean': -inf}]})))",
+        theirs=("measured", {"rows": [{"mean": -inf}]}, False),
+        ours=(
+            "Tool execution failed: its content (dict) is no JSON value: JSON has no -Infinity, and "
+            '["rows"][0]["mean"] is one',
+            None,
+            True,
+        ),
+    ),
+    Example(
+        "array(ToolResult('measured', content=nan))",
+        theirs='[{"tool": "t", "status": "success", "content": NaN}]',
+        ours=("ValueError", 'a result of "t" is no JSON value: JSON has no NaN'),
+    ),
+    theirs="`NaN` and infinities are written into the results as Python writes them, which other readers of JSON "
+    "refuse, the whole array with them.",
+    ours="They are their call's failure, which says where one stands. `format_results_array` raises `ValueError`.",
+    why="A result is strict JSON, so that a browser's `JSON.parse` reads it.",
+)
+def number_that_json_does_not_have(results: Sequence[Any]) -> bool:
+    return any(_odd_number(value) is not None for result in results for value in _written(result))
+
+
+def _written(result: Any) -> tuple[Any, ...]:
+    """What of a result the model is shown."""
+    if not _is_result(result):
+        return ()
+    return (result.outcome,) if result.error else (result.outcome, result.content)
+
+
+def _odd_number(value: Any, path: str = "") -> str | None:
+    """Why JSON cannot hold a value that Python's `json` writes but for `allow_nan=False`, or `None`."""
+    if isinstance(outcome(json.dumps, value), Raised):
+        return None
+    if isinstance(value, float) and not isfinite(value):
+        name = json.dumps(value)
+        return f"JSON has no {name}, and {path} is one" if path else f"JSON has no {name}"
+    items = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list | tuple) else items
+    found = (_odd_number(item, f"{path}[{json.dumps(key)}]") for key, item in items)
+    return next(filter(None, found), None)
+
+
+def _has_json_fault(script: Script) -> bool:
+    return _is_result(script.value) and _json_fault(script.value) is not None
+
+
+number_that_json_does_not_have.promises(_failing_for_its_json)
+
+
 def _json_fault(result: Any) -> str | None:
-    for field in ("outcome", "content"):
-        value = getattr(result, field)
+    for field, value in zip(("outcome", "content"), _written(result), strict=False):
         read = outcome(json.dumps, value)
-        if isinstance(read, Raised):
-            return f"{field} ({type(value).__name__}) is no JSON value: {read.text}"
+        fault = read.text if isinstance(read, Raised) else _odd_number(value)
+        if fault is not None:
+            return f"{field} ({type(value).__name__}) is no JSON value: {fault}"
     return None
 
 
@@ -665,6 +721,19 @@ SCRIPTS = (
 )
 
 
+def promised_script(script: Script) -> tuple[Script, set[str]]:
+    """The tool that makes cogency do what we promise, and the differences that it takes."""
+    names: set[str] = set()
+    for each in SCRIPTS:
+        if each(script):
+            names.add(each.name)
+            script = each.promised(script)
+    if number_that_json_does_not_have([script.value]):
+        names.add(number_that_json_does_not_have.name)
+        script = number_that_json_does_not_have.promised(script)
+    return script, names
+
+
 def promised_scripts(
     scripts: Mapping[str, Script], called: set[Any]
 ) -> tuple[dict[str, Script], set[str]]:
@@ -672,11 +741,8 @@ def promised_scripts(
     names: set[str] = set()
     promised: dict[str, Script] = {}
     for name, script in scripts.items():
-        for each in SCRIPTS:
-            if each(script):
-                names |= {each.name} if name in called else set()
-                script = each.promised(script)
-        promised[name] = script
+        promised[name], found = promised_script(script)
+        names |= found if name in called else set()
     for name in called:
         if tool_that_is_not_registered(name, scripts):
             names.add(tool_that_is_not_registered.name)
@@ -1024,9 +1090,9 @@ class LeftOver:
         ],
         ours=[
             ("call", '{"name": "t", "args": {}}'),
-            ("result", '[{"tool": "t", "status": "success", "outcome": "1"}]'),
+            ("result", '[{"tool": "t", "status": "success", "content": "1"}]'),
             ("call", '{"name": "t", "args": {}}'),
-            ("result", '[{"tool": "t", "status": "success", "outcome": "1"}]'),
+            ("result", '[{"tool": "t", "status": "success", "content": "1"}]'),
         ],
     ),
     theirs="An accumulator that carries out several turns (as the WebSocket mode does) takes text, and calls whose "
@@ -1082,17 +1148,15 @@ def promised_events(
         theirs='[{"tool": "t", "status": "success", "content": "a b c"}]',
         ours='[{"tool": "t", "status": "success", "outcome": "read 3 lines", "content": "a b c"}]',
     ),
-    Example(
-        "array(ToolResult('done'))",
-        theirs='[{"tool": "t", "status": "success", "content": "done"}]',
-        ours='[{"tool": "t", "status": "success", "outcome": "done"}]',
-    ),
-    theirs="A success carries its content, or its outcome in place of it.",
-    ours="A success carries `outcome`, and `content` where there is any.",
+    theirs="A success with content is shown without its outcome.",
+    ours="It carries `outcome` too, before `content`, unless that is empty or the word `Success`.",
     why="The outcome says what happened, which the content alone often does not.",
 )
 def success_with_its_outcome(results: Sequence[Any]) -> bool:
-    return any(not result.error for result in results)
+    return any(
+        not result.error and not _is_absent(result.content) and not _is_wordless(result.outcome)
+        for result in results
+    )
 
 
 @difference(
@@ -1101,6 +1165,11 @@ def success_with_its_outcome(results: Sequence[Any]) -> bool:
         "array(ToolResult('counted', content=0))",
         theirs='[{"tool": "t", "status": "success", "content": "counted"}]',
         ours='[{"tool": "t", "status": "success", "outcome": "counted", "content": 0}]',
+    ),
+    Example(
+        "array(ToolResult('Success', content=[]))",
+        theirs='[{"tool": "t", "status": "success", "content": "Success"}]',
+        ours='[{"tool": "t", "status": "success", "content": []}]',
     ),
     theirs="Content that is falsy (`0`, `false`, `[]`, `{}`) is lost.",
     ours='Only `None` and `""` count as no content.',
@@ -1117,16 +1186,42 @@ def _is_absent(content: Any) -> bool:
     return content is None or content == ""
 
 
+def _is_wordless(outcome: Any) -> bool:
+    return outcome is None or (isinstance(outcome, str) and outcome in {"", "Success"})
+
+
+ARRAYS = (success_with_its_outcome, falsy_content, number_that_json_does_not_have)
+
+
 def promised_array(names: Sequence[Any], results: Sequence[Any]) -> str:
-    """The results array as we write it."""
+    """The results array as we write it.
+
+    Raises:
+        ValueError: a result has a number that JSON does not have.
+    """
 
     def item(name: Any, result: Any) -> dict[str, Any]:
+        tool = _strict(name)
+        try:
+            said, *given = map(_strict, _written(result))
+        except ValueError as error:
+            raise ValueError(f"a result of {json.dumps(tool)} is no JSON value: {error}") from error
         if result.error:
-            return {"tool": name, "status": "failure", "content": result.outcome}
-        content = {} if _is_absent(result.content) else {"content": result.content}
-        return {"tool": name, "status": "success", "outcome": result.outcome, **content}
+            return {"tool": tool, "status": "failure", "content": said}
+        if _is_absent(given[0]):
+            return {"tool": tool, "status": "success", "content": said}
+        told = {} if _is_wordless(said) else {"outcome": said}
+        return {"tool": tool, "status": "success", **told, "content": given[0]}
 
     return json.dumps([item(*pair) for pair in zip(names, results, strict=True)])
+
+
+def _strict(value: Any) -> Any:
+    """Raise what we raise for a value that JSON cannot hold."""
+    json.dumps(value)
+    if (fault := _odd_number(value)) is not None:
+        raise ValueError(fault)
+    return value
 
 
 @difference(
@@ -1200,7 +1295,7 @@ def promised_turn(turn: Turn, failures: int, most: float) -> tuple[Turn, set[str
     opens = False
     for calls, results in turn.batches:
         arrays.append(promised_array([call.name for call in calls], results))
-        names |= {each.name for each in (success_with_its_outcome, falsy_content) if each(results)}
+        names |= {each.name for each in ARRAYS if each(results)}
         opens = batch_that_opens_the_breaker(results, failures, most)
         failures = failures_after(results, failures)
         if opens:

@@ -7,6 +7,7 @@ texts cut short.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -99,8 +100,9 @@ class Side:
             return told(Raised.of(error))
         return told(results) if isinstance(results, Raised) else result_fields(results[0])
 
-    def array(self, *results: ToolResult) -> str:
-        return self.format_results_array([ToolCall("t", {})] * len(results), list(results))
+    def array(self, *results: ToolResult) -> Any:
+        calls = [ToolCall("t", {})] * len(results)
+        return told(outcome(self.format_results_array, calls, list(results)))
 
     # The accumulator.
 
@@ -297,8 +299,10 @@ WORDS: dict[str, Any] = {
     "end": [{"type": "end", "timestamp": 1.0}],
     "execute": [{"type": "execute", "timestamp": 1.0}],
     "falsy": lambda script: _Falsy("t", script),
+    "inf": math.inf,
     "log": Log(None),
     "metric": [{"type": "metric", "step": {}, "total": {}, "timestamp": 1.0}],
+    "nan": math.nan,
     "raised": raised,
     "raises": Script,
     "respond": _event("respond"),

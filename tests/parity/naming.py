@@ -70,9 +70,7 @@ class Naming:
         self._names |= differences.promised_batch(Batch(((name, args),), {"t": tool}))[1]
 
     def array(self, *results: Any) -> None:
-        self._ask(
-            (differences.success_with_its_outcome, results), (differences.falsy_content, results)
-        )
+        self._ask(*((each, results) for each in differences.ARRAYS))
 
     def emitted(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from functools import partial
 from typing import Any
@@ -279,7 +280,8 @@ json_trees = st.recursive(
     max_leaves=6,
 )
 no_json = st.sampled_from([b"", b"bytes", {1, 2}, set(), object, 1j, {("a",): 1}])
-anything = st.one_of(json_trees, no_json)
+no_numbers = st.sampled_from([math.nan, [0, math.inf], {"a": [{"b": -math.inf}]}])
+anything = st.one_of(json_trees, no_json, no_numbers)
 
 
 class WordlessError(Exception):

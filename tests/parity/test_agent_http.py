@@ -63,11 +63,9 @@ class Result:
         if self.failed:
             return {"tool": self.tool, "status": "failure", "content": self.outcome}
         item = {"tool": self.tool, "status": "success"}
-        if core == PLAIN:
-            return item | {"content": self.content or self.outcome}
-        return (
-            item | {"outcome": self.outcome} | ({"content": self.content} if self.content else {})
-        )
+        if core == INSTALLED and self.content:
+            item["outcome"] = self.outcome
+        return item | {"content": self.content or self.outcome}
 
 
 @dataclass(frozen=True)
@@ -699,7 +697,7 @@ respond I add them and write the sum down.
 call    {"name": "add", "args": {"a": 19, "b": 23}}
 call    {"name": "write", "args": {"file": "sum.txt", "content": "19 + 23 = 42", "overwrite": true}}
 execute
-result  [{"tool": "add", "status": "success", "outcome": "42"}, \
+result  [{"tool": "add", "status": "success", "content": "42"}, \
 {"tool": "write", "status": "success", "outcome": "Wrote sum.txt (+1/-0)", "content": "19 + 23 = 42"}]
 respond The sum is 42, and it is in sum.txt.
 end

@@ -126,9 +126,7 @@ def test_a_plain_function_runs_in_a_thread_where_our_core_is_installed(tmp_path)
         model = Model(calls(("count", {"upto": 3})), "Done.<end>")
         events = ask(model, tmp_path, [count])
     [result] = [json.loads(e["content"]) for e in events if e["type"] == "result"]
-    assert result == [
-        {"tool": "count", "status": "success", "outcome": "Success", "content": [0, 1, 2]}
-    ]
+    assert result == [{"tool": "count", "status": "success", "content": [0, 1, 2]}]
 
 
 def test_a_function_is_a_tool_in_cogency_s_eyes(core):

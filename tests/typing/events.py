@@ -7,16 +7,20 @@ suppresses nothing is an error to them.
 
 from __future__ import annotations
 
-from typing import Any, Literal, assert_never, assert_type
+from typing import Literal, assert_never, assert_type
 
 from cogency_rs import Accumulator, Event, Parser, parse_tokens
 from cogency_rs.types import (
+    BreakerOpened,
     CallEvent,
     EndEvent,
     ExecuteEvent,
     RespondEvent,
+    ResultCounts,
     ResultEvent,
     ThinkEvent,
+    TurnEvent,
+    WrittenResultEvent,
 )
 
 Kind = Literal["think", "respond", "call", "execute", "result", "end"]
@@ -27,14 +31,33 @@ def compared(event: Event) -> None:
         assert_type(event, CallEvent)
         assert_type(event["content"], str)
     elif event["type"] == "result":
-        assert_type(event, ResultEvent)
-        assert_type(event.get("payload"), dict[str, Any] | None)
+        assert_type(event, ResultEvent | WrittenResultEvent)
+        assert_type(event["content"], str)
     elif event["type"] == "think" or event["type"] == "respond":
         assert_type(event, ThinkEvent | RespondEvent)
         assert_type(event["content"], str)
     else:
         assert_type(event, ExecuteEvent | EndEvent)
         event["content"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def counted(event: TurnEvent) -> int:
+    if event["type"] != "result":
+        return 0
+    assert_type(event, ResultEvent)
+    payload = event["payload"]
+    assert_type(payload, ResultCounts | BreakerOpened)
+    if "failure_count" in payload:
+        assert_type(payload, ResultCounts)
+        return payload["failure_count"]
+    assert_type(payload, BreakerOpened)
+    assert_type(payload["outcome"], str)
+    payload["failure_count"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+    return 0
+
+
+def written(event: WrittenResultEvent) -> None:
+    assert_type(event.get("payload"), None)
 
 
 def matched(event: Event) -> str:
@@ -75,7 +98,7 @@ def misspelt(event: Event) -> bool:
 async def from_where_they_come(turn: Accumulator) -> None:
     async for event in parse_tokens("text", stream="token"):
         assert_type(event, Event)
-    async for event in turn.process(parse_tokens("text")):
-        assert_type(event, Event)
+    async for emitted in turn.process(parse_tokens("text")):
+        assert_type(emitted, TurnEvent)
     assert_type(Parser().feed("text"), list[Event])
     assert_type(Parser().finish(), list[Event])

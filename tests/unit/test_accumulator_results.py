@@ -60,22 +60,30 @@ FAIL_RESULT = {"tool": "fail", "status": "failure", "content": "it failed"}
     [
         (ToolResult("ok", "text"), {"outcome": "ok", "content": "text"}),
         (ToolResult("ok", {"a": [1, None]}), {"outcome": "ok", "content": {"a": [1, None]}}),
-        (ToolResult("ok", None), {"outcome": "ok"}),
-        (ToolResult("ok", ""), {"outcome": "ok"}),
-        (ToolResult("ok"), {"outcome": "ok"}),
+        (ToolResult("ok", None), {"content": "ok"}),
+        (ToolResult("ok", ""), {"content": "ok"}),
+        (ToolResult("ok"), {"content": "ok"}),
+        (ToolResult("Success"), {"content": "Success"}),
+        (ToolResult("Success", "text"), {"content": "text"}),
+        (ToolResult("Success", 0), {"content": 0}),
+        (ToolResult("success", 0), {"outcome": "success", "content": 0}),
         (ToolResult("ok", 0), {"outcome": "ok", "content": 0}),
         (ToolResult("ok", 0.0), {"outcome": "ok", "content": 0.0}),
         (ToolResult("ok", False), {"outcome": "ok", "content": False}),
         (ToolResult("ok", []), {"outcome": "ok", "content": []}),
         (ToolResult("ok", {}), {"outcome": "ok", "content": {}}),
         (ToolResult("ok", " "), {"outcome": "ok", "content": " "}),
-        (ToolResult("", "text"), {"outcome": "", "content": "text"}),
+        (ToolResult("", "text"), {"content": "text"}),
+        (ToolResult("", ""), {"content": ""}),
+        ("text", {"content": "text"}),
+        ([], {"content": []}),
+        (None, {"content": "Success"}),
         (ToolResult("é\ud83d", "日"), {"outcome": "é\ud83d", "content": "日"}),
         (ToolResult("ok", 10**30), {"outcome": "ok", "content": 10**30}),
     ],
     ids=repr,
 )
-async def test_a_success_shows_its_outcome_and_its_content_if_there_is_any(result, item):
+async def test_a_success_shows_its_content_and_what_its_outcome_adds_to_it(result, item):
     turns = accumulator(with_tools(returns(result), storage=Log()))
     events = await carry_out(turns, parse_tokens(block("t")))
     expected = json.dumps([{"tool": "t", "status": "success", **item}])
@@ -166,6 +174,8 @@ HOSTILE = {
     "content that cannot be listed": returns(ToolResult("ok", Unlisted(a=1))),
     "an error that cannot be shown": raises(MuteError()),
     "a value that JSON cannot hold": returns({1}),
+    "a number that JSON does not have": returns(ToolResult("ok", [float("nan")])),
+    "an outcome that is such a number": returns(ToolResult(float("inf"))),
     "nesting without end": returns((nest := [], nest.append(nest))[0]),
     "an error": raises(RuntimeError("no")),
     "a cancellation of its own": raises(asyncio.CancelledError()),
@@ -181,6 +191,47 @@ async def test_whatever_a_tool_does_is_its_call_s_failure_and_touches_no_sibling
     await carry_out(turns, parse_tokens(block("ok", "t", "ok")))
     [array] = results_in(log.rows)
     assert [item["status"] for item in array] == ["success", "failure", "success"]
+
+
+async def test_the_results_can_be_read_wherever_json_is():
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    numbers = returns({"rows": [1.5, float("inf")]})
+    log = Log()
+    events = await carry_out(
+        accumulator(with_tools(OK, numbers, storage=log)), parse_tokens(block("ok", "t"))
+    )
+    for text in (events[-1]["content"], log.rows[-1].content):
+        _, item = json.loads(text, parse_constant=refuse)
+        assert item == {
+            "tool": "t",
+            "status": "failure",
+            "content": "Tool execution failed: its content (dict) is no JSON value: JSON has no Infinity, and "
+            '["rows"][1] is one',
+        }
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [({1}, "Object of type set is not JSON serializable"), (float("nan"), "JSON has no NaN, and [0] is one")],
+    ids=repr,
+)  # fmt: skip
+async def test_content_that_changes_after_its_call_is_over_is_written_as_it_is_then(thing, words):
+    shared: list[Any] = []
+
+    async def spoil(**_: Any) -> None:
+        await rounds(3)
+        shared.append(thing)
+
+    log = Log()
+    turns = accumulator(with_tools(OK, returns(shared), FunctionTool("spoil", spoil), storage=log))
+    await carry_out(turns, parse_tokens(block("t", "spoil", "ok")))
+    check_answered(log.rows)
+    first, *others = results_in(log.rows)[0]
+    message = "Tool execution failed: its result is no JSON value: "
+    assert (first["status"], first["content"]) == ("failure", message + words)
+    assert [item["status"] for item in others] == ["success", "success"]
 
 
 async def test_a_result_that_has_no_content_needs_none():

@@ -178,10 +178,12 @@ BODY = " " * 24
 @pytest.mark.parametrize(
     ("result", "lines"),
     [
-        (success("t", "done"), ["success  1.00 s  done"]),
+        (success("t", "done"), ["success  1.00 s  done"]),  # as earlier versions wrote it
         (success("t", "done", 0), ["success  1.00 s  done", "  0"]),
         (success("t", "done", {"a": [1, "é"]}), ["success  1.00 s  done", '  {"a": [1, "é"]}']),
-        # As cogency 3.3.0 writes them: the content, or else the outcome.
+        (success("t", None, 0), ["success  1.00 s  0"]),
+        (success("t", None, {"a": [1, "é"]}), ['success  1.00 s  {"a": [1, "é"]}']),
+        # The content, or else the outcome; cogency 3.3.0 writes all of them so.
         (success("t", None, "done"), ["success  1.00 s  done"]),
         (success("t", None, "a\nb"), ["success  1.00 s", "  a", "  b"]),
         (success("t"), ["success  1.00 s"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import UserDict
+from collections import OrderedDict, UserDict
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -172,9 +172,14 @@ def test_a_result_as_plain_text(result, text):
         (ToolResult("ok", False), {"status": "success", "outcome": "ok", "content": False}),
         (ToolResult("ok", []), {"status": "success", "outcome": "ok", "content": []}),
         (ToolResult("ok", {}), {"status": "success", "outcome": "ok", "content": {}}),
-        (ToolResult("ok", None), {"status": "success", "outcome": "ok"}),
-        (ToolResult("ok", ""), {"status": "success", "outcome": "ok"}),
-        (ToolResult("ok", math.nan), {"status": "success", "outcome": "ok", "content": math.nan}),
+        (ToolResult("ok", None), {"status": "success", "content": "ok"}),
+        (ToolResult("ok", ""), {"status": "success", "content": "ok"}),
+        (ToolResult("Success", 0), {"status": "success", "content": 0}),
+        (ToolResult("Success", None), {"status": "success", "content": "Success"}),
+        (ToolResult("", "text"), {"status": "success", "content": "text"}),
+        (ToolResult("", ""), {"status": "success", "content": ""}),
+        (ToolResult({"rows": 3}, "text"), {"status": "success", "outcome": {"rows": 3}, "content": "text"}),
+        (ToolResult({"rows": 3}), {"status": "success", "content": {"rows": 3}}),
         (ToolResult("no", "details", error=True), {"status": "failure", "content": "no"}),
         (ToolResult("é\n\ud83d", "日"), {"status": "success", "outcome": "é\n\ud83d", "content": "日"}),
     ],
@@ -221,6 +226,23 @@ def test_a_result_for_each_call_is_needed(calls, results):
 def test_content_that_is_no_json_is_a_type_error(content):
     with pytest.raises(TypeError):
         format_results_array([ToolCall("t", {})], [ToolResult("ok", content)])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (math.nan, "JSON has no NaN"),
+        ([0, {"a": -math.inf}], 'JSON has no -Infinity, and [1]["a"] is one'),
+        (OrderedDict(a=math.nan), "JSON has no NaN and no Infinity, and it holds one"),
+    ],
+    ids=repr,
+)
+def test_a_number_that_json_does_not_have_is_a_value_error_that_says_where_it_is(content, words):
+    calls, results = [ToolCall("a", {}), ToolCall("t", {})], [ToolResult("ok")]
+    for result in (ToolResult("ok", content), ToolResult(content), ToolResult(content, error=True)):
+        with pytest.raises(ValueError, match="is no JSON value") as raised:
+            format_results_array(calls, [*results, result])
+        assert str(raised.value) == f'a result of "t" is no JSON value: {words}'
 
 
 # Results from text

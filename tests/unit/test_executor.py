@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import datetime
+import enum
 import functools
 import gc
 import itertools
@@ -12,6 +13,7 @@ import math
 import sys
 import threading
 import weakref
+from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -325,10 +327,76 @@ async def test_whatever_a_tool_does_becomes_its_call_s_result(tool, expected):
     assert outcomes([before, after]) == [(False, "ok")] * 2
 
 
-@pytest.mark.parametrize("content", [math.nan, math.inf, [math.nan], {"a": -math.inf}], ids=repr)
-async def test_numbers_that_python_s_json_writes_are_content(content):
-    [result] = await execute([call("t")], returns(content))
-    assert (result.error, repr(result.content)) == (False, repr(content))
+class Metre(float):
+    pass
+
+
+class Length(enum.IntEnum):
+    LONG = 5
+
+
+Pair = namedtuple("Pair", "a b")
+DEEP = functools.reduce(lambda inner, _: [inner], range(100), math.inf)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (math.nan, "(float) is no JSON value: JSON has no NaN"),
+        (math.inf, "(float) is no JSON value: JSON has no Infinity"),
+        (Metre("-inf"), "(Metre) is no JSON value: JSON has no -Infinity"),
+        ([0, (math.nan,)], "(list) is no JSON value: JSON has no NaN, and [1][0] is one"),
+        (
+            {"é": {1: {True: math.inf}}},
+            r"(dict) is no JSON value: JSON has no NaN and no Infinity, and it holds one",
+        ),
+        (
+            {"é": {1: [math.inf]}},
+            r'(dict) is no JSON value: JSON has no Infinity, and ["\u00e9"][1][0] is one',
+        ),
+        ({"k" * 300: math.nan}, "(dict) is no JSON value: JSON has no NaN, and it holds one"),
+        (Pair(1, math.nan), "(Pair) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        ({math.nan: 1}, "(dict) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        (DEEP, "(list) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)  # fmt: skip
+async def test_a_number_that_json_does_not_have_fails_its_call_alone(content, words):
+    for given, field in (
+        (content, "content"),
+        (ToolResult("ok", content), "content"),
+        (ToolResult(content), "outcome"),
+        (ToolResult(content, error=True), "outcome"),
+    ):
+        before, result, after = await execute(
+            [call("ok"), call("t"), call("ok")], OK, returns(given)
+        )
+        assert outcomes([result]) == [(True, f"Tool execution failed: its {field} {words}")]
+        assert outcomes([before, after]) == [(False, "ok")] * 2
+
+
+async def test_the_content_of_a_failure_is_not_shown_and_may_be_anything():
+    given = ToolResult("no", math.nan, error=True)
+    [result] = await execute([call("t")], returns(given))
+    assert result is given
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {1: [2.5, Metre(1)], None: (), False: {}, "a": 10**30},
+        {0.5: Pair(1, 2)},
+        OrderedDict(a=Length.LONG),
+        functools.reduce(lambda inner, _: [inner], range(100), 1),
+        "\ud83d",
+        ["\ud83d", {"\ud83d": None}],
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+async def test_what_python_s_json_writes_otherwise_is_content_as_it_is(content):
+    [result] = await execute([call("t")], returns(given := ToolResult("ok", content)))
+    assert result is given
+    assert result.content is content
 
 
 async def test_content_nested_too_deep_for_json_is_a_failure():

@@ -12,7 +12,7 @@ from cogency_rs import SQLite, assemble, to_messages
 from cogency_rs.storage import history
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
-RESULT = json.dumps([{"tool": "t", "status": "success", "outcome": "ok"}])
+RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
 INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
 
 

@@ -656,8 +656,8 @@ async def test_a_turn_runs_functions_and_shows_their_values():
     events = await carry_out(turn, parse_tokens(text))
     [results] = results_in(events)
     assert results == [
-        {"tool": "add", "status": "success", "outcome": "Success", "content": 5},
-        {"tool": "look", "status": "success", "outcome": "Success", "content": {"x": 1, "y": ["red"]}},
+        {"tool": "add", "status": "success", "content": 5},
+        {"tool": "look", "status": "success", "content": {"x": 1, "y": ["red"]}},
         {"tool": "look", "status": "failure",
          "content": "Invalid arguments for tool 'look': argument 'at' must be \"red\", and was a string: \"green\""},
         {"tool": "add", "status": "failure",

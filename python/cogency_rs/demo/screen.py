@@ -155,8 +155,11 @@ class Screen(View):
         if status == "failure":
             self._page.hanging(prefix, shown(content), "red")
             return
-        self._page.hanging(prefix, shown(result["outcome"]))
-        for line in first_lines(shown(content), CONTENT_LINES):
+        outcome, lines = result.get("outcome"), first_lines(shown(content), CONTENT_LINES)
+        if outcome is None and len(lines) <= 1:
+            outcome, lines = content, []
+        self._page.hanging(prefix, shown(outcome))
+        for line in lines:
             margin = " " * (MARGIN + 3)
             line = cut(margin + line, self._page.width).rstrip()
             self._page.write(line + "\n", "dim")

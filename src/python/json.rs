@@ -1,0 +1,155 @@
+//! Python values as strict JSON: what every reader of JSON takes, so without `NaN` and infinities.
+//!
+//! Python's own `json` decides and writes. [`check_json`] saves its work where it can: a walk over a value of plain types
+//! says the same, and builds no text.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use super::convert::{bytes_of, dumps, json};
+use crate::protocol::canonical::json_string;
+
+/// Levels that the walk goes down; what is nested deeper, or in itself, is left to Python.
+const MAX_DEPTH: usize = 64;
+
+/// Characters of a path that a message shows; a longer one is left out.
+const MAX_PATH: usize = 200;
+
+/// Why a walk did not end with "this is JSON".
+enum Doubt {
+    /// There is something that only Python's `json` can judge.
+    Unsure,
+    /// A number that JSON does not have, and the keys and indices that lead to it, the innermost first.
+    Number { name: &'static str, path: Vec<String> },
+}
+
+impl Doubt {
+    fn under(mut self, step: impl FnOnce() -> String) -> Self {
+        if let Self::Number { path, .. } = &mut self {
+            path.push(step());
+        }
+        self
+    }
+}
+
+/// Raises what `strict_dumps` would raise, and returns nothing.
+#[pyfunction]
+pub fn check_json(value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match walk(value, MAX_DEPTH) {
+        Ok(()) => Ok(()),
+        Err(Doubt::Number { name, path }) => Err(no_such_number(name, path)),
+        Err(Doubt::Unsure) => strict_dumps(value).map(drop),
+    }
+}
+
+/// `json.dumps(value, allow_nan=False)`, which says where a number stands that JSON does not have.
+///
+/// # Errors
+/// `ValueError` for such a number; else whatever `json.dumps` raises for what JSON cannot hold.
+pub fn strict_dumps(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(json_string(&bytes_of(text)?));
+    }
+    match encode(value)?.call1((value,)) {
+        Ok(text) => text.extract(),
+        Err(error) => Err(explained(value, error)),
+    }
+}
+
+/// `JSONEncoder(allow_nan=False).encode`, made once: `json.dumps` makes an encoder for each such call.
+fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<&'py Bound<'py, PyAny>> {
+    static ENCODE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    let make = || -> PyResult<Py<PyAny>> {
+        let options = PyDict::new(py);
+        options.set_item("allow_nan", false)?;
+        let encoder = json(py)?.getattr("JSONEncoder")?.call((), Some(&options))?;
+        Ok(encoder.getattr("encode")?.unbind())
+    };
+    ENCODE.get_or_try_init(py, make).map(|encode| encode.bind(py))
+}
+
+/// The error of a value that was refused, in our words if a number is to blame: Python's name no place.
+fn explained(value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyValueError>(value.py()) {
+        return error;
+    }
+    match walk(value, MAX_DEPTH) {
+        Err(Doubt::Number { name, path }) => no_such_number(name, path),
+        _ if dumps(value).is_ok() => {
+            PyValueError::new_err("JSON has no NaN and no Infinity, and it holds one")
+        }
+        _ => error,
+    }
+}
+
+fn no_such_number(name: &str, mut path: Vec<String>) -> PyErr {
+    path.reverse();
+    let path = path.concat();
+    PyValueError::new_err(match path.len() {
+        0 => format!("JSON has no {name}"),
+        1..=MAX_PATH => format!("JSON has no {name}, and {path} is one"),
+        _ => format!("JSON has no {name}, and it holds one"),
+    })
+}
+
+/// Whether a value is strict JSON.
+///
+/// It runs no Python code, so nothing changes under it: of a class that may have code of its own, only text and floats
+/// are looked at, whose values `json` reads directly too.
+fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
+    if value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {
+        return Ok(());
+    }
+    if is_short_integer(value) {
+        return Ok(());
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return number(float.value());
+    }
+    if depth == 0 {
+        return Err(Doubt::Unsure);
+    }
+    let item = |index: usize, item: &Bound<'_, PyAny>| {
+        walk(item, depth - 1).map_err(|doubt| doubt.under(|| format!("[{index}]")))
+    };
+    if let Ok(list) = value.cast_exact::<PyList>() {
+        list.iter().enumerate().try_for_each(|(index, value)| item(index, &value))
+    } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        tuple.iter().enumerate().try_for_each(|(index, value)| item(index, &value))
+    } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+        dict.iter().try_for_each(|(key, value)| {
+            // Python writes these as text; of others, a tuple is refused and a float may be.
+            if !key.is_exact_instance_of::<PyString>() && !is_short_integer(&key) {
+                return Err(Doubt::Unsure);
+            }
+            walk(&value, depth - 1).map_err(|doubt| doubt.under(|| step(&key)))
+        })
+    } else {
+        Err(Doubt::Unsure)
+    }
+}
+
+fn number(value: f64) -> Result<(), Doubt> {
+    let name = match value {
+        _ if value.is_finite() => return Ok(()),
+        _ if value.is_nan() => "NaN",
+        f64::INFINITY => "Infinity",
+        _ => "-Infinity",
+    };
+    Err(Doubt::Number { name, path: Vec::new() })
+}
+
+/// Whether it has fewer digits than Python refuses to write.
+fn is_short_integer(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyInt>() && value.extract::<i64>().is_ok()
+}
+
+fn step(key: &Bound<'_, PyAny>) -> String {
+    match key.cast::<PyString>().map(bytes_of) {
+        Ok(Ok(key)) => format!("[{}]", json_string(&key)),
+        _ => format!("[{key}]"),
+    }
+}
