@@ -167,16 +167,22 @@ class ToolBatch:
 
     def results(self) -> list[ToolResult]:
         """One result for each call, in call order; once they are over."""
-        try:
-            if not self._stopped:
-                return [task.result() for task in self._tasks]
-        except asyncio.CancelledError:
-            pass
-        return [self._result(index) for index in range(len(self._calls))]
+        results: list[ToolResult] = []
+        for index, task in enumerate(self._tasks):
+            try:
+                result = task.result()
+            except asyncio.CancelledError as error:
+                self._stopped.setdefault(
+                    index, error
+                )  # a task gives its error with its message once
+            if self._stopped and index in self._stopped:
+                result = self._stop(index, self._stopped[index])
+            results.append(result)
+        return results
 
     def executions(self) -> list[ToolExecution]:
         """One record for each call, in call order; once they are over."""
-        return [self._record(index, self._result(index)) for index in range(len(self._calls))]
+        return [self._record(index, result) for index, result in enumerate(self.results())]
 
     # Tasks
 
@@ -238,14 +244,6 @@ class ToolBatch:
         if self._order is not None:
             self._order.passed(index)
 
-    def _result(self, index: int) -> ToolResult:
-        if index in self._stopped:
-            return self._stop(index, self._stopped[index])
-        try:
-            return self._tasks[index].result()
-        except asyncio.CancelledError as error:
-            return self._stop(index, error)
-
     def _stop(self, index: int, error: asyncio.CancelledError) -> ToolResult:
         """The result of a call that was stopped before it had one."""
         if index in self._late:
@@ -264,7 +262,8 @@ class ToolBatch:
         try:
             result = await carry_out(Invocation.of(self, index, call, self._tool_of(call)))
         except asyncio.CancelledError as error:
-            self._stopped[index] = error
+            if index not in self._late:
+                self._stopped[index] = error
             result = self._stop(index, error)
         except BaseException as error:
             result = self._raised(index, error)

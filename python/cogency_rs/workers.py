@@ -102,16 +102,18 @@ class _Job:
         self._work = copy_context().run, work
         self.outcome: asyncio.Future[Outcome] = self._loop.create_future()
 
-    def run(self) -> None:
+    def run(self) -> Outcome:
         """Do the work; in a worker thread."""
         if self.outcome.cancelled():
-            return
+            return None, None
         run, work = self._work
-        outcome: Outcome
         try:
-            outcome = run(work), None
+            return run(work), None
         except BaseException as error:
-            outcome = None, error
+            return None, error
+
+    def deliver(self, outcome: Outcome) -> None:
+        """Hand over what the work left; in a worker thread."""
         with contextlib.suppress(
             RuntimeError
         ):  # the loop was closed, so nobody waits there any more
@@ -167,8 +169,11 @@ class _Workers:
     def begin(self) -> None:
         """Be a pool without threads, as a forked child has none of its parent's."""
         self.started = 0
+        self._idle = (
+            0  # threads that wait for a job, or will as soon as they have handed over the last one
+        )
+        self._queued = 0
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._free = threading.Semaphore(0)
         self._lock = threading.Lock()
 
     def submit(self, job: _Job) -> None:
@@ -177,33 +182,36 @@ class _Workers:
         Raises:
             RuntimeError: there is no thread, and the system gives none.
         """
-        self._jobs.put(job)
-        if self._free.acquire(blocking=False):
-            return
         with self._lock:
-            if self.started >= self.most:
-                return
-            number = self.started + 1
-            thread = threading.Thread(target=self._work, name=f"cogency-rs-{number}", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:
-                if self.started == 0:
-                    job.outcome.cancel()
-                    raise
-                return  # one of the others will do it
-            self.started = number
+            if self._queued >= self._idle and self.started < self.most:
+                self._start()
+            self._queued += 1
+            self._jobs.put(job)
+
+    def _start(self) -> None:
+        name = f"cogency-rs-{self.started + 1}"
+        try:
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+        except RuntimeError:
+            if not self.started:
+                raise
+            return  # one of the others will do it
+        self.started += 1
+        self._idle += 1
 
     def _work(self) -> None:
-        jobs, free = self._jobs, self._free
         while True:
-            try:
-                job = jobs.get_nowait()
-            except queue.Empty:
-                free.release()
-                job = jobs.get()
-            job.run()
-            del job  # nothing is kept while the thread waits for the next one
+            job = self._jobs.get()
+            with self._lock:
+                self._queued -= 1
+                self._idle -= 1
+            outcome = job.run()
+            with self._lock:
+                self._idle += (
+                    1  # before anyone knows that it is done, so that the next job finds this thread
+                )
+            job.deliver(outcome)
+            del job, outcome  # nothing is kept while the thread waits for the next one
 
 
 _workers = _Workers(64)

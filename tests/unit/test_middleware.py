@@ -1,0 +1,554 @@
+"""What stands around calls: middleware, in the tool's own task and context."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import pytest
+from tools import OK, SOON, FunctionTool, call, outcomes, raises, returns, rounds, with_tools
+
+from cogency_rs import (
+    ConfigError,
+    Invocation,
+    ToolCall,
+    ToolContext,
+    ToolError,
+    ToolOptions,
+    ToolResult,
+    execute_calls,
+    execute_tools,
+)
+
+pytestmark = pytest.mark.timeout(20)
+
+who = contextvars.ContextVar("who", default="nobody")
+
+
+async def execute(calls: list[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
+    return await execute_tools(calls, execution=with_tools(*tools), **options)
+
+
+async def records(calls: list[ToolCall], *tools: Any, **options: Any) -> Any:
+    return await execute_calls(calls, execution=with_tools(*tools), **options)
+
+
+def optioned(name: str, execute: Any, **options: Any) -> Any:
+    made = FunctionTool(name, execute)
+    made.options = ToolOptions(**options)
+    return made
+
+
+async def test_the_first_is_the_outermost():
+    journal: list[str] = []
+
+    def layer(name: str) -> Any:
+        async def around(invocation: Invocation, next: Any) -> ToolResult:
+            journal.append(f"{name} in")
+            result = await next(invocation)
+            journal.append(f"{name} out")
+            return result
+
+        return around
+
+    async def tool(**_: Any) -> None:
+        journal.append("tool")
+
+    await execute([call("t")], FunctionTool("t", tool), middleware=[layer("a"), layer("b")])
+    assert journal == ["a in", "b in", "tool", "b out", "a out"]
+
+
+async def test_it_sees_the_call_its_tool_and_its_context():
+    seen: list[Invocation] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        seen.append(invocation)
+        return await next(invocation)
+
+    execution = with_tools(OK, storage="log", deps={"db": 1}, sandbox_dir="box", access="system")
+    calls = [ToolCall("ok", {"x": 1}, id="given"), call("nobody")]
+    await execute_tools(
+        calls, execution=execution, user_id="u", conversation_id="c", middleware=[look]
+    )
+    first, second = seen
+    assert (first.id, first.call, first.tool, first.attempt, first.index) == (
+        *("given", calls[0], OK, 1, 0),
+    )
+    assert first.context == ToolContext(
+        calls[0], "given", "c", "u", {"db": 1}, "log", "box", "system"
+    )
+    assert (second.tool, second.index) == (None, 1)
+    assert len(second.id) == 36
+    assert second.context.execution_id == second.id
+    with pytest.raises(FrozenInstanceError):
+        first.attempt = 2
+
+
+async def test_ids_are_ordered_by_time():
+    seen = [record.id for record in await records([call("ok")] * 5, OK)]
+    assert seen == sorted(seen)
+    assert len(set(seen)) == 5
+
+
+async def test_an_invocation_can_be_made_by_hand_for_a_test_of_a_middleware():
+    context = ToolContext(call("t"), "1")
+    made = Invocation(id="1", call=call("t"), tool=None, context=context, attempt=1)
+    with made.waiting():
+        assert replace(made, attempt=2).attempt == 2
+
+
+async def test_it_may_change_the_call():
+    async def rename(invocation: Invocation, next: Any) -> ToolResult:
+        changed = replace(invocation.call, name="ok", args={"y": 2})
+        return await next(replace(invocation, call=changed))
+
+    seen: list[Any] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        seen.append((invocation.tool, invocation.context.call.name))
+        return await next(invocation)
+
+    calls = [call("t", x=1)]
+    [record] = await records(calls, returns("t"), OK, middleware=[rename, look])
+    assert record.call == ToolCall("ok", {"y": 2})
+    assert record.value == {"y": 2}
+    assert seen == [(OK, "ok")]
+    assert calls == [call("t", x=1)]
+
+
+async def test_it_may_answer_without_running_the_call():
+    async def answer(invocation: Invocation, next: Any) -> ToolResult:
+        return ToolResult("from memory")
+
+    [record] = await records([call("t")], raises(OSError("no")), middleware=[answer])
+    assert (record.result, record.attempt) == (ToolResult("from memory"), 0)
+
+
+async def test_it_may_run_the_call_again_which_the_record_counts():
+    async def twice(invocation: Invocation, next: Any) -> ToolResult:
+        await next(invocation)
+        return await next(replace(invocation, attempt=2))
+
+    [record] = await records([call("ok")], OK, middleware=[twice])
+    assert (record.attempt, record.status) == (2, "success")
+
+
+async def test_a_variable_that_it_sets_is_seen_by_the_tool_and_nowhere_else():
+    async def set_it(invocation: Invocation, next: Any) -> ToolResult:
+        who.set(f"{who.get()}, {invocation.index}")
+        return await next(invocation)
+
+    async def look(**_: Any) -> str:
+        return who.get()
+
+    def look_in_a_thread(**_: Any) -> str:
+        return who.get()
+
+    who.set("caller")
+    tools = FunctionTool("a", look), FunctionTool("b", look_in_a_thread)
+    results = await execute([call("a"), call("b")], *tools, middleware=[set_it])
+    assert [result.content for result in results] == ["caller, 0", "caller, 1"]
+    assert who.get() == "caller"
+
+
+async def test_it_runs_in_the_tool_s_own_task():
+    seen: list[Any] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        seen.append(asyncio.current_task())
+        return await next(invocation)
+
+    async def tool(**_: Any) -> None:
+        seen.append(asyncio.current_task())
+
+    await execute([call("t")], FunctionTool("t", tool), middleware=[look])
+    assert seen[0] is seen[1]
+    assert seen[0].get_name() == "t"
+
+
+async def test_refused_calls_pass_through_it_too():
+    seen: list[tuple[str, bool]] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        result = await next(invocation)
+        seen.append((invocation.call.name, result.error))
+        return result
+
+    strict = FunctionTool("strict", OK.execute, schema={"x": {"type": "integer", "required": True}})
+    calls = [call("nobody"), call("strict"), call("strict", x=1), ToolCall("ok", None)]
+    await execute(calls, OK, strict, middleware=[look])
+    assert sorted(seen) == [("nobody", True), ("ok", True), ("strict", False), ("strict", True)]
+
+
+# What goes wrong in it
+
+
+async def _raises(invocation: Invocation, next: Any) -> ToolResult:
+    raise KeyError("mine")
+
+
+async def _raises_afterwards(invocation: Invocation, next: Any) -> ToolResult:
+    await next(invocation)
+    raise OSError("too late")
+
+
+async def _returns_nothing(invocation: Invocation, next: Any) -> Any:
+    await next(invocation)
+
+
+async def _returns_text(invocation: Invocation, next: Any) -> Any:
+    return "text"
+
+
+def _is_no_coroutine_function(invocation: Invocation, next: Any) -> Any:
+    return ToolResult("at once")
+
+
+async def _hands_on_nonsense(invocation: Invocation, next: Any) -> ToolResult:
+    return await next(invocation.call)
+
+
+async def _cancels_itself(invocation: Invocation, next: Any) -> ToolResult:
+    raise asyncio.CancelledError("gave up")
+
+
+async def _exits(invocation: Invocation, next: Any) -> ToolResult:
+    raise SystemExit(2)
+
+
+FAULTS = [
+    (_raises, "Middleware _raises failed: KeyError: 'mine'"),
+    (_raises_afterwards, "Middleware _raises_afterwards failed: OSError: too late"),
+    (_returns_nothing, "it must return a ToolResult, and returned NoneType"),
+    (_returns_text, "it must return a ToolResult, and returned str"),
+    (_is_no_coroutine_function, "Middleware _is_no_coroutine_function failed: TypeError"),
+    (_hands_on_nonsense, "next takes an Invocation, got ToolCall"),
+    (_cancels_itself, "the tool cancelled itself: gave up"),
+    (_exits, "the tool asked the program to exit with 2"),
+]
+
+
+async def through(invocation: Invocation, next: Any) -> ToolResult:
+    return await next(invocation)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
+)
+@pytest.mark.parametrize("others", [[], [through]], ids=["alone", "among others"])
+async def test_what_goes_wrong_in_it_is_that_call_s_failure_alone(fault, says, others):
+    def at_times(invocation: Invocation, next: Any) -> Any:
+        return (fault if invocation.call.args else through)(invocation, next)
+
+    at_times.__qualname__ = fault.__qualname__
+    calls = [call("ok"), call("ok", bad=True), call("ok")]
+    before, result, after = await execute(calls, OK, middleware=[*others, at_times, *others])
+    assert result.error
+    assert says in result.outcome
+    assert [before.error, after.error] == [False, False]
+
+
+async def test_outer_middleware_sees_the_failure_of_an_inner_one():
+    seen: list[str] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        result = await next(invocation)
+        seen.append(result.outcome)
+        return ToolResult("mended")
+
+    [result] = await execute([call("ok")], OK, middleware=[look, _raises])
+    assert (seen, result) == (
+        ["Middleware _raises failed: KeyError: 'mine'"],
+        ToolResult("mended"),
+    )
+
+
+async def test_one_that_never_answers_runs_out_of_time():
+    async def hang(invocation: Invocation, next: Any) -> ToolResult:
+        if invocation.index == 1:
+            await asyncio.Event().wait()
+        return await next(invocation)
+
+    calls = [call("ok"), call("ok"), call("ok")]
+    found = await records(calls, OK, middleware=[hang], tool_timeout=SOON)
+    assert [record.status for record in found] == ["success", "timeout", "success"]
+    assert found[1].result.outcome == f"Tool 'ok' timed out after {SOON:g} s"
+
+
+async def test_one_that_never_answers_after_the_call_runs_out_of_time():
+    async def hang(invocation: Invocation, next: Any) -> ToolResult:
+        await next(invocation)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    [record] = await records([call("ok")], OK, middleware=[hang], tool_timeout=SOON)
+    assert (record.status, record.attempt) == ("timeout", 1)
+
+
+async def test_every_attempt_has_all_of_the_time():
+    async def thrice(invocation: Invocation, next: Any) -> ToolResult:
+        for _ in range(2):
+            await next(invocation)
+        return await next(invocation)
+
+    async def slow(**_: Any) -> str:
+        await asyncio.sleep(0.6 * 0.25)
+        return "done"
+
+    tool = FunctionTool("slow", slow)
+    [record] = await records([call("slow")], tool, middleware=[thrice], tool_timeout=0.25)
+    assert (record.status, record.attempt) == ("success", 3)
+
+
+async def test_waiting_for_someone_else_does_not_count():
+    async def ask(invocation: Invocation, next: Any) -> ToolResult:
+        with invocation.waiting():
+            await asyncio.sleep(3 * SOON)
+        return await next(invocation)
+
+    [record] = await records([call("ok")], OK, middleware=[ask], tool_timeout=SOON)
+    assert record.status == "success"
+
+
+async def test_a_timeout_is_a_result_that_middleware_can_see():
+    seen: list[Any] = []
+
+    async def look(invocation: Invocation, next: Any) -> ToolResult:
+        seen.append(await next(invocation))
+        await asyncio.sleep(0)  # it is not cancelled any more
+        return seen[0]
+
+    async def hang(**_: Any) -> None:
+        await asyncio.Event().wait()
+
+    tool = FunctionTool("hang", hang)
+    [result] = await execute([call("hang")], tool, middleware=[look], tool_timeout=SOON)
+    assert result is seen[0]
+    assert isinstance(result.exception, ToolError)
+    assert result.exception.timeout
+
+
+async def test_cancelled_with_its_batch_it_can_clean_up_and_cannot_run_the_call_again():
+    journal: list[str] = []
+
+    async def resist(invocation: Invocation, next: Any) -> ToolResult:
+        try:
+            return await next(invocation)
+        except asyncio.CancelledError:
+            journal.append("cancelled")
+            return await next(invocation)
+
+    async def hang(**_: Any) -> None:
+        journal.append("began")
+        await asyncio.Event().wait()
+
+    tool = FunctionTool("hang", hang)
+    for options in ({}, {"max_concurrency": 1}):
+        journal.clear()
+        batch = asyncio.ensure_future(
+            execute([call("hang")], tool, middleware=[resist], tool_timeout=20, **options)
+        )
+        await rounds(5)
+        batch.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await batch
+        assert journal == ["began", "cancelled"]
+
+
+# What a tool wants
+
+
+async def test_a_tool_s_own_timeout_counts_more():
+    async def hang(**_: Any) -> None:
+        await asyncio.sleep(0.15)
+
+    tools = optioned("short", hang, timeout=0.05), optioned("long", hang, timeout=20)
+    found = await records([call("short"), call("long")], *tools, tool_timeout=0.1)
+    assert [record.status for record in found] == ["timeout", "success"]
+    assert found[0].error == "Tool 'short' timed out after 0.05 s"
+
+
+async def test_waiting_for_a_free_slot_does_not_count():
+    async def slow(**_: Any) -> None:
+        await asyncio.sleep(0.1)
+
+    tool = optioned("slow", slow, timeout=0.25)
+    found = await records([call("slow")] * 4, tool, max_concurrency=1)
+    assert [record.status for record in found] == ["success"] * 4
+
+
+async def test_a_sequential_call_is_a_barrier():
+    journal: list[str] = []
+
+    async def work(name: str, **_: Any) -> None:
+        journal.append(f"{name} begins")
+        await rounds(3)
+        journal.append(f"{name} ends")
+
+    tools = FunctionTool("free", work), optioned("alone", work, sequential=True)
+    calls = [
+        ToolCall(tool, {"name": name})
+        for tool, name in [
+            ("free", "a"),
+            ("free", "b"),
+            ("alone", "c"),
+            ("free", "d"),
+            ("free", "e"),
+        ]
+    ]
+    await execute(calls, *tools)
+    assert journal == [
+        *("a begins", "b begins", "a ends", "b ends"),
+        *("c begins", "c ends"),
+        *("d begins", "e begins", "d ends", "e ends"),
+    ]
+
+
+@pytest.mark.parametrize("before", ["nobody", "refused", "raises"])
+async def test_a_barrier_does_not_wait_for_what_never_ran(before):
+    tools = (
+        optioned("alone", OK.execute, sequential=True),
+        raises(OSError("no"), "raises"),
+        FunctionTool("refused", OK.execute, schema={"x": {"required": True}}),
+    )
+    results = await execute([call(before), call("alone"), call("alone")], *tools)
+    assert [result.error for result in results] == [True, False, False]
+
+
+async def test_a_barrier_does_not_wait_for_a_call_whose_task_was_cancelled_before_it_began():
+    async def cancel(**_: Any) -> None:
+        for task in asyncio.all_tasks():
+            if task.get_name() == "late":
+                task.cancel()
+
+    tools = (
+        FunctionTool("cancel", cancel),
+        FunctionTool("late", OK.execute),
+        optioned("alone", OK.execute, sequential=True),
+    )
+    results = await execute([call("cancel"), call("late"), call("alone")], *tools)
+    assert [result.error for result in results] == [False, True, False]
+
+
+# Retries
+
+
+class Flaky:
+    """Fails so often, then succeeds."""
+
+    description, schema = "", {}
+
+    def __init__(self, *failures: Any, **options: Any) -> None:
+        self.name = "flaky"
+        self.failures = list(failures)
+        self.options = ToolOptions(**{"retries": 2, "idempotent": True, **options})
+
+    async def execute(self, **_: Any) -> Any:
+        if self.failures:
+            failure = self.failures.pop(0)
+            if isinstance(failure, BaseException):
+                raise failure
+            return await failure() if callable(failure) else failure
+        return "at last"
+
+
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch):
+    monkeypatch.setattr("cogency_rs.middleware.retries.FIRST_PAUSE", 0.001)
+
+
+@pytest.mark.parametrize(
+    ("failures", "attempts", "status"),
+    [
+        ([], 1, "success"),
+        ([OSError("1")], 2, "success"),
+        ([OSError("1"), KeyError("2")], 3, "success"),
+        ([OSError("1"), OSError("2"), OSError("3")], 3, "failure"),
+        ([ToolError("busy")], 2, "success"),
+        ([asyncio.Event().wait], 2, "success"),
+        ([ToolResult("it says no", error=True)], 1, "failure"),
+        ([asyncio.CancelledError()], 1, "cancelled"),
+    ],
+    ids=repr,
+)
+async def test_what_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
+    [record] = await records([call("flaky")], Flaky(*failures, timeout=0.1))
+    assert (record.attempt, record.status) == (attempts, status)
+
+
+async def test_refused_calls_are_not_tried_again():
+    tool = Flaky()
+    tool.schema = {"x": {"required": True}}
+    [record] = await records([call("flaky")], tool)
+    assert (record.attempt, record.status) == (0, "failure")
+
+
+async def test_between_attempts_a_call_makes_room_for_others():
+    journal: list[str] = []
+
+    async def other(**_: Any) -> None:
+        journal.append("other")
+
+    class Watched(Flaky):
+        async def execute(self, **given: Any) -> Any:
+            journal.append("flaky")
+            return await super().execute(**given)
+
+    calls = [call("flaky"), call("other")]
+    await execute(calls, Watched(OSError()), FunctionTool("other", other), max_concurrency=1)
+    assert journal == ["flaky", "other", "flaky"]
+
+
+async def test_the_pause_between_attempts_does_not_count(monkeypatch):
+    monkeypatch.setattr("cogency_rs.middleware.retries.FIRST_PAUSE", 0.4)
+    began = time.monotonic()
+    [record] = await records([call("flaky")], Flaky(OSError(), timeout=0.1))
+    assert (record.status, time.monotonic() - began > 0.15) == ("success", True)
+
+
+async def test_a_retry_is_not_made_once_its_batch_is_cancelled(monkeypatch):
+    monkeypatch.setattr("cogency_rs.middleware.retries.FIRST_PAUSE", 20)
+    tool = Flaky(OSError())
+    batch = asyncio.ensure_future(execute([call("flaky")], tool))
+    await rounds(10)
+    batch.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await batch
+    assert tool.failures == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"retries": 1},
+        {"retries": -1, "idempotent": True},
+        {"retries": 1.5, "idempotent": True},
+        {"timeout": 0},
+        {"timeout": "1"},
+        {"requires_approval": 5},
+    ],
+    ids=repr,
+)
+def test_options_that_no_call_could_keep_are_refused(options):
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        ToolOptions(**options)
+
+
+@pytest.mark.parametrize("option", [{"middleware": [5]}, {"hooks": [5]}, {"approve": 5}], ids=repr)
+async def test_what_can_stand_around_no_call_is_refused(option):
+    with pytest.raises(ConfigError):
+        await execute([call("ok")], OK, **option)
+
+
+async def test_calls_through_middleware_keep_their_order_and_number():
+    async def jumble(invocation: Invocation, next: Any) -> ToolResult:
+        await rounds(7 * invocation.index % 5)
+        return await next(invocation)
+
+    calls = [call("ok", n=n) for n in range(50)]
+    results = await execute(calls, OK, middleware=[jumble] * 2, max_concurrency=3)
+    assert [result.content for result in results] == [{"n": n} for n in range(50)]
+    assert outcomes(results) == [(False, "ok")] * 50
