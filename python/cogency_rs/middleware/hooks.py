@@ -122,7 +122,8 @@ class CallOrder:
         if self._next < len(self._turns):
             self._turns[self._next].set()
         else:
-            self._together.set()
+            # Soon, so that the call that passed last goes on after those before it.
+            asyncio.get_running_loop().call_soon(self._together.set)
 
 
 class HookRunner:

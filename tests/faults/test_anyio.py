@@ -1,0 +1,193 @@
+"""Batches and turns under anyio, as FastAPI and Starlette run them: in scopes that cancel again in every round.
+
+A wait that only swallowed such cancellations would keep a processor busy until the cleanup is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import anyio
+import pytest
+from tools import FunctionTool, Waiting, block, call, rounds, with_tools
+from turns import Log, accumulator, carry_out, check_answered, results_in
+
+from cogency_rs import execute_tools, parse_tokens
+
+pytestmark = pytest.mark.timeout(60)
+
+CLEANUP = 0.6
+"""Seconds that what is cancelled takes to stop."""
+
+BUSY = 0.25
+"""Share of that time in which the process may compute; a loop that spins takes all of it."""
+
+
+class Stubborn:
+    """A tool that takes its time to stop."""
+
+    description = "stops slowly"
+
+    def __init__(self) -> None:
+        self.name, self.schema = "stubborn", {}
+        self.started = asyncio.Event()
+        self.stopped = 0
+
+    async def execute(self, **_: Any) -> None:
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(CLEANUP)
+            self.stopped += 1
+
+
+class SlowLog(Log):
+    """A storage whose saves take long."""
+
+    async def _save(self, rows: Any) -> None:
+        rows = list(rows)
+        if rows[0][2] == "result":
+            await asyncio.sleep(CLEANUP)
+        await super()._save(rows)
+
+
+class Meter:
+    """What the process computes in a block, as a share of the time that passes."""
+
+    def __enter__(self) -> Meter:
+        self._began = time.monotonic(), time.thread_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        clock, used = self._began
+        self.passed = time.monotonic() - clock
+        self.share = (time.thread_time() - used) / self.passed
+
+
+async def test_a_batch_in_a_scope_whose_time_is_up():
+    tool = Stubborn()
+    with Meter() as meter:
+        with anyio.move_on_after(0.02) as scope:
+            await execute_tools([call("stubborn")] * 3, execution=with_tools(tool))
+        assert scope.cancelled_caught
+    assert tool.stopped == 3
+    assert meter.passed >= CLEANUP
+    assert meter.share < BUSY
+
+
+@pytest.mark.parametrize("log", [Log, SlowLog], ids=["a slow tool", "a slow save"])
+async def test_a_turn_in_a_scope_whose_time_is_up(log):
+    tool = Stubborn() if log is Log else Waiting("stubborn")
+    storage = log()
+    turns = accumulator(with_tools(tool, storage=storage))
+    with Meter() as meter:
+        with anyio.move_on_after(0.02) as scope:
+            await carry_out(turns, parse_tokens(block("stubborn", "stubborn")))
+        assert scope.cancelled_caught
+    assert meter.passed >= CLEANUP
+    assert meter.share < BUSY
+    check_answered(storage.rows)
+    [array] = results_in(storage.rows)
+    assert [item["content"] for item in array] == ["Cancelled"] * 2
+
+
+async def test_a_scope_within_a_tool_is_the_tool_s_own():
+    async def limited(**_: Any) -> str:
+        with anyio.move_on_after(0.01) as scope:
+            await anyio.sleep(20)
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.sleep, 0)
+        return f"cancelled: {scope.cancelled_caught}"
+
+    [result] = await execute_tools(
+        [call("limited")], execution=with_tools(FunctionTool("limited", limited)), tool_timeout=20
+    )
+    assert result.content == "cancelled: True"
+
+
+async def test_a_tool_that_times_out_in_a_shielded_scope_of_its_own_is_waited_for():
+    journal: list[str] = []
+
+    async def shielded(**_: Any) -> None:
+        try:
+            await anyio.sleep(20)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.05)
+                journal.append("cleaned up")
+
+    tool = FunctionTool("shielded", shielded)
+    [result] = await execute_tools(
+        [call("shielded")], execution=with_tools(tool), tool_timeout=0.02
+    )
+    assert ("timed out" in result.outcome, journal) == (True, ["cleaned up"])
+
+
+async def test_a_task_group_one_of_whose_tasks_fails():
+    tool, storage = Stubborn(), Log()
+    turns = accumulator(with_tools(tool, storage=storage))
+
+    async def fail() -> None:
+        await tool.started.wait()
+        raise OSError("no")
+
+    with Meter() as meter, pytest.raises(ExceptionGroup) as caught:
+        async with anyio.create_task_group() as group:
+            group.start_soon(carry_out, turns, parse_tokens(block("stubborn")))
+            group.start_soon(fail)
+    assert [str(error) for error in caught.value.exceptions] == ["no"]
+    assert meter.share < BUSY
+    check_answered(storage.rows)
+
+
+async def test_the_program_s_own_cancellation_of_a_task_in_a_scope():
+    tool, storage = Stubborn(), Log()
+    turns = accumulator(with_tools(tool, storage=storage))
+
+    async def turn() -> None:
+        with anyio.CancelScope():
+            await carry_out(turns, parse_tokens(block("stubborn")))
+
+    task = asyncio.create_task(turn())
+    await tool.started.wait()
+    with Meter() as meter:
+        for _ in range(3):
+            task.cancel("stop")
+            await rounds(2)
+        with pytest.raises(asyncio.CancelledError, match="stop"):
+            await task
+    assert meter.share < BUSY
+    check_answered(storage.rows)
+    assert (tool.stopped, asyncio.current_task().cancelling()) == (1, 0)
+
+
+async def test_a_client_that_disconnects_while_a_tool_resists():
+    """Starlette cancels the scope in which it streams a response when its client goes away."""
+    responses = pytest.importorskip("starlette.responses")
+    tool, storage = Stubborn(), Log()
+    turns = accumulator(with_tools(tool, storage=storage))
+    sent: list[bytes] = []
+
+    async def lines() -> Any:
+        async for event in turns.process(parse_tokens(f"Wait.{block('stubborn')}")):
+            yield event["type"] + "\n"
+
+    async def receive() -> dict[str, Any]:
+        await tool.started.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message.get("body", b""))
+
+    scope = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.0"}}
+    with Meter() as meter:
+        await responses.StreamingResponse(lines())(scope, receive, send)
+    assert b"".join(sent) == b"respond\ncall\nexecute\n"
+    # The response leaves its generator behind; the loop closes it in a task of its own.
+    while tool.stopped == 0 or len(results_in(storage.rows)) == 0:
+        await asyncio.sleep(0.01)
+    assert meter.share < BUSY
+    check_answered(storage.rows)

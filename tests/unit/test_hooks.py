@@ -1,0 +1,475 @@
+"""Hooks around calls, approval, and the records that are left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import dataclasses
+import json
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+from tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds, with_tools
+
+from cogency_rs import (
+    BlockTool,
+    HookContext,
+    Hooks,
+    SkipTool,
+    ToolApproved,
+    ToolCall,
+    ToolDenied,
+    ToolExecution,
+    ToolOptions,
+    ToolResult,
+    execute_calls,
+)
+
+pytestmark = pytest.mark.timeout(20)
+
+who = contextvars.ContextVar("who", default="nobody")
+
+
+async def records(calls: list[ToolCall], *tools: Any, **options: Any) -> list[ToolExecution]:
+    return await execute_calls(calls, execution=with_tools(*tools), **options)
+
+
+def statuses(found: list[ToolExecution]) -> list[str]:
+    return [record.status for record in found]
+
+
+class Journal(Hooks):
+    """Notes what it is told of."""
+
+    def __init__(self, journal: list[str], name: str = "hook", **options: Any) -> None:
+        super().__init__(**options)
+        self.journal, self.name = journal, name
+
+    async def before_tool_execute(self, ctx: HookContext[Any], call: ToolCall) -> ToolCall:
+        self.journal.append(f"{self.name} before {call.name}{call.args.get('n', '')}")
+        await rounds(3 - call.args.get("n", 0))
+        return call
+
+    def after_tool_execute(self, ctx: Any, execution: ToolExecution) -> ToolExecution:
+        self.journal.append(f"{self.name} after {execution.name}: {execution.status}")
+        return execution
+
+
+class Before(Hooks):
+    """Does something before every call."""
+
+    def __init__(self, does: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.does = does
+
+    def before_tool_execute(self, ctx: HookContext[Any], call: ToolCall) -> Any:
+        return self.does(ctx, call)
+
+
+class After(Hooks):
+    def __init__(self, does: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.does = does
+
+    def after_tool_execute(self, ctx: Any, execution: ToolExecution) -> Any:
+        return self.does(ctx, execution)
+
+
+async def test_hooks_before_a_batch_run_in_call_order_and_then_its_calls_start_together():
+    journal: list[str] = []
+
+    async def work(n: int, **_: Any) -> None:
+        journal.append(f"work {n}")
+
+    calls = [call("work", n=n) for n in range(3)]
+    await records(calls, FunctionTool("work", work), hooks=[Journal(journal)])
+    assert [line for line in journal if "after" not in line] == [
+        *("hook before work0", "hook before work1", "hook before work2"),
+        *("work 0", "work 1", "work 2"),
+    ]
+    assert journal.count("hook after work: success") == 3
+
+
+async def test_all_hooks_come_first_also_where_few_calls_may_run_at_once():
+    journal: list[str] = []
+
+    async def work(n: int, **_: Any) -> None:
+        journal.append(f"work {n}")
+
+    calls = [call("work", n=n) for n in range(3)]
+    tool = FunctionTool("work", work)
+    await records(calls, tool, hooks=[Journal(journal)], max_concurrency=1, tool_timeout=20)
+    assert [line for line in journal if "after" not in line] == [
+        *("hook before work0", "hook before work1", "hook before work2"),
+        *("work 0", "work 1", "work 2"),
+    ]
+
+
+async def test_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():
+    journal: list[str] = []
+    hooks = [
+        Journal(journal, "a"),
+        Journal(journal, "b", priority=10),
+        Journal(journal, "c"),
+        Journal(journal, "d", priority=-1),
+    ]
+    await records([call("ok")], OK, hooks=hooks)
+    names = [line.partition(" ")[0] for line in journal]
+    assert names == ["b", "a", "c", "d"] * 2
+
+
+async def test_a_hook_may_change_the_call_and_the_record_holds_it():
+    def rename(ctx: Any, given: ToolCall) -> ToolCall:
+        return dataclasses.replace(given, name="ok", args={"x": 2})
+
+    [record] = await records([call("t", x=1)], returns("t"), OK, hooks=[Before(rename)])
+    assert (record.name, record.args, record.value) == ("ok", {"x": 2}, {"x": 2})
+
+
+async def test_a_call_that_is_blocked_does_not_run_and_the_others_do():
+    def block(ctx: Any, given: ToolCall) -> ToolCall:
+        if given.args.get("n") == 1:
+            raise BlockTool("not that one")
+        return given
+
+    found = await records([call("ok", n=n) for n in range(3)], OK, hooks=[Before(block)])
+    assert statuses(found) == ["success", "blocked", "success"]
+    assert [record.blocked for record in found] == [False, True, False]
+    assert found[1].error == "Tool 'ok' was blocked: not that one"
+    assert found[1].attempt == 0
+
+
+async def test_a_call_that_is_skipped_has_the_value_as_its_result():
+    def skip(ctx: Any, given: ToolCall) -> ToolCall:
+        raise SkipTool({"cached": True})
+
+    [record] = await records([call("t")], raises(OSError("no")), hooks=[Before(skip)])
+    assert (record.status, record.value, record.attempt) == ("success", {"cached": True}, 0)
+
+
+async def test_a_hook_may_turn_a_failure_into_a_success():
+    seen: list[str] = []
+
+    def mend(ctx: Any, execution: ToolExecution) -> ToolExecution:
+        seen.append(f"{execution.status}: {execution.error}")
+        return dataclasses.replace(execution, result=ToolResult("mended", content="x"))
+
+    [record] = await records([call("t")], raises(OSError("no")), hooks=[After(mend)])
+    assert seen == ["failure: Tool execution failed: OSError: no"]
+    assert (record.status, record.value, record.error) == ("success", "x", None)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "expected"),
+    [
+        (None, ["fs_read", "fs_write", "web"]),
+        ("fs_*", ["fs_read", "fs_write"]),
+        (["web", "*_read"], ["fs_read", "web"]),
+        ("FS_*", []),
+    ],
+    ids=repr,
+)
+async def test_a_matcher_narrows_hooks_to_some_tools(matcher, expected):
+    seen: list[str] = []
+
+    def look(ctx: Any, given: ToolCall) -> ToolCall:
+        seen.append(given.name)
+        return given
+
+    names = ["fs_read", "fs_write", "web"]
+    tools = [returns(name, name) for name in names]
+    await records([call(name) for name in names], *tools, hooks=[Before(look, matcher=matcher)])
+    assert seen == expected
+
+
+async def test_what_hooks_note_is_there_for_later_hooks_and_tools():
+    state: dict[str, Any] = {"before": 0}
+
+    def count(ctx: HookContext[Any], given: ToolCall) -> ToolCall:
+        ctx.state["before"] += 1
+        return given
+
+    def look(ctx: HookContext[Any], execution: ToolExecution) -> ToolExecution:
+        ctx.state.setdefault("seen", []).append(ctx.state["before"])
+        return execution
+
+    async def watch(invocation: Any, next: Any) -> ToolResult:
+        assert invocation.context.state["before"] == 2
+        with pytest.raises(TypeError):
+            invocation.context.state["before"] = 0
+        return await next(invocation)
+
+    calls = [call("ok"), call("ok")]
+    hooks = [Before(count), After(look)]
+    await records(calls, OK, hooks=hooks, state=state, middleware=[watch])
+    assert state == {"before": 2, "seen": [2, 2]}
+
+
+async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
+    async def look(**_: Any) -> str:
+        return who.get()
+
+    def note(ctx: HookContext[Any], given: ToolCall) -> ToolCall:
+        who.set(f"hook of {ctx.execution_id}")
+        return given
+
+    [record] = await records([call("look")], FunctionTool("look", look), hooks=[Before(note)])
+    assert record.value == f"hook of {record.id}"
+
+
+@pytest.mark.parametrize(
+    ("hook", "says"),
+    [
+        (Before(lambda ctx, given: None), "Hook Before.before_tool_execute failed: it must return"),
+        (Before(lambda ctx, given: 1 / 0), "before_tool_execute failed: ZeroDivisionError"),
+        (After(lambda ctx, execution: "x"), "Hook After.after_tool_execute failed: it must return"),
+        (After(lambda ctx, execution: 1 / 0), "after_tool_execute failed: ZeroDivisionError"),
+    ],
+    ids=["returns nothing", "raises", "returns text", "raises afterwards"],
+)
+async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, says):
+    [record] = await records([call("ok")], OK, hooks=[hook])
+    assert record.status == "failure"
+    assert says in record.error
+
+
+async def test_a_hook_that_never_answers_runs_out_of_time_and_holds_nobody_up():
+    async def hang(ctx: Any, given: ToolCall) -> ToolCall:
+        if given.args.get("n") == 0:
+            await asyncio.Event().wait()
+        return given
+
+    calls = [call("ok", n=n) for n in range(3)]
+    found = await records(calls, OK, hooks=[Before(hang)], tool_timeout=SOON)
+    assert statuses(found) == ["timeout", "success", "success"]
+
+
+async def test_a_batch_that_is_cancelled_while_hooks_are_asked_starts_nothing():
+    waiting, ran = Waiting(), []
+
+    async def hang(ctx: Any, given: ToolCall) -> ToolCall:
+        await waiting.execute()
+        return given
+
+    async def work(**_: Any) -> None:
+        ran.append(True)
+
+    batch = asyncio.ensure_future(
+        records([call("work")] * 3, FunctionTool("work", work), hooks=[Before(hang)])
+    )
+    await waiting.started.wait()
+    batch.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await batch
+    assert (waiting.journal, ran) == (["started", "stopped"], [])
+
+
+# Approval
+
+
+def guarded(name: str = "guarded", **options: Any) -> Any:
+    tool = FunctionTool(name, OK.execute)
+    tool.options = ToolOptions(**{"requires_approval": True, **options})
+    return tool
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "says"),
+    [
+        (True, "success", None),
+        (ToolApproved(), "success", None),
+        (False, "denied", "Tool 'guarded' execution was rejected by user."),
+        (ToolDenied(), "denied", "Tool 'guarded' execution was rejected by user."),
+        (ToolDenied("too dear"), "denied", "rejected by user. Reason: too dear"),
+        (None, "denied", "approve must return ToolApproved, ToolDenied or a bool, not NoneType"),
+        ("yes", "denied", "not str"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_a_call_that_requires_approval_runs_only_if_it_was_approved(
+    answer, status, says, kind
+):
+    asked: list[Any] = []
+
+    def approve(ctx: Any, given: ToolCall) -> Any:
+        asked.append((ctx.call, given))
+        return answer
+
+    async def approve_later(ctx: Any, given: ToolCall) -> Any:
+        await asyncio.sleep(0)
+        return approve(ctx, given)
+
+    given = call("guarded", x=1)
+    found = await records(
+        [given, call("ok")],
+        *(guarded(), OK),
+        approve=approve if kind == "sync" else approve_later,
+    )
+    assert statuses(found) == [status, "success"]
+    assert says is None or says in found[0].error
+    assert asked == [(given, given)]
+
+
+async def test_an_approval_may_give_other_arguments():
+    [record] = await records(
+        [call("guarded", x=1)], guarded(), approve=lambda ctx, given: ToolApproved(args={"x": 2})
+    )
+    assert (record.args, record.value) == ({"x": 2}, {"x": 2})
+
+
+async def test_a_predicate_decides_which_calls_require_approval():
+    asked: list[Any] = []
+
+    def approve(ctx: Any, given: ToolCall) -> bool:
+        asked.append(given.args)
+        return True
+
+    tool = guarded(requires_approval=lambda given: given.args["x"] > 1)
+    await records([call("guarded", x=1), call("guarded", x=2)], tool, approve=approve)
+    assert asked == [{"x": 2}]
+
+
+@pytest.mark.parametrize("where", ["predicate", "approve"])
+async def test_what_goes_wrong_while_the_question_is_asked_is_a_denial(where):
+    def fails(*_: Any) -> bool:
+        raise OSError("no preview")
+
+    options = {"requires_approval": fails} if where == "predicate" else {}
+    approve = fails if where == "approve" else lambda ctx, given: True
+    [record] = await records([call("guarded")], guarded(**options), approve=approve)
+    assert record.status == "denied"
+    assert "OSError: no preview" in record.error
+
+
+async def test_no_answer_in_time_is_a_denial_and_waiting_does_not_count_as_work():
+    async def approve(ctx: Any, given: ToolCall) -> bool:
+        if given.args:
+            await asyncio.Event().wait()
+        await asyncio.sleep(0.15)
+        return True
+
+    [late, in_time] = await records(
+        [call("guarded", x=1), call("guarded")],
+        guarded(),
+        approve=approve,
+        approval_timeout=0.3,
+        tool_timeout=0.1,
+    )
+    assert (late.status, in_time.status) == ("denied", "success")
+    assert "there was no answer within 0.3 s" in late.error
+
+
+async def test_a_timeout_of_the_asking_program_is_its_own():
+    async def approve(ctx: Any, given: ToolCall) -> bool:
+        raise TimeoutError("the form was closed")
+
+    [record] = await records([call("guarded")], guarded(), approve=approve)
+    assert "TimeoutError: the form was closed" in record.error
+
+
+async def test_without_anybody_to_ask_nothing_that_requires_approval_runs():
+    [record] = await records([call("guarded")], guarded())
+    assert (record.status, record.attempt) == ("denied", 0)
+    assert "nobody can be asked" in record.error
+
+
+async def test_a_call_that_becomes_one_that_requires_approval_is_asked_about():
+    def rename(ctx: Any, given: ToolCall) -> ToolCall:
+        return dataclasses.replace(given, name="guarded")
+
+    async def rename_too(invocation: Any, next: Any) -> ToolResult:
+        changed = dataclasses.replace(invocation.call, name="guarded")
+        return await next(dataclasses.replace(invocation, call=changed))
+
+    for options in ({"hooks": [Before(rename)]}, {"middleware": [rename_too]}):
+        [record] = await records([call("ok")], OK, guarded(), **options)
+        assert record.status == "denied"
+
+
+async def test_someone_is_asked_while_other_calls_run():
+    release = asyncio.Event()
+
+    async def approve(ctx: Any, given: ToolCall) -> bool:
+        await release.wait()
+        return True
+
+    async def work(**_: Any) -> None:
+        release.set()
+
+    found = await records(
+        [call("guarded"), call("work")],
+        *(guarded(), FunctionTool("work", work)),
+        approve=approve,
+        max_concurrency=1,
+    )
+    assert statuses(found) == ["success", "success"]
+
+
+# Records
+
+
+async def test_a_record_says_what_became_of_a_call():
+    async def slow(**_: Any) -> str:
+        await asyncio.sleep(0.02)
+        return "done"
+
+    given = ToolCall("slow", {"x": 1}, id="call_1")
+    [record] = await records([given], FunctionTool("slow", slow))
+    assert (record.id, record.call, record.attempt) == ("call_1", given, 1)
+    assert record.started_at.tzinfo is UTC
+    assert timedelta(seconds=0.01) < record.duration < timedelta(seconds=5)
+    assert record.duration == record.completed_at - record.started_at
+
+
+async def test_every_status_has_its_record():
+    async def hang(**_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def cancels_itself(**_: Any) -> None:
+        raise asyncio.CancelledError
+
+    def block(ctx: Any, given: ToolCall) -> ToolCall:
+        raise BlockTool("no")
+
+    tools = [
+        OK,
+        raises(OSError("no"), "fails"),
+        returns("x", "blocked"),
+        guarded("denied"),
+        FunctionTool("timeout", hang),
+        FunctionTool("cancelled", cancels_itself),
+    ]
+    found = await records(
+        [call(tool.name) for tool in tools],
+        *tools,
+        hooks=[Before(block, matcher="blocked")],
+        tool_timeout=0.05,
+    )
+    assert statuses(found) == ["success", "failure", "blocked", "denied", "timeout", "cancelled"]
+    for record in found:
+        as_json = json.loads(json.dumps(record.to_dict()))
+        again = ToolExecution.from_dict(as_json)
+        assert again == record
+        assert again.to_dict() == record.to_dict()
+        assert (again.result.exception is None) == (record.result.exception is None)
+
+
+@pytest.mark.parametrize("value", [5, "5", 5.0, True, None, [1, "1"], {"a": {"b": []}}], ids=repr)
+async def test_a_record_read_again_has_values_of_the_same_types(value):
+    [record] = await records([call("t", x=value)], returns(value))
+    again = ToolExecution.from_dict(json.loads(json.dumps(record.to_dict())))
+    assert (again.args, repr(again.value)) == ({"x": value}, repr(value))
+
+
+async def test_concurrent_calls_of_one_tool_have_a_context_each():
+    seen: list[Any] = []
+
+    async def look(invocation: Any, next: Any) -> ToolResult:
+        await rounds(2)
+        seen.append((invocation.context.call.args["n"], invocation.context.execution_id))
+        return await next(invocation)
+
+    found = await records([call("ok", n=n) for n in range(5)], OK, middleware=[look])
+    assert sorted(seen) == [(n, record.id) for n, record in enumerate(found)]
