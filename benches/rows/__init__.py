@@ -70,10 +70,10 @@ ROWS = (
             must,
         )
         for count, must in (
-            (1, (Share(2.0, "cogency"),)),
-            (8, (Share(1.2, "cogency"),)),
-            (64, (Share(0.8, "cogency"),)),
-            (1000, (Share(0.2, "cogency"), Share(1.3, "floor"))),
+            (1, (Share(1.6, "floor"),)),
+            (8, (Share(1.3, "floor"),)),
+            (64, (Share(1.3, "floor"),)),
+            (1000, (Share(1.15, "floor"),)),
         )
     ),
     Row(
@@ -87,7 +87,19 @@ ROWS = (
         "run 8 tools that block for 100 ms each",
         "one of them",
         partial(tools.blocking, count=8),
-        (Share(1.15, "floor"),),
+        (Share(1.1, "floor"),),
+    ),
+    *(
+        Row(
+            f"middleware/{count}",
+            f"run {count:,} such tools through three middlewares that only pass the call on"
+            if count > 1
+            else "run one such tool through three middlewares that only pass the call on",
+            "the same through none",
+            partial(tools.through_middleware, count=count),
+            must,
+        )
+        for count, must in ((1, (Share(1.5, "floor"),)), (64, ()))
     ),
     *(
         Row(

@@ -11,6 +11,8 @@ from figures import Samples
 from measure import Bench
 from sides import OURS, THEIRS, Package, Tool, ToolCall, ToolResult, execution
 
+from cogency_rs import Invocation, Next
+
 PAUSE = 0.1
 
 
@@ -34,6 +36,19 @@ async def one_tool(bench: Bench, count: int) -> Samples:
     )
 
 
+async def through_middleware(bench: Bench, count: int) -> Samples:
+    """So many tools, with three middlewares around each call; the floor is the same with none."""
+    tools = [Tool(f"tool_{index}") for index in range(count)]
+    return await bench.timed(
+        ours=_batch(OURS, tools, middleware=[_pass_on] * 3),
+        floor=_batch(OURS, tools),
+    )
+
+
+async def _pass_on(invocation: Invocation, next: Next) -> ToolResult:
+    return await next(invocation)
+
+
 async def blocking(bench: Bench, count: int) -> Samples:
     """So many tools that block; the floor is one of them."""
     tools = [Sleeping(f"tool_{index}") for index in range(count)]
@@ -54,12 +69,14 @@ class Sleeping(Tool):
         return ToolResult(outcome="ok")
 
 
-def _batch(package: Package, tools: Sequence[Tool], repeats: int = 1) -> Any:
+def _batch(package: Package, tools: Sequence[Tool], repeats: int = 1, **options: Any) -> Any:
     calls = [ToolCall(tool.name, {}) for tool in tools] * repeats
     given = execution(tools)
 
     def run() -> Awaitable[Any]:
-        return package.execute_tools(calls, execution=given, user_id="u", conversation_id="c")
+        return package.execute_tools(
+            calls, execution=given, user_id="u", conversation_id="c", **options
+        )
 
     return run
 

@@ -33,7 +33,7 @@ from .registry import arguments_for, injected_by, is_blocking, is_coroutine_func
 from .results import as_result, failure, failure_of, is_plain
 from .storage.ids import uuid7
 from .tools import ToolContext, ToolOptions, options_of
-from .tools.options import NO_OPTIONS, check_seconds
+from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
 
@@ -131,7 +131,7 @@ class ToolBatch:
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
-        wants = [want for tool in tools.values() if (want := options_of(tool)) is not NO_OPTIONS]
+        wants = all_options(tools.values())
         self._schedule = self._make_schedule(wants)
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._start(self._layers(wants))
@@ -190,8 +190,8 @@ class ToolBatch:
         """The order and the time of these calls; `None` where all may run at once and as long as they like."""
         options, count = self._options, len(self._calls)
         seconds = options.batch_timeout
-        barriers = [want for want in wants if want.sequential]
-        limits = [want for want in wants if want.timeout]
+        barriers = wants and [want for want in wants if want.sequential]
+        limits = wants and [want for want in wants if want.timeout]
         self._has_limits = bool(limits) or options.tool_timeout is not None
         if not (self._has_limits or barriers or seconds or options.max_concurrency):
             return None
@@ -214,6 +214,8 @@ class ToolBatch:
             self._order = CallOrder(len(self._calls))
             layers.append(HookRunner(options.hooks, self._order, self._state, self._record_of))
         layers += options.middleware
+        if not wants:
+            return layers
         if [want for want in wants if want.requires_approval]:
             layers.append(Approval(options.approve, options.approval_timeout))
         if [want for want in wants if want.retries]:

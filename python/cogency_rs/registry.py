@@ -110,9 +110,10 @@ def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
     if isinstance(calls, ToolCall):
         raise TypeError("calls must be a list of ToolCall; for one call there is execute_tool")
     listed: list[Any] = list(calls)
-    for call in listed:
-        if not (hasattr(call, "name") and hasattr(call, "args")):
-            raise TypeError(f"calls must be ToolCall objects, got {type(call).__name__}: {call!r}")
+    for kind in {*map(type, listed)} - {ToolCall}:  # cogency's own calls are of another class
+        one = next(each for each in listed if type(each) is kind)
+        if not (hasattr(one, "name") and hasattr(one, "args")):
+            raise TypeError(f"calls must be ToolCall objects, got {kind.__name__}: {one!r}")
     return listed
 
 

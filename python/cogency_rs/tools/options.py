@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from ..errors import ConfigError
 from ..types import ToolCall
 
-__all__ = ["MAX_SECONDS", "NO_OPTIONS", "ToolOptions", "check_seconds", "options_of"]
+__all__ = ["MAX_SECONDS", "NO_OPTIONS", "ToolOptions", "all_options", "check_seconds", "options_of"]
 
 MAX_SECONDS = 366 * 24 * 3600.0
 
@@ -68,6 +69,12 @@ class ToolOptions:
 
 
 NO_OPTIONS = ToolOptions()
+
+
+def all_options(tools: Iterable[Any]) -> list[ToolOptions]:
+    """The options of those tools that have some."""
+    found = map(getattr, tools, repeat("options"), repeat(None))
+    return [options for options in found if type(options) is ToolOptions]
 
 
 def options_of(tool: Any) -> ToolOptions:
