@@ -13,7 +13,8 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from ._core import Batch, ThreadJob, check_arguments
+from ._core import Batch, ThreadJob
+from .arguments import faults, run_checked
 from .errors import ConfigError
 from .types import Execution, ToolCall, ToolResult
 
@@ -234,7 +235,7 @@ class RunningTools:
             self._observe_start(index, call)
         injected = self._injected_in_shell if call.name == "shell" else self._injected
         args = {**call.args, **injected}
-        execute = tool.execute
+        execute = run_checked(tool)
         if not self._is_blocking(tool):
             return execute(**args)
         is_async = _is_coroutine_function(execute)
@@ -252,9 +253,8 @@ class RunningTools:
             return (
                 f"Invalid arguments for tool '{call.name}': they must be an object, and were {kind}"
             )
-        schema = getattr(tool, "schema", None)
-        problem = check_arguments(schema, call.args) if schema else None
-        return problem and f"Invalid arguments for tool '{call.name}': {problem}"
+        problems = faults(tool, call.args)
+        return f"Invalid arguments for tool '{call.name}': {'; '.join(problems)}" if problems else None
 
     def _over(self, index: int, value: Any, error: BaseException | None, state: str) -> None:
         """Take what a call left, on the loop's thread."""

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from .compiled import compiled
 from .docstring import read_docstring
 from .errors import ConfigError
 from .parameters import Parameters
@@ -146,11 +147,32 @@ class FunctionTool(Generic[P, R_co]):
 
         What the function raises passes on unchanged.
         """
+        if problems := self.faults(given):
+            return self._refusal("; ".join(problems))
+        return await self._run(**given)
+
+    async def _run(self, /, **given: Any) -> Any:
+        """Run it with arguments in which there are no `faults`."""
         try:
             arguments = self._parameters.read(given)
         except Mismatch as mismatch:
-            return self._refusal(mismatch)
+            return self._refusal(str(mismatch))
         return _result(await self._function(**arguments))
+
+    def faults(self, args: Mapping[str, Any]) -> list[str]:
+        """Say what is wrong with the model's arguments, a sentence for each fault; nothing if they fit.
+
+        The names that the turn gives are left out.
+        """
+        asked = self._parameters.asked(args)
+        return compiled(self._parameters, self.json_schema).faults(asked)
+
+    @property
+    def run_checked(self) -> Callable[..., Any]:
+        """What runs it after a check for `faults`: `execute` without its own check, unless that is another's."""
+        execute: Any = self.execute
+        ours = (FunctionTool.execute, _PlainTool.execute)
+        return self._run if getattr(execute, "__func__", None) in ours else execute
 
     def describe(self, args: Mapping[str, Any]) -> str:
         """Write a call on one line, for people."""
@@ -185,18 +207,23 @@ class FunctionTool(Generic[P, R_co]):
     def __repr__(self) -> str:
         return f"<tool {self._function.__qualname__}>"
 
-    def _refusal(self, mismatch: Mismatch) -> ToolResult:
-        return ToolResult(f"Invalid arguments for tool '{self.name}': {mismatch}", error=True)
+    def _refusal(self, problem: str) -> ToolResult:
+        return ToolResult(f"Invalid arguments for tool '{self.name}': {problem}", error=True)
 
 
 class _PlainTool(FunctionTool[P, R_co]):
     """A plain `def`, which runs in a worker thread because its `execute` is one."""
 
     def execute(self, /, **given: Any) -> Any:
+        if problems := self.faults(given):
+            return self._refusal("; ".join(problems))
+        return self._run(**given)
+
+    def _run(self, /, **given: Any) -> Any:
         try:
             arguments = self._parameters.read(given)
         except Mismatch as mismatch:
-            return self._refusal(mismatch)
+            return self._refusal(str(mismatch))
         value = self._function(**arguments)
         return _result_of(value) if inspect.isawaitable(value) else _result(value)
 

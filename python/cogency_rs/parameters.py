@@ -94,15 +94,18 @@ class Parameters:
         json_schema = fields.schema() | definitions
         return cls(fields, json_schema, fields.flat(), reserved, injected, has_receiver)
 
+    def asked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The model's arguments, of all that its tool was given."""
+        return {name: value for name, value in given.items() if name not in self.reserved}
+
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What the function is called with, of all that its tool was given.
+        """What the function is called with, of all that its tool was given; the model's arguments fit the schema.
 
         Raises:
-            Mismatch: an argument of the model's does not fit.
+            Mismatch: an argument is not what was asked for all the same.
         """
-        asked = {name: value for name, value in given.items() if name not in self.reserved}
         try:
-            arguments = self.fields.read(asked)
+            arguments = self.fields.read(self.asked(given))
         except RecursionError as error:
             raise Mismatch("are nested too deep") from error
         arguments.update((name, given[name]) for name in self.injected if name in given)

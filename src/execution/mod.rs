@@ -3,7 +3,7 @@
 //! Generic over how one call is run ([`Runner`]), so that order, limits, timeouts and cancellation are built and
 //! tested once, without Python.
 
+pub mod arguments;
 mod batch;
-pub mod schema;
 
 pub use batch::{Outcome, Policy, Runner, run};

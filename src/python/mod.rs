@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
+mod arguments;
 mod awaitable;
 mod context;
 mod convert;
@@ -12,7 +13,6 @@ mod execution;
 mod foreign;
 mod protocol;
 mod runtime;
-mod schema;
 mod source;
 mod turn;
 
@@ -22,6 +22,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use super::arguments::ArgumentSchema;
+    #[pymodule_export]
     use super::context::{Folding, system_prompt, to_messages};
     #[pymodule_export]
     use super::execution::{Batch, ThreadJob};
@@ -29,8 +31,6 @@ mod _core {
     use super::protocol::{Limits, Parser, format_results, read_block};
     #[pymodule_export]
     use super::runtime::{set_worker_threads, worker_threads};
-    #[pymodule_export]
-    use super::schema::check_arguments;
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]
