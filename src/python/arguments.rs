@@ -4,6 +4,7 @@
 //! schema that cannot be compiled is a fault of every call.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use pyo3::types::{
 use serde_json::{Map, Number, Value as Schema};
 
 use crate::execution::arguments::{
-    ArgumentSchema as Checker, BigInteger, Foreign, Members, SchemaForm, Text, Value,
+    ArgumentSchema as Checker, BigInteger, Foreign, Members, SchemaForm, Text, Value, unusable,
 };
 
 /// A tool's schema, ready to check arguments. It keeps no Python object.
@@ -43,9 +44,7 @@ impl ArgumentSchema {
             }
         };
         let checker = match reading.problem {
-            Some(problem) if form == SchemaForm::JsonSchema => {
-                Err(format!("the schema of this tool cannot be used: {problem}"))
-            }
+            Some(problem) if form == SchemaForm::JsonSchema => Err(unusable(&problem)),
             _ => Checker::new(&source, form),
         };
         Ok(Self { source, form, checker })
@@ -61,7 +60,9 @@ impl ArgumentSchema {
         match &self.checker {
             Err(problem) => vec![problem.clone()],
             Ok(checker) => match value_of(args, self.form, 0) {
-                Ok(value) => checker.faults(value),
+                // A panic would pass every `except Exception` of the caller.
+                Ok(value) => catch_unwind(AssertUnwindSafe(|| checker.faults(value)))
+                    .unwrap_or_else(|_| vec!["the arguments cannot be checked".into()]),
                 Err(TooDeep) => {
                     vec![format!(
                         "the arguments are nested too deep: more than {MOST_DEPTH} levels"
@@ -179,6 +180,10 @@ impl Text for PythonText<'_> {
 struct PythonObject<'py>(Bound<'py, PyAny>);
 
 impl Foreign for PythonObject<'_> {
+    fn kind(&self) -> String {
+        text_of(self.0.get_type().name())
+    }
+
     fn shown(&self) -> String {
         text_of(self.0.repr())
     }

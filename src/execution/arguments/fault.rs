@@ -8,9 +8,9 @@ use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Number, Value as Schema};
 
 use super::names::nearest;
-use super::shown::{received, shown, shown_schema};
+use super::shown::{cut, received, shown, shown_schema};
 use super::value::{Budget, Value, first_repeated};
-use super::words::{alternatives, described, pattern, wanted};
+use super::words::{alternatives, described, wanted};
 
 /// Faults that are listed; of the others it is said how many they are.
 const MOST_FAULTS: usize = 10;
@@ -225,15 +225,8 @@ impl Reader<'_> {
             Kind::MinProperties { limit } => size("at least ", *limit, "maxProperties"),
             Kind::MaxProperties { limit } => size("at most ", *limit, "minProperties"),
             Kind::AdditionalItems { limit } => size("at most ", *limit as u64, ""),
-            Kind::Pattern { pattern: expression } => {
-                format!("must match the pattern {}{}", pattern(expression), and_was(value))
-            }
-            Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-                format!(
-                    "takes too long to compare with the pattern of its schema{}",
-                    and_was(value)
-                )
-            }
+            // The keyword `pattern` is ours.
+            Kind::Custom { message, .. } => format!("{message}{}", and_was(value)),
             Kind::UniqueItems => match value {
                 Some(Value::Array(items)) => match first_repeated(items) {
                     Some(place) => format!(
@@ -424,7 +417,7 @@ fn sentences(faults: Vec<Fault>, schema: &Schema, arguments: &Value<'_>) -> Vec<
 
 fn known_names(known: &[String], patterns: &[String]) -> String {
     let mut names: Vec<String> = known.iter().take(MOST_NAMES).cloned().collect();
-    names.extend(patterns.iter().take(3).map(|each| format!("what matches {}", pattern(each))));
+    names.extend(patterns.iter().take(3).map(|each| format!("what matches {}", cut(each.clone()))));
     if names.is_empty() {
         return "there are none".into();
     }

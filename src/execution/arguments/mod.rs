@@ -6,6 +6,7 @@
 mod fault;
 mod flat;
 mod names;
+mod pattern;
 mod shown;
 mod value;
 mod words;
@@ -13,8 +14,10 @@ mod words;
 use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
+use pattern::Pattern;
 use value::{Arguments, Budget, Place};
 pub use value::{BigInteger, Foreign, Members, Text, Value};
+pub use words::unusable;
 
 /// How a schema is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +48,6 @@ pub struct ArgumentSchema {
 }
 
 impl ArgumentSchema {
-    /// Steps that a pattern with look-around may go back in one search; all other patterns take linear time.
-    const MOST_STEPS_BACK: usize = 100_000;
-
     /// Compiles a schema.
     ///
     /// # Errors
@@ -60,9 +60,8 @@ impl ArgumentSchema {
         let validator = options_for::<Arguments>()
             .offline()
             .should_validate_formats(false)
-            .with_pattern_options(
-                PatternOptions::fancy_regex().backtrack_limit(Self::MOST_STEPS_BACK),
-            )
+            .with_keyword("pattern", Pattern::keyword)
+            .with_pattern_options(PatternOptions::regex())
             .build(&schema)
             .map_err(|error| words::of_schema(&error))?;
         let null_by_default = match schema.get("properties") {
@@ -106,3 +105,6 @@ impl ArgumentSchema {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,10 @@ pub fn received(value: &Value<'_>) -> String {
         Value::Float(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
-        Value::Object(_) | Value::Foreign(_) | Value::ForeignObject(..) => "an object",
+        Value::Object(_) | Value::ForeignObject(..) => "an object",
+        Value::Foreign(other) => {
+            return format!("a Python value of type {}: {}", cut(other.kind()), shown(value));
+        }
     };
     format!("{kind}: {}", shown(value))
 }

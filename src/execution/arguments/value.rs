@@ -36,6 +36,8 @@ impl Text for &str {
 
 /// A value that JSON has no type for.
 pub trait Foreign {
+    /// The name of its type.
+    fn kind(&self) -> String;
     /// How it looks.
     fn shown(&self) -> String;
 }

@@ -1,10 +1,10 @@
 //! What a schema asks for, in words, and what is wrong with a schema itself.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use jsonschema::{JsonType, ValidationError};
+use jsonschema::{JsonType, ReferencingError, ValidationError};
 use serde_json::Value as Schema;
 
-use super::shown::{cut, shown_schema};
+use super::shown::shown_schema;
 
 /// A type by its name in a schema.
 fn type_in_words(name: &str) -> &str {
@@ -81,53 +81,62 @@ pub fn described(schema: &Schema) -> Option<String> {
     }
 }
 
-/// Why a schema cannot be used.
+/// Why a schema cannot be used, and where.
 pub fn of_schema(error: &ValidationError<'_>) -> String {
-    // What a meta-schema offers several ways for is said best by the way that came furthest.
+    const MOST: usize = 240;
+    // Of several ways that a keyword may be written in, the one that was meant says most.
     let mut error = error;
     while let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind() {
-        let branches = context.iter().filter_map(|branch| branch.first());
-        match branches.max_by_key(|error| error.instance_path().segments().count()) {
+        let is_other_type =
+            |error: &&ValidationError<'_>| matches!(error.kind(), Kind::Type { .. });
+        let mut first = context.iter().filter_map(|branch| branch.first());
+        match first.clone().find(|error| !is_other_type(error)).or_else(|| first.next()) {
             Some(inner) => error = inner,
             None => break,
         }
     }
     let place = match error.instance_path().as_str() {
-        "" => String::new(),
-        path => format!(" at '{path}'"),
+        "" => error.schema_path().as_str(),
+        path => path,
     };
     let value = shown_schema(error.instance());
     let problem = match error.kind() {
-        Kind::Format { format } if format == "regex" => {
-            format!("{value} is not a pattern that can be used here")
-        }
         Kind::Type { kind } => {
-            format!("it must be {}, and was {value}", alternatives(types(kind, None)))
+            format!("must be {}, and is {value}", alternatives(types(kind, None)))
         }
-        Kind::Enum { options } => match options.as_array() {
-            Some(options) => {
-                let options = options.iter().map(shown_schema).collect();
-                format!("it must be {}, and was {value}", alternatives(options))
-            }
-            None => error.to_string(),
-        },
-        Kind::Referencing(error) => error.to_string(),
-        _ => error.to_string(),
+        Kind::Enum { options } => {
+            let options = options.as_array().into_iter().flatten().map(shown_schema).collect();
+            format!("must be {}, and is {value}", alternatives(options))
+        }
+        Kind::Referencing(error) => return unusable(&reference(error)),
+        Kind::Custom { message, .. } => format!("{message}: {value}"),
+        _ => error.to_string().chars().take(MOST).collect(),
     };
-    const MOST_TIMES: usize = 4;
-    let problem = if problem.chars().count() > MOST_TIMES * 60 {
-        cut_to(&problem, MOST_TIMES * 60)
-    } else {
-        problem
-    };
-    format!("the schema of this tool cannot be used: {problem}{place}")
+    match place {
+        "" => unusable(&problem),
+        place => unusable(&format!("at {place}: {problem}")),
+    }
 }
 
-fn cut_to(text: &str, most: usize) -> String {
-    text.chars().take(most).chain("...".chars()).collect()
+/// The fault that a schema is for every call.
+pub fn unusable(problem: &str) -> String {
+    format!("the schema of this tool cannot be used: {problem}")
 }
 
-/// A pattern, for a message.
-pub fn pattern(pattern: &str) -> String {
-    cut(pattern.to_owned())
+fn reference(error: &ReferencingError) -> String {
+    match error {
+        ReferencingError::Unretrievable { uri, .. } => {
+            format!("it refers to {uri}, and nothing outside of it is read")
+        }
+        ReferencingError::PointerToNowhere { pointer } => {
+            format!("it refers to '#{pointer}', which it does not have")
+        }
+        ReferencingError::NoSuchAnchor { anchor } => {
+            format!("it refers to '#{anchor}', which it does not have")
+        }
+        ReferencingError::UnknownSpecification { specification } => {
+            format!("its $schema {specification} is not known")
+        }
+        other => other.to_string(),
+    }
 }
