@@ -30,11 +30,23 @@ DRAFTS = {
     "draft7": "http://json-schema.org/draft-07/schema#",
     "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
 }
-TESTS = 0
+TESTS = 2367
 """How many there are; fewer are a fault of this script."""
 
-NOT_CLAIMED: dict[str, str] = {}
-"""What is not claimed, and why: a file, a group of tests in it, or one test, as `draft/file: group: test`."""
+REMOTE = "a reference out of the schema is never followed"
+
+NOT_CLAIMED: dict[str, str] = {
+    "optional/format/": "a format describes, as 2020-12 has it unless asked otherwise; it is not checked",
+    "refRemote:": REMOTE,
+    "optional/cross-draft: refs to": REMOTE,
+    "optional/format-assertion:": "a meta-schema of its own, which would have to be fetched",
+    "dynamicRef: strict-tree schema, guards against misspelled properties": REMOTE,
+    "dynamicRef: tests for implementation dynamic anchor and reference link": REMOTE,
+    "dynamicRef: $ref and $dynamicAnchor are independent of order": REMOTE,
+    "dynamicRef: $ref to $dynamicRef finds detached $dynamicAnchor": REMOTE,
+    "vocabulary:": "a vocabulary is in a meta-schema of its own, which would have to be fetched",
+}
+"""What is not claimed, and why: how the names of its tests begin, each a `file: group: test`."""
 
 
 @dataclass
@@ -50,14 +62,9 @@ class Test:
     is_valid: bool
 
     @property
-    def places(self) -> list[str]:
-        """What it is called in `NOT_CLAIMED`, with and without its draft."""
-        names = [
-            self.file,
-            f"{self.file}: {self.group}",
-            f"{self.file}: {self.group}: {self.name}",
-        ]
-        return [*names, *(f"{self.draft}/{name}" for name in names)]
+    def place(self) -> str:
+        """What it is called."""
+        return f"{self.file}: {self.group}: {self.name}"
 
 
 def fetch(folder: Path) -> Path | None:
@@ -117,11 +124,11 @@ def main() -> None:
             compiled[key] = ArgumentSchema(test.schema, form="json schema")
         faults = compiled[key].faults(test.instance)
         is_right = (not faults) == test.is_valid
-        excuse = next((place for place in test.places if place in NOT_CLAIMED), None)
+        excuse = next((start for start in NOT_CLAIMED if test.place.startswith(start)), None)
         if excuse is None:
             count += 1
             if not is_right:
-                wrong.append(f"{test.places[-1]}: {'; '.join(faults) or 'no fault'}")
+                wrong.append(f"{test.draft}/{test.place}: {'; '.join(faults) or 'no fault'}")
         elif not is_right:
             used.add(excuse)
     for line in wrong:

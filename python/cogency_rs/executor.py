@@ -254,7 +254,9 @@ class RunningTools:
                 f"Invalid arguments for tool '{call.name}': they must be an object, and were {kind}"
             )
         problems = faults(tool, call.args)
-        return f"Invalid arguments for tool '{call.name}': {'; '.join(problems)}" if problems else None
+        return (
+            f"Invalid arguments for tool '{call.name}': {'; '.join(problems)}" if problems else None
+        )
 
     def _over(self, index: int, value: Any, error: BaseException | None, state: str) -> None:
         """Take what a call left, on the loop's thread."""

@@ -14,7 +14,8 @@ use pyo3::types::{
 use serde_json::{Map, Number, Value as Schema};
 
 use crate::execution::arguments::{
-    ArgumentSchema as Checker, BigInteger, Foreign, Members, SchemaForm, Text, Value, unusable,
+    ArgumentSchema as Checker, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm, Text, Value,
+    too_deep, unusable,
 };
 
 /// A tool's schema, ready to check arguments. It keeps no Python object.
@@ -64,20 +65,14 @@ impl ArgumentSchema {
                 Ok(value) => catch_unwind(AssertUnwindSafe(|| checker.faults(value)))
                     .unwrap_or_else(|_| vec!["the arguments cannot be checked".into()]),
                 Err(TooDeep) => {
-                    vec![format!(
-                        "the arguments are nested too deep: more than {MOST_DEPTH} levels"
-                    )]
+                    vec![too_deep(MOST_LEVELS)]
                 }
             },
         }
     }
 }
 
-/// Levels of arrays and objects in arguments or a schema; the parser admits fewer. A value that contains itself has
-/// more.
-const MOST_DEPTH: usize = 256;
-
-/// A value with more levels than that.
+/// A value with more levels than there may be, as one has that contains itself.
 struct TooDeep;
 
 fn value_of<'py>(
@@ -85,7 +80,7 @@ fn value_of<'py>(
     form: SchemaForm,
     depth: usize,
 ) -> Result<Value<'py>, TooDeep> {
-    if depth > MOST_DEPTH {
+    if depth > MOST_LEVELS {
         return Err(TooDeep);
     }
     if let Ok(text) = value.cast::<PyString>() {
@@ -198,8 +193,8 @@ struct Reading {
 
 impl Reading {
     fn schema(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Schema {
-        if depth > MOST_DEPTH {
-            self.problem.get_or_insert(format!("it is nested deeper than {MOST_DEPTH} levels"));
+        if depth > MOST_LEVELS {
+            self.problem.get_or_insert(format!("it is nested deeper than {MOST_LEVELS} levels"));
             return Schema::Null;
         }
         if let Some(single) = single(value) {

@@ -1,6 +1,7 @@
 //! Faults as sentences: which of the validator's errors are worth saying, in which order, and how.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -52,7 +53,7 @@ pub fn in_words(
     faults.retain(|fault| {
         !matches!(fault, Fault::Missing { of, name } if of.is_empty() && left_out.contains(name))
     });
-    let mut sentences = sentences(faults, schema, arguments);
+    let mut sentences = sentences(&faults, schema, arguments);
     let mut seen = HashSet::new();
     sentences.retain(|sentence| seen.insert(sentence.clone()));
     if sentences.len() > MOST_FAULTS {
@@ -350,14 +351,14 @@ fn value_at<'a, 'b>(arguments: &'a Value<'b>, path: &[Step]) -> Option<&'a Value
 }
 
 /// Writes the faults in the order of the schema's properties, then what is not known.
-fn sentences(faults: Vec<Fault>, schema: &Schema, arguments: &Value<'_>) -> Vec<String> {
+fn sentences(faults: &[Fault], schema: &Schema, arguments: &Value<'_>) -> Vec<String> {
     let order = keys(schema.get("properties"));
     let rank = |step: Option<&Step>| match step {
         Some(Step::Name(name)) => order.iter().position(|each| each == name).unwrap_or(order.len()),
         _ => order.len(),
     };
     let mut missing: Vec<(&Path, &str)> = Vec::new();
-    for fault in &faults {
+    for fault in faults {
         if let Fault::Missing { of, name } = fault {
             missing.push((of, name));
         }
@@ -365,7 +366,7 @@ fn sentences(faults: Vec<Fault>, schema: &Schema, arguments: &Value<'_>) -> Vec<
     let mut is_paired = vec![false; missing.len()];
     let mut ranked: Vec<(usize, String)> = Vec::new();
     let mut listed = HashSet::new();
-    for fault in &faults {
+    for fault in faults {
         let Fault::Unknown { of, name, known, patterns } = fault else { continue };
         // The name of a missing argument, written wrongly, is one fault.
         let open = || (0..missing.len()).filter(|at| !is_paired[*at] && missing[*at].0 == of);
@@ -393,7 +394,7 @@ fn sentences(faults: Vec<Fault>, schema: &Schema, arguments: &Value<'_>) -> Vec<
         ranked.push((place, format!("{who} is not known{hint}")));
     }
     let mut paired = is_paired.into_iter();
-    for fault in &faults {
+    for fault in faults {
         match fault {
             Fault::Missing { of, name } => {
                 if paired.next() == Some(false) {
@@ -440,7 +441,7 @@ fn argument(path: &[Step], member: Option<&str>) -> String {
                 text.push('.');
                 text.push_str(&name);
             }
-            Step::Place(place) => text.push_str(&format!("[{place}]")),
+            Step::Place(place) => _ = write!(text, "[{place}]"),
         }
     }
     if text.is_empty() && member.is_none() {

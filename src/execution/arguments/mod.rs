@@ -3,6 +3,7 @@
 //! The happy path reads no text that no keyword asks for and writes none at all. What is wrong is put into words only
 //! where something is: for a language model, which has to mend its call.
 
+mod depth;
 mod fault;
 mod flat;
 mod names;
@@ -39,10 +40,21 @@ impl SchemaForm {
     }
 }
 
+/// Levels of arrays and objects that the arguments or a schema may have; the parser admits fewer.
+pub const MOST_LEVELS: usize = 256;
+
+/// The fault that arguments with more levels than these have.
+#[must_use]
+pub fn too_deep(most_levels: usize) -> String {
+    format!("the arguments are nested too deep: more than {most_levels} levels")
+}
+
 /// A tool's schema, ready to check arguments.
 pub struct ArgumentSchema {
     schema: Schema,
     validator: Validator<Arguments>,
+    /// The most levels that a value may have for this schema, where it cannot have any number.
+    most_levels: Option<usize>,
     /// The arguments that may be null because that is what they are when they are not given.
     null_by_default: Vec<String>,
 }
@@ -73,7 +85,8 @@ impl ArgumentSchema {
             }
             _ => Vec::new(),
         };
-        Ok(Self { schema, validator, null_by_default })
+        let most_levels = depth::most_levels(&schema).filter(|levels| *levels < MOST_LEVELS);
+        Ok(Self { schema, validator, most_levels, null_by_default })
     }
 
     /// What is wrong with the arguments, a sentence for each fault; none if they fit.
@@ -82,6 +95,9 @@ impl ArgumentSchema {
     /// Linear in the arguments for a schema without nested unions; what is wrong is looked for up to a limit.
     #[must_use]
     pub fn faults(&self, arguments: Value<'_>) -> Vec<String> {
+        if let Some(most) = self.most_levels.filter(|most| depth::is_deeper(&arguments, *most)) {
+            return vec![too_deep(most)];
+        }
         let (arguments, left_out) = self.without_nulls(arguments);
         let budget = Budget::default();
         let place = Place { value: &arguments, budget: &budget };

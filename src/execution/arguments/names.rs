@@ -31,20 +31,20 @@ fn distance_if_near(a: &[char], b: &[char]) -> Option<usize> {
 /// How many letters have to be put in, left out, exchanged or swapped with their neighbour.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
     for (i, letter) in a.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, other) in b.iter().enumerate() {
-            let mut least =
-                (last[j] + usize::from(letter != other)).min(last[j + 1] + 1).min(row[j] + 1);
+            let mut steps =
+                (above[j] + usize::from(letter != other)).min(above[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *letter == b[j - 1] && a[i - 1] == *other {
-                least = least.min(before[j - 1] + 1);
+                steps = steps.min(before[j - 1] + 1);
             }
-            row.push(least);
+            row.push(steps);
         }
-        before = std::mem::replace(&mut last, row);
+        before = std::mem::replace(&mut above, row);
     }
-    last[b.len()]
+    above[b.len()]
 }
 
 #[cfg(test)]

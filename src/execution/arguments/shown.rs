@@ -92,7 +92,7 @@ fn push_schema(text: &mut String, value: &Schema) {
                 quoted_start(text, name);
                 text.push_str(": ");
                 push_schema(text, value);
-            })
+            });
         }
         _ => text.push_str(&value.to_string()),
     }

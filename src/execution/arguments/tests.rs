@@ -1,5 +1,7 @@
 //! What a call's arguments are told, as tables of schema, arguments and faults.
 
+#![allow(clippy::needless_pass_by_value, clippy::too_many_lines, reason = "tables")]
+
 use serde_json::json;
 
 use super::*;

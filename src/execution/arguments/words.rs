@@ -119,6 +119,7 @@ pub fn of_schema(error: &ValidationError<'_>) -> String {
 }
 
 /// The fault that a schema is for every call.
+#[must_use]
 pub fn unusable(problem: &str) -> String {
     format!("the schema of this tool cannot be used: {problem}")
 }
