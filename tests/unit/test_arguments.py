@@ -171,29 +171,32 @@ RECURSIVE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "problem"),
-    [
-        ({"type": "number"}, 10**5000, None),
-        ({"type": "integer"}, -(10**30), None),
-        ({"minimum": 0}, -(10**5000), "must be at least 0, and was -1e9999"),
-        ({"type": "integer"}, 2.0, None),
-        ({"type": "number"}, math.inf, None),
-        ({"type": "integer"}, math.inf, "must be an integer, and was a number: Infinity"),
-        ({"type": "number"}, math.nan, "must be a number, and was NaN"),
-        ({}, math.nan, None),
-        ({"type": "string", "maxLength": 1}, "\ud800", None),
-        ({"pattern": "^a"}, "\ud800", "must match the pattern ^a, and was a string: "),
-        ({"const": "a"}, "\udfff", 'must be "a", and was a string: '),
-        ({"type": "array", "items": {"type": "integer"}}, (1, 2), None),
-        ({"type": "array"}, {1}, "must be an array, and was a Python value of type set: {1}"),
-        ({"type": "object"}, Odd(), "must be an object, and was a Python value of type Odd: ?"),
-        ({"type": "object", "required": ["a"]}, UserDict(a=1), None),
-        ({"type": "object", "required": ["1"]}, {1: 2}, None),
-        ({}, LOOP, TOO_DEEP),
-        ({}, nested(100_000), TOO_DEEP),
-    ],
-)  # fmt: skip
+WIDE = {
+    "an integer of any size": ({"type": "number"}, 10**5000, None),
+    "an integer beyond 64 bits": ({"type": "integer"}, -(10**30), None),
+    "an integer that Python does not write": ({"minimum": 0}, -(10**5000), "must be at least 0, and was -1e9999"),
+    "a whole float": ({"type": "integer"}, 2.0, None),
+    "infinity": ({"type": "number"}, math.inf, None),
+    "infinity for an integer": (
+        {"type": "integer"}, math.inf, "must be an integer, and was a number: Infinity"),
+    "NaN": ({"type": "number"}, math.nan, "must be a number, and was NaN"),
+    "NaN where anything goes": ({}, math.nan, None),
+    "a lone surrogate": ({"type": "string", "maxLength": 1}, "\ud800", None),
+    "a lone surrogate and a pattern": (
+        {"pattern": "^a"}, "\ud800", "must match the pattern ^a, and was a string: "),
+    "a lone surrogate and a constant": ({"const": "a"}, "\udfff", 'must be "a", and was a string: '),
+    "a tuple": ({"type": "array", "items": {"type": "integer"}}, (1, 2), None),
+    "a set": ({"type": "array"}, {1}, "must be an array, and was a Python value of type set: {1}"),
+    "an object without a repr": (
+        {"type": "object"}, Odd(), "must be an object, and was a Python value of type Odd: ?"),
+    "a mapping": ({"type": "object", "required": ["a"]}, UserDict(a=1), None),
+    "a key that is no text": ({"type": "object", "required": ["1"]}, {1: 2}, None),
+    "a list in itself": ({}, LOOP, TOO_DEEP),
+    "a deep list": ({}, nested(100_000), TOO_DEEP),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "value", "problem"), WIDE.values(), ids=WIDE)
 def test_values_that_json_does_not_have_are_faults_or_fit(schema, value, problem):
     found = ArgumentSchema(of_x(schema)).faults({"x": value})
     if problem is None:

@@ -104,6 +104,21 @@ impl Reader<'_> {
                 unexpected.iter().take(1000).map(fault).collect()
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.union(error, context),
+            // Without `properties` beside it, the keyword is reported as the schema `false` for the whole object.
+            Kind::FalseSchema if is_additional(error, &at) => {
+                let given = match value_at(self.arguments, &at) {
+                    Some(Value::Object(members)) => members.iter().map(|(name, _)| name).collect(),
+                    _ => Vec::new(),
+                };
+                let patterns =
+                    self.parent(error).and_then(|schema| schema.get("patternProperties"));
+                let patterns = keys(patterns);
+                let fault = |name: &String| {
+                    let (known, patterns) = (Vec::new(), patterns.clone());
+                    Fault::Unknown { of: at.clone(), name: name.clone(), known, patterns }
+                };
+                given.into_iter().take(1000).map(fault).collect()
+            }
             _ => vec![Fault::Wrong {
                 problem: self.problem(error, value_at(self.arguments, &at)),
                 at,
@@ -303,6 +318,13 @@ fn contains_limits(schema: &Schema) -> String {
 
 fn is_same_place(error: &ValidationError<'_>, union: &ValidationError<'_>) -> bool {
     error.instance_path().as_str() == union.instance_path().as_str()
+}
+
+/// Whether an error is about the members of the object at `at`, and not about one of that name.
+fn is_additional(error: &ValidationError<'_>, at: &[Step]) -> bool {
+    const KEYWORD: &str = "additionalProperties";
+    let is_name = matches!(at.last(), Some(Step::Name(name)) if name == KEYWORD);
+    error.schema_path().as_str().rsplit('/').next() == Some(KEYWORD) && !is_name
 }
 
 /// Whether a value was meant for a branch of a union: it has the type, and is one of the values, that the branch asks for.

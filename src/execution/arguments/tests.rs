@@ -243,11 +243,17 @@ fn every_fault_is_named_in_the_order_of_the_schema() {
     ] {
         assert_eq!(check(&schema, SchemaForm::JsonSchema, &arguments), expected);
     }
-    let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    assert_eq!(
-        check(&none, SchemaForm::JsonSchema, &json!({"x": 1})),
-        "argument 'x' is not known; there are none"
-    );
+    for none in [
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({"type": "object", "additionalProperties": false}),
+    ] {
+        assert_eq!(
+            check(&none, SchemaForm::JsonSchema, &json!({"x": 1})),
+            "argument 'x' is not known; there are none"
+        );
+    }
+    let nested = json!({"type": "object", "additionalProperties": false});
+    assert_eq!(faults(nested, json!({"y": 1})), "argument 'x.y' is not known; there are none");
 }
 
 #[test]
