@@ -57,10 +57,11 @@ pub fn in_words(
     let mut seen = HashSet::new();
     sentences.retain(|sentence| seen.insert(sentence.clone()));
     if sentences.len() > MOST_FAULTS {
-        let at_least = if budget.is_spent() { "at least " } else { "" };
         let others = sentences.len() - MOST_FAULTS;
+        let others =
+            if budget.is_spent() { format!("at least {others}") } else { others.to_string() };
         sentences.truncate(MOST_FAULTS);
-        sentences.push(format!("and {at_least}{others} more"));
+        sentences.push(format!("and {others} more faults"));
     }
     sentences
 }
@@ -156,9 +157,9 @@ impl Reader<'_> {
         let wanted = self.wanted_by(branches, error);
         let value = value_at(self.arguments, &at);
         let problem = if wanted.is_empty() {
-            format!("fits none of the alternatives that its schema has{}", and_was(value))
+            format!("fits none of the alternatives that its schema has, and was {}", was(value))
         } else {
-            format!("must be {}{}", alternatives(wanted), and_was(value))
+            format!("must be {}, and was {}", alternatives(wanted), was(value))
         };
         vec![Fault::Wrong { at, problem }]
     }
@@ -200,7 +201,7 @@ impl Reader<'_> {
     /// What is wrong with a value, as it stands after the argument's name.
     fn problem(&self, error: &ValidationError<'_>, value: Option<&Value<'_>>) -> String {
         if let Some(wanted) = wanted(error, self.schema) {
-            return format!("must be {}{}", alternatives(wanted), and_was(value));
+            return format!("must be {}, and was {}", alternatives(wanted), was(value));
         }
         let number = || value.map(shown).unwrap_or_default();
         let size = |bound: &str, limit: u64, other: &str| {
@@ -242,7 +243,7 @@ impl Reader<'_> {
             Kind::MaxProperties { limit } => size("at most ", *limit, "minProperties"),
             Kind::AdditionalItems { limit } => size("at most ", *limit as u64, ""),
             // The keyword `pattern` is ours.
-            Kind::Custom { message, .. } => format!("{message}{}", and_was(value)),
+            Kind::Custom { message, .. } => format!("{message}, and was {}", was(value)),
             Kind::UniqueItems => match value {
                 Some(Value::Array(items)) => match first_repeated(items) {
                     Some(place) => format!(
@@ -260,12 +261,12 @@ impl Reader<'_> {
                     format!("items that are {item}")
                 });
                 let limits = self.parent(error).map(contains_limits).unwrap_or_default();
-                format!("must have {limits}{items}{}", and_was(value))
+                format!("must have {limits}{items}, and was {}", was(value))
             }
-            Kind::FalseSchema => format!("must not be given{}", and_was(value)),
+            Kind::FalseSchema => format!("must not be given, and was {}", was(value)),
             Kind::Not { schema } => match described(schema) {
-                Some(excluded) => format!("must not be {excluded}{}", and_was(value)),
-                None => format!("must not fit {}{}", shown_schema(schema), and_was(value)),
+                Some(excluded) => format!("must not be {excluded}, and was {}", was(value)),
+                None => format!("must not fit {}, and was {}", shown_schema(schema), was(value)),
             },
             Kind::OneOfMultipleValid { context } => {
                 let fitting = context.iter().filter(|branch| branch.is_empty()).count();
@@ -285,17 +286,19 @@ impl Reader<'_> {
             Kind::UnevaluatedItems { unexpected } => {
                 format!("has {} items more than its schema knows", unexpected.len())
             }
-            kind => format!(
-                "does not fit what its schema says in '{}'{}",
-                kind.keyword(),
-                and_was(value)
-            ),
+            kind => {
+                format!(
+                    "does not fit what its schema says in '{}', and was {}",
+                    kind.keyword(),
+                    was(value)
+                )
+            }
         }
     }
 }
 
-fn and_was(value: Option<&Value<'_>>) -> String {
-    value.map(|value| format!(", and was {}", received(value))).unwrap_or_default()
+fn was(value: Option<&Value<'_>>) -> String {
+    value.map_or_else(|| "something else".into(), received)
 }
 
 fn bound(limit: &Schema) -> String {

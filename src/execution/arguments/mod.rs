@@ -121,6 +121,3 @@ impl ArgumentSchema {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, clippy::too_many_lines, reason = "tables")]
 
-use serde_json::json;
-
-use super::*;
+use cogency_rs::execution::arguments::{ArgumentSchema, BigInteger, Members, SchemaForm, Value};
+use serde_json::{Value as Schema, json};
 
 /// A value as JSON has it; `"\u{0}NaN"` and the like stand for what JSON has not.
 fn value(json: &Schema) -> Value<'_> {
@@ -261,9 +260,9 @@ fn no_more_faults_are_listed_than_can_be_read() {
     let items = json!({"type": "array", "items": {"type": "integer"}});
     let listed = faults(items.clone(), json!(vec!["a"; 12]));
     assert_eq!(listed.matches("must be").count(), 10);
-    assert!(listed.ends_with("; and 2 more"), "{listed}");
+    assert!(listed.ends_with("; and 2 more faults"), "{listed}");
     let listed = faults(items, json!(vec!["a"; 100_000]));
-    assert!(listed.ends_with("; and at least 990 more"), "{listed}");
+    assert!(listed.ends_with("; and at least 990 more faults"), "{listed}");
 }
 
 #[test]
