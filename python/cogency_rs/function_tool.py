@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from .compiled import compiled
+from .arguments import CheckedTool, compiled
 from .docstring import read_docstring
 from .errors import ConfigError
 from .parameters import Parameters
@@ -108,7 +108,7 @@ def _caller(frame: FrameType | None) -> FrameType | None:
     return frame and frame.f_back
 
 
-class FunctionTool(Generic[P, R_co]):
+class FunctionTool(CheckedTool, Generic[P, R_co]):
     """A function as a tool; made by `tool`. Called, it is the function itself.
 
     Attributes:

@@ -11,10 +11,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from cogency_rs import Execution, ToolCall, execute_tool, tool
+from cogency_rs import Execution, FunctionTool, ToolCall, execute_tool, tool
 from cogency_rs._core import ArgumentSchema
-from cogency_rs.arguments import faults
-from cogency_rs.compiled import MOST_KEPT, _kept
+from cogency_rs.arguments import MOST_KEPT, _kept, faults
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -61,6 +60,7 @@ INTEGER = of_x({"type": "integer"})
         (Tool([INTEGER]), []),
         (Mock(spec=["execute"]), []),
         (Mock(), []),  # its schema is a mock too
+        (Mock(spec=FunctionTool), []),
     ],
 )  # fmt: skip
 def test_a_tool_is_checked_by_the_schema_that_says_most(made, expected):
