@@ -301,10 +301,10 @@ class ArgumentSchema:
     def __new__(
         cls, schema: Any, form: Literal["flat", "json schema"] | None = None
     ) -> ArgumentSchema: ...
-    def is_of(self, schema: Any, /) -> bool:
+    def is_of(self, schema: Any) -> bool:
         """Whether it is what this schema compiles to. The cost is linear in the schema."""
 
-    def faults(self, args: Any, /) -> list[str]:
+    def faults(self, args: Any) -> list[str]:
         """Say what is wrong with a call's arguments.
 
         Returns:
