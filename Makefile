@@ -12,7 +12,7 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python upstream bench bench-rust stress docs docs-links
+.PHONY: help demo test test-rust test-python schema-suite upstream bench bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust fuzz miri asan deny soak
 
@@ -22,7 +22,7 @@ help:            ## Show this list
 demo: $(CORE)    ## Watch a recorded session stream through the core
 	$(BIN)/cogency-rs demo
 
-test: test-rust test-python upstream  ## Run every test
+test: test-rust test-python schema-suite upstream  ## Run every test
 
 test-rust: | rust ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
@@ -32,6 +32,9 @@ test-python: $(DEV)  ## The package's tests
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tests/upstream.py
+
+schema-suite: $(DEV)  ## The official test suite of JSON Schema, on our core
+	$(BIN)/python tests/schema_suite.py
 
 bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
 	$(BIN)/python benches/compare.py --write

@@ -9,6 +9,7 @@ from .types import Event, StreamMode, TurnEvent
 
 __all__ = [
     "BUILD",
+    "ArgumentSchema",
     "CircuitBreaker",
     "Folding",
     "Limits",
@@ -17,7 +18,6 @@ __all__ = [
     "Source",
     "Turn",
     "__version__",
-    "check_arguments",
     "check_json",
     "format_results",
     "read_block",
@@ -263,20 +263,37 @@ class Schedule:
     def due(self, now: float) -> tuple[bool, list[int]]:
         """Say whose time is up: whether it is that of the whole batch, and the calls; each is told of once."""
 
-def check_arguments(schema: Any, args: dict[str, Any]) -> str | None:
-    """Check a call's arguments against its tool's schema.
+@final
+class ArgumentSchema:
+    """A tool's schema, compiled once to check many calls.
 
     Args:
-        schema: cogency's flat form, or JSON Schema with `type` and `properties`. Checked are `required`, `type` and
-            the bounds on numbers and lengths, of the arguments and not of what is inside of them; what it does not
-            say, or says in other words (`enum`, `items`, `anyOf`, `$ref`), is not checked.
-        args: the arguments by name.
+        schema: cogency's flat form, `{"arg": {"type": ..., "required": ..., "min": ...}}`, or JSON Schema of the draft
+            that its `$schema` names, else of 2020-12. A `format` is not checked, and no reference out of the schema is
+            followed.
+        form: how it is written; told by its look when `None`: JSON Schema has the `type` "object".
 
-    Returns:
-        The first problem, in words that name the argument; `None` when there is none.
+    A schema that cannot be compiled raises nothing: it is a fault of every call.
 
-    The cost is linear in the schema's parameters.
+    Raises:
+        ValueError: `form` is another word.
     """
+
+    def __new__(
+        cls, schema: Any, form: Literal["flat", "json schema"] | None = None
+    ) -> ArgumentSchema: ...
+    def is_of(self, schema: Any) -> bool:
+        """Whether it is what this schema compiles to. The cost is linear in the schema."""
+
+    def faults(self, args: Any) -> list[str]:
+        """Say what is wrong with a call's arguments.
+
+        Returns:
+            A sentence for each fault, which names the argument, in the order of the schema's properties; no more than
+            ten, and then how many there are besides. Empty if they fit.
+
+        The cost of arguments that fit is linear in the arrays and objects among them; text is read only for a pattern.
+        """
 
 def read_block(text: str) -> list[str]:
     """Read the calls of the first execute block.

@@ -29,7 +29,7 @@ from .middleware.hooks import CallOrder, sorted_hooks
 from .observers import Observers, OnToolEnd, OnToolStart
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
-from .registry import arguments_for, injected_by, is_blocking, is_coroutine_function, refusal
+from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_plain
 from .storage.ids import uuid7
 from .tools import ToolContext, ToolOptions, options_of
@@ -300,7 +300,7 @@ class ToolBatch:
                 await self._observers.start(index, call)
             execute, args = (
                 tool.execute,
-                arguments_for(tool, call, self._execution_of, self._injected),
+                bound(tool, call, self._execution_of, self._injected),
             )
             if self._is_blocking(tool, execute):
                 value = await self._in_thread(execute, args)

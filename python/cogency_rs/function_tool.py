@@ -1,6 +1,6 @@
 """Tools from plain functions: `@tool` reads a function's hints and docstring, and calls it with what they ask for.
 
-What a function gets is decided by its signature alone; see `parameters`.
+What a function gets is decided by its signature alone: the model's arguments, and a `ToolContext` where it asks for one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from .arguments import CheckedTool, compiled
 from .docstring import read_docstring
 from .errors import ConfigError
 from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
-from .types import ToolResult
+from .storage.ids import uuid7
+from .tools import ToolContext, ToolOptions
+from .tools.options import NeedsApproval
+from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
 
@@ -47,6 +51,11 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -56,6 +65,11 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -65,6 +79,11 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -73,14 +92,19 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     blocking: bool = False,
+    timeout: float | None = None,
+    retries: int = 0,
+    sequential: bool = False,
+    requires_approval: NeedsApproval = False,
+    idempotent: bool = False,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
     Every parameter is an argument of the model's, and its hint says what it must be: `str`, `int`, `float`, `bool`,
     `None`, `list[T]`, `tuple[...]`, `dict[str, T]`, `Literal`, `Enum`, `X | Y`, `Annotated[T, "what it is for"]` or
     `Annotated[T, Param(...)]`, a dataclass, a `TypedDict`; with pydantic installed (`cogency-rs[schema]`) whatever
-    that knows. A parameter without a hint takes any JSON value, `**kwargs` takes arguments of any name. Parameters
-    named `storage`, `sandbox_dir`, `access`, `conversation_id` or `user_id` are given by the turn, and in no schema.
+    that knows. A parameter without a hint takes any JSON value, `**kwargs` takes arguments of any name. A parameter
+    annotated `ToolContext` is told of the call, the conversation and the user, and is in no schema.
 
     An `async def` is awaited on the caller's loop, a plain `def` runs in a worker thread.
 
@@ -90,24 +114,32 @@ def tool(
         description: what it does; the docstring up to its first section when not given. Its section `Args:`
             describes the parameters.
         blocking: run an `async def` in a worker thread too, because it blocks.
+        timeout: see `ToolOptions`, as for the rest.
+        retries: how often a call that raised or ran out of time is tried again.
+        sequential: a call runs alone, after those before it in its batch and before those after it.
+        requires_approval: whether someone has to agree to a call first.
+        idempotent: whether a second attempt of the same call does no harm.
 
     Raises:
-        ConfigError: it cannot be a tool; says which parameter is in the way, and why.
+        ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
     """
+    options = ToolOptions(timeout, retries, sequential, requires_approval, idempotent)
 
     def decorate(function: Any) -> Any:
-        return _make(function, name, description, blocking, _caller(inspect.currentframe()))
+        frame = _caller(inspect.currentframe())
+        return _make(function, name, description, blocking, options, frame)
 
     if function is None:
         return decorate
-    return _make(function, name, description, blocking, _caller(inspect.currentframe()))
+    frame = _caller(inspect.currentframe())
+    return _make(function, name, description, blocking, options, frame)
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:
     return frame and frame.f_back
 
 
-class FunctionTool(Generic[P, R_co]):
+class FunctionTool(CheckedTool, Generic[P, R_co]):
     """A function as a tool; made by `tool`. Called, it is the function itself.
 
     Attributes:
@@ -116,6 +148,7 @@ class FunctionTool(Generic[P, R_co]):
         schema: its parameters in cogency's form, `{"arg": {"type": ..., "required": ..., ...}}`.
         json_schema: its parameters as JSON Schema, in full.
         blocking: whether an `async def` runs in a worker thread too.
+        options: how its calls are carried out.
     """
 
     def __init__(
@@ -126,6 +159,7 @@ class FunctionTool(Generic[P, R_co]):
         name: str,
         description: str,
         blocking: bool,
+        options: ToolOptions,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function: Any = function
@@ -135,9 +169,12 @@ class FunctionTool(Generic[P, R_co]):
         self.schema: dict[str, Any] = parameters.flat_schema
         self.json_schema: dict[str, Any] = parameters.json_schema
         self.blocking = blocking
+        self.options = options
 
     async def execute(self, /, **given: Any) -> Any:
-        """Run it with the model's arguments and the turn's. Of a plain function, this is a plain function too.
+        """Run it with the model's arguments. Of a plain function, this is a plain function too.
+
+        What cogency's executor gives besides, such as `storage`, reaches a `ToolContext` and nothing else.
 
         Returns:
             A `ToolResult`. Arguments that do not fit are a failure that says which, and why. What the function
@@ -146,11 +183,50 @@ class FunctionTool(Generic[P, R_co]):
 
         What the function raises passes on unchanged.
         """
+        args = self._parameters.asked(given, self.name)
+        if problems := self.faults(args):
+            return self._refusal("; ".join(problems))
+        return await self._run(args, self._context(args, given))
+
+    async def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
+        """Run it with arguments in which there are no `faults`."""
         try:
-            arguments = self._parameters.read(given)
+            arguments = self._parameters.read(args, context)
         except Mismatch as mismatch:
-            return self._refusal(mismatch)
+            return self._refusal(str(mismatch))
         return _result(await self._function(**arguments))
+
+    def faults(self, args: Mapping[str, Any]) -> list[str]:
+        """Say what is wrong with the model's arguments, a sentence for each fault; nothing if they fit."""
+        return compiled(self._parameters, self.json_schema).faults(args)
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether it is told of the call."""
+        return bool(self._parameters.contexts)
+
+    @property
+    def run_checked(self) -> Callable[..., Any] | None:
+        """What runs it with a call's arguments and context, after a check for `faults`.
+
+        `None` in a subclass with an `execute` of its own, which is to be used.
+        """
+        own = type(self).execute in (FunctionTool.execute, _PlainTool.execute)
+        return self._run if own else None
+
+    def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:
+        """What cogency's executor tells of the call."""
+        if not self.takes_context:
+            return None
+        return ToolContext(
+            ToolCall(self.name, args),
+            uuid7(),
+            conversation_id=given.get("conversation_id", ""),
+            user_id=given.get("user_id", ""),
+            storage=given.get("storage"),
+            sandbox_dir=given.get("sandbox_dir", ""),
+            access=given.get("access", ""),
+        )
 
     def describe(self, args: Mapping[str, Any]) -> str:
         """Write a call on one line, for people."""
@@ -185,18 +261,24 @@ class FunctionTool(Generic[P, R_co]):
     def __repr__(self) -> str:
         return f"<tool {self._function.__qualname__}>"
 
-    def _refusal(self, mismatch: Mismatch) -> ToolResult:
-        return ToolResult(f"Invalid arguments for tool '{self.name}': {mismatch}", error=True)
+    def _refusal(self, problem: str) -> ToolResult:
+        return ToolResult(f"Invalid arguments for tool '{self.name}': {problem}", error=True)
 
 
 class _PlainTool(FunctionTool[P, R_co]):
     """A plain `def`, which runs in a worker thread because its `execute` is one."""
 
     def execute(self, /, **given: Any) -> Any:
+        args = self._parameters.asked(given, self.name)
+        if problems := self.faults(args):
+            return self._refusal("; ".join(problems))
+        return self._run(args, self._context(args, given))
+
+    def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> Any:
         try:
-            arguments = self._parameters.read(given)
+            arguments = self._parameters.read(args, context)
         except Mismatch as mismatch:
-            return self._refusal(mismatch)
+            return self._refusal(str(mismatch))
         value = self._function(**arguments)
         return _result_of(value) if inspect.isawaitable(value) else _result(value)
 
@@ -259,6 +341,7 @@ def _make(
     name: str | None,
     description: str | None,
     blocking: bool,
+    options: ToolOptions,
     frame: FrameType | None,
 ) -> Any:
     is_wrapped = type(function) in (staticmethod, classmethod)
@@ -281,6 +364,7 @@ def _make(
         name=name,
         description=docstring.text if description is None else description,
         blocking=blocking,
+        options=options,
     )
     if parameters.has_receiver and type(function) is not staticmethod:
         return _Method(function, make)

@@ -1,26 +1,23 @@
-"""What a function takes: of the model the arguments that its hints describe, of the turn what it names.
-
-The names in `INJECTED` are the turn's: the executor gives them to every tool, whatever the model wrote. A function gets
-those that it declares, and no other; they are in no schema, and their hints are not read.
-"""
+"""Splits a function's parameters into those that the model fills and those that are annotated `ToolContext`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from types import FrameType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from .errors import ConfigError
 from .schema import Fields, HintError, Mismatch, Shapes, resolve
 from .schema.fields import ABSENT
 from .schema.models import is_field
+from .tools import ToolContext
 
 __all__ = ["INJECTED", "Parameters"]
 
 INJECTED = frozenset({"storage", "sandbox_dir", "access", "conversation_id", "user_id"})
-"""What the turn gives to every tool; to one named `shell` also `timeout`."""
+"""What cogency's executor gives to every tool; to one named `shell` also `timeout`."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +28,14 @@ class Parameters:
         fields: what the model gives.
         json_schema: `fields` as JSON Schema.
         flat_schema: `fields` in cogency's form.
-        reserved: the names that the turn gives to this tool.
-        injected: those of them that the function takes, and whether it must get them.
+        contexts: the names of those that get the call's `ToolContext`; they are in no schema.
         has_receiver: whether the first parameter, `self` or `cls`, is left out of all these.
     """
 
     fields: Fields
     json_schema: dict[str, Any]
     flat_schema: dict[str, Any]
-    reserved: frozenset[str]
-    injected: dict[str, bool]
+    contexts: tuple[str, ...]
     has_receiver: bool
 
     @classmethod
@@ -62,9 +57,8 @@ class Parameters:
         Raises:
             ConfigError: a parameter is none that a model could give.
         """
-        reserved = INJECTED | {"timeout"} if tool == "shell" else INJECTED
         names = _names_around(function, frame)
-        shapes, fields, injected = Shapes(names), Fields(), dict[str, bool]()
+        shapes, fields, contexts = Shapes(names), Fields(), list[str]()
         parameters = list(inspect.signature(function).parameters.values())
         has_receiver = bool(parameters) and parameters[0].name in ("self", "cls")
         for parameter in parameters[has_receiver:]:
@@ -75,10 +69,11 @@ class Parameters:
                 continue
             try:
                 _check(parameter)
-                if name in reserved:
-                    injected[name] = is_required
+                hint = resolve(parameter.annotation, function, names)
+                if _is_context(hint):
+                    contexts.append(name)
                     continue
-                shape = shapes.of(resolve(parameter.annotation, function, names))
+                shape = shapes.of(hint)
             except HintError as error:
                 raise ConfigError(
                     f"parameter '{name}' of tool '{tool}' {error}", cause=error
@@ -92,23 +87,34 @@ class Parameters:
             )
         definitions = {"$defs": shapes.definitions} if shapes.definitions else {}
         json_schema = fields.schema() | definitions
-        return cls(fields, json_schema, fields.flat(), reserved, injected, has_receiver)
+        return cls(fields, json_schema, fields.flat(), tuple(contexts), has_receiver)
 
-    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What the function is called with, of all that its tool was given.
+    def asked(self, given: Mapping[str, Any], tool: str) -> dict[str, Any]:
+        """The model's arguments, of all that cogency's executor gave to the tool of this name."""
+        others = {*INJECTED, "timeout"} if tool == "shell" else INJECTED
+        others -= self.fields.shapes.keys()
+        return {name: value for name, value in given.items() if name not in others}
+
+    def read(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> dict[str, Any]:
+        """What the function is called with, for arguments that fit the schema.
 
         Raises:
-            Mismatch: an argument of the model's does not fit.
+            Mismatch: an argument is not what was asked for all the same.
         """
-        asked = {name: value for name, value in given.items() if name not in self.reserved}
         try:
-            arguments = self.fields.read(asked)
+            arguments = self.fields.read(args)
         except RecursionError as error:
             raise Mismatch("are nested too deep") from error
-        arguments.update((name, given[name]) for name in self.injected if name in given)
-        if self.injected.get("user_id") and "user_id" not in given:
-            arguments["user_id"] = ""  # a turn without a user does not give it
+        arguments.update(dict.fromkeys(self.contexts, context))
         return arguments
+
+
+def _is_context(hint: Any) -> bool:
+    if hint is ToolContext or get_origin(hint) is ToolContext:
+        return True
+    if get_origin(hint) in (Union, UnionType, Annotated):
+        return any(map(_is_context, get_args(hint)))
+    return False
 
 
 def _check(parameter: inspect.Parameter) -> None:

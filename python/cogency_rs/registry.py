@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from ._core import check_arguments
+from .arguments import checks_itself, faults
 from .errors import ConfigError, ToolError
 from .results import failure
-from .signature import json_schema_of
+from .signature import is_object, json_schema_of
+from .tools import ToolContext
 from .types import ToolCall, ToolResult
 
 _EXECUTE = attrgetter("execute")
@@ -20,7 +21,7 @@ CO_COROUTINE = inspect.CO_COROUTINE
 
 __all__ = [
     "UnreadableCall",
-    "arguments_for",
+    "bound",
     "check_calls",
     "first_by_name",
     "injected_by",
@@ -147,9 +148,8 @@ def refusal(call: ToolCall, tool: Any, tools: Mapping[str, Any]) -> ToolResult |
         return _refused(
             f"Invalid arguments for tool '{call.name}': they must be an object, and were {kind}"
         )
-    schema = getattr(tool, "schema", None)
-    if schema and (problem := check_arguments(schema, call.args)):
-        return _refused(f"Invalid arguments for tool '{call.name}': {problem}")
+    if problems := faults(tool, call.args):
+        return _refused(f"Invalid arguments for tool '{call.name}': {'; '.join(problems)}")
     return None
 
 
@@ -186,24 +186,31 @@ def injected_by(execution: Any, user_id: str, conversation_id: str) -> dict[str,
     return given
 
 
-def arguments_for(
-    tool: Any, call: ToolCall, execution: Any, injected: dict[str, Any]
-) -> dict[str, Any]:
-    """What an object with `execute(**kwargs)` is called with: the model's arguments and the turn's.
+def bound(
+    tool: Any,
+    call: ToolCall,
+    execution: Any,
+    injected: dict[str, Any],
+    context: Callable[[], ToolContext[Any]],
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """What carries a call out, whose arguments have been checked: a function and its keyword arguments.
 
-    An argument that the tool's own schema declares is the model's: the turn does not give it. Nor does it give any to
-    a tool whose schema allows no further arguments.
+    A tool made by `@tool` gets what the model wrote and, if it asks for it, the context. An object with
+    `execute(**kwargs)` gets what the model wrote and what the turn gives. But an argument that the tool's own schema
+    declares is the model's, and one whose schema allows no further arguments is given none.
     """
+    if checks_itself(tool):
+        if (run := tool.run_checked) is None:
+            return tool.execute, call.args
+        return run, {"args": call.args, "context": context() if tool.takes_context else None}
     if call.name == "shell":
         injected = {**injected, "timeout": execution.shell_timeout}
     schema = getattr(tool, "schema", None)
-    if not schema or not isinstance(schema, dict):
-        return {**call.args, **injected}
+    if not schema or not is_object(schema):
+        return tool.execute, {**call.args, **injected}
     full = json_schema_of(tool)
     if full is not None and full.get("additionalProperties") is False:
-        return call.args
+        return tool.execute, call.args
     declared = schema if full is None else full["properties"]
-    return {
-        **call.args,
-        **{name: value for name, value in injected.items() if name not in declared},
-    }
+    given = {name: value for name, value in injected.items() if name not in declared}
+    return tool.execute, {**call.args, **given}

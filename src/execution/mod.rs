@@ -4,7 +4,7 @@
 //! No call is run here: [`Schedule`] is a state machine that is told what happens, so that order, limits, barriers and
 //! time are tested with no clock and no thread.
 
+pub mod arguments;
 mod schedule;
-pub mod schema;
 
 pub use schedule::{Admission, Due, Moment, Schedule, Ticket};

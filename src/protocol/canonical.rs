@@ -368,7 +368,7 @@ fn push_number(out: &mut Vec<u8>, number: &[u8]) {
 }
 
 /// Python's `repr` of a float, in JSON's words for what is no number.
-fn float_repr(value: f64) -> String {
+pub(crate) fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
+mod arguments;
 mod awaitable;
 mod context;
 mod convert;
@@ -9,7 +10,6 @@ mod error;
 mod execution;
 mod json;
 mod protocol;
-mod schema;
 mod source;
 mod turn;
 
@@ -19,6 +19,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use super::arguments::ArgumentSchema;
+    #[pymodule_export]
     use super::context::{Folding, system_prompt, to_messages};
     #[pymodule_export]
     use super::execution::Schedule;
@@ -26,8 +28,6 @@ mod _core {
     use super::json::check_json;
     #[pymodule_export]
     use super::protocol::{Limits, Parser, format_results, read_block};
-    #[pymodule_export]
-    use super::schema::check_arguments;
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]

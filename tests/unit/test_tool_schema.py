@@ -287,7 +287,7 @@ def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
         (str, None, "argument 'x' must be a string, and was null"),
         (int, True, "argument 'x' must be an integer, and was a boolean: true"),
         (int, 1.5, "argument 'x' must be an integer, and was a number: 1.5"),
-        (int, math.nan, "argument 'x' must be an integer, and was a number: NaN"),
+        (int, math.nan, "argument 'x' must be an integer, and was NaN"),
         (float, "1", 'argument \'x\' must be a number, and was a string: "1"'),
         (float, True, "argument 'x' must be a number, and was a boolean: true"),
         (float, 10**400, "argument 'x' must be a number that a float can hold, and was larger"),
@@ -298,7 +298,8 @@ def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
         (list[int], [1, "2"], 'argument \'x[1]\' must be an integer, and was a string: "2"'),
         (list[list[int]], [[], [0, None]], "argument 'x[1][1]' must be an integer, and was null"),
         (tuple[int, str], [1], "argument 'x' must have 2 items, and had 1"),
-        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
+        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, and was a string: "a"; '
+                                   "argument 'x[1]' must be a string, and was an integer: 1"),
         (dict[str, int], [], "argument 'x' must be an object, and was an array: []"),
         (dict[str, int], {"a": "é"}, 'argument \'x.a\' must be an integer, and was a string: "é"'),
         (Literal["a", 1], "b", 'argument \'x\' must be "a" or 1, and was a string: "b"'),
@@ -308,7 +309,7 @@ def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
         (list[int] | int, ["a"], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
         (Annotated[int, Param(ge=1)], 0, "argument 'x' must be at least 1, and was 0"),
         (Annotated[float, Param(le=1.5)], 1.6, "argument 'x' must be at most 1.5, and was 1.6"),
-        (Annotated[float, Param(ge=1)], math.nan, "argument 'x' must be at least 1, and was nan"),
+        (Annotated[float, Param(ge=1)], math.nan, "argument 'x' must be a number, and was NaN"),
         (Annotated[int | None, Param(ge=1)], 0, "argument 'x' must be at least 1, and was 0"),
         (Annotated[str, Param(min_length=2)], "é", "argument 'x' must have at least 2 characters, and had 1"),
         (Annotated[list[int], Param(max_length=1)], [1, 2], "argument 'x' must have at most 1 items, and had 2"),
@@ -482,7 +483,8 @@ def test_deep_values_are_a_failure_of_their_call():
         value = {"value": 1, "children": [value]}
     result = asyncio.run(takes(Tree).execute(x=value))
     assert result == ToolResult(
-        "Invalid arguments for tool 'f': the arguments are nested too deep", error=True
+        "Invalid arguments for tool 'f': the arguments are nested too deep: more than 256 levels",
+        error=True,
     )
 
 

@@ -1,9 +1,9 @@
 """Type hints as JSON Schema, and JSON values as what the hints ask for.
 
-A `Shape` is both sides of one hint: the schema that tells a model what to write, and the reader that turns what it
-wrote into the Python value, or says what is wrong with it. Nothing is converted by guessing: `"3"` is no integer. The
-hints of the standard library are known here (`hints`); any other one is left to pydantic (`models`), which is imported
-when the first such hint is met.
+A `Shape` is both sides of one hint: the schema that tells a model what to write, and the reader that turns a value that
+fits the schema into the Python value. The core checks that it fits; the readers convert, and check only what no schema
+can say: what a class's own constructor or pydantic's validators refuse. The hints of the standard library are known
+here (`hints`); any other one is left to pydantic (`models`), which is imported when the first such hint is met.
 """
 
 from .fields import Fields

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .shape import Mismatch, Schema, Shape, nullable, read_at
+from .shape import Schema, Shape, nullable, read_at
 from .values import is_json, json_value
 
 __all__ = ["ABSENT", "Fields"]
@@ -86,18 +86,11 @@ class Fields:
         return info | {flat: property[key] for key, flat in FLAT_KEYS.items() if key in property}
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the values that were given.
+        """Read values that fit the schema.
 
         Raises:
-            Mismatch: one is not known, is missing, or does not fit.
+            Mismatch: one is not what was asked for all the same.
         """
-        for name in values:
-            if name not in self.shapes and not self.is_open:
-                known = f"known are {', '.join(self.shapes)}" if self.shapes else "there are none"
-                raise Mismatch(f"is not known; {known}", name)
-        for name in self.shapes:
-            if name in self.required and name not in values:
-                raise Mismatch("is required, and was not given", name)
         return {
             name: read_at(name, self.shapes[name].read, value) if name in self.shapes else value
             for name, value in values.items()

@@ -22,7 +22,6 @@ from typing import (
 )
 
 from ..docstring import read_docstring
-from ..signature import is_object
 from . import models
 from .extra import pydantic
 from .fields import ABSENT, Fields
@@ -37,7 +36,6 @@ from .shape import (
     array_of,
     choice,
     object_of,
-    refuse,
     tuple_of,
 )
 from .values import WORDS, json_value
@@ -148,7 +146,7 @@ class Shapes:
         return choice(options)
 
     def _union(self, hint: Any) -> Shape:
-        return any_of([self.of(arg) for arg in get_args(hint)])
+        return any_of([self.of(arg) for arg in get_args(hint)], self.definitions)
 
     def _list(self, hint: Any) -> Shape:
         return array_of(self.of(*get_args(hint) or (Any,)), list)
@@ -171,8 +169,6 @@ class Shapes:
         build: Callable[..., Any] = dict[str, Any] if typing.is_typeddict(cls) else cls
 
         def read(value: Any) -> Any:
-            if not is_object(value):
-                refuse("an object", value)
             values = fields.read(value)
             try:
                 return build(**values)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
-from ..signature import is_object
-from .shape import Mismatch, Schema, Shape
-from .values import is_array
+from .shape import Schema, Shape
 
 __all__ = ["Param", "bounded", "is_bounded_by", "param_in"]
 
@@ -72,34 +70,4 @@ def bounded(shape: Shape, param: Param) -> Shape:
     if param.description:
         schema["description"] = param.description
 
-    def read(value: Any) -> Any:
-        read = shape.read(value)
-        _check(value, param)
-        return read
-
-    return dataclasses.replace(shape, schema=schema, read=read)
-
-
-def _check(value: Any, param: Param) -> None:
-    if _is_number(value):
-        _check_size("must be", "was", "", value, param.ge, param.le)
-    elif isinstance(value, str):
-        _check_size(
-            "must have", "had", " characters", len(value), param.min_length, param.max_length
-        )
-    elif is_array(value) or is_object(value):
-        _check_size("must have", "had", " items", len(value), param.min_length, param.max_length)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _check_size(
-    must: str, did: str, unit: str, size: float, least: float | None, most: float | None
-) -> None:
-    # Written so that NaN, which is neither, is refused.
-    if least is not None and not size >= least:
-        raise Mismatch(f"{must} at least {least}{unit}, and {did} {size}")
-    if most is not None and not size <= most:
-        raise Mismatch(f"{must} at most {most}{unit}, and {did} {size}")
+    return dataclasses.replace(shape, schema=schema)

@@ -1,15 +1,15 @@
-"""A shape: what JSON Schema says of a value, and the reader that takes exactly that."""
+"""A shape: what JSON Schema says of a value, and the reader that makes a Python value of one that fits."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import NoneType
-from typing import Any, NoReturn
+from typing import Any
 
-from ..signature import is_object
-from .values import WORDS, came, is_array, kind_of
+from .._core import ArgumentSchema
+from .values import WORDS, kind_of
 
 __all__ = [
     "ANYTHING",
@@ -24,7 +24,6 @@ __all__ = [
     "nullable",
     "object_of",
     "read_at",
-    "refuse",
     "tuple_of",
 ]
 
@@ -32,11 +31,11 @@ Schema = dict[str, Any]
 """A JSON Schema."""
 
 Reader = Callable[[Any], Any]
-"""A JSON value to the Python value; raises `Mismatch`."""
+"""A JSON value that fits its schema to the Python value; raises `Mismatch` for what no schema can say."""
 
 
 class Mismatch(Exception):  # noqa: N818  # a finding, which becomes the result of a call
-    """A value that does not fit.
+    """A value that fits its schema, and still is not one of those that were asked for.
 
     Attributes:
         problem: what is wrong, as it stands behind the argument's name.
@@ -73,11 +72,6 @@ class Shape:
     wanted: str = "any JSON value"
 
 
-def refuse(wanted: str, value: Any) -> NoReturn:
-    """Raise what is wrong with a value that is something else."""
-    raise Mismatch(f"must be {wanted}, and was {came(value)}")
-
-
 def read_at(place: str | int, read: Reader, value: Any) -> Any:
     """Read a part of a value; a mismatch says where it is."""
     try:
@@ -90,53 +84,38 @@ def read_at(place: str | int, read: Reader, value: Any) -> Any:
 # Single values
 
 
-def _read_none(value: Any) -> None:
-    if value is not None:
-        refuse("null", value)
-
-
-def _read_bool(value: Any) -> bool:
-    return value if isinstance(value, bool) else refuse("a boolean", value)
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _read_int(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
     # As JSON Schema has it, 1.0 is a whole number.
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return refuse("an integer", value)
+    return int(value) if isinstance(value, float) else value
 
 
 def _read_float(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        refuse("a number", value)
     try:
         return float(value)
     except OverflowError:
         raise Mismatch("must be a number that a float can hold, and was larger") from None
 
 
-def _read_str(value: Any) -> str:
-    return value if isinstance(value, str) else refuse("a string", value)
-
-
 def _scalar(kind: str, read: Reader) -> Shape:
     return Shape({"type": kind}, read, (kind,), WORDS[kind])
 
 
-NULL = _scalar("null", _read_none)
+NULL = _scalar("null", _as_it_is)
 
 SCALARS: dict[Any, Shape] = {
     NoneType: NULL,
-    bool: _scalar("boolean", _read_bool),
+    bool: _scalar("boolean", _as_it_is),
     int: _scalar("integer", _read_int),
     float: _scalar("number", _read_float),
-    str: _scalar("string", _read_str),
+    str: _scalar("string", _as_it_is),
 }
 """The types that JSON has a word for."""
 
-ANYTHING = Shape({}, lambda value: value)
+ANYTHING = Shape({}, _as_it_is)
 
 
 def choice(options: Sequence[tuple[Any, Any]]) -> Shape:
@@ -146,11 +125,12 @@ def choice(options: Sequence[tuple[Any, Any]]) -> Shape:
     wanted = " or ".join(json.dumps(value, ensure_ascii=False) for value in values)
 
     def read(value: Any) -> Any:
-        for option, meant in options:
-            # In Python, but not in JSON, true equals 1.
-            if isinstance(value, bool) == isinstance(option, bool) and value == option:
-                return meant
-        return refuse(wanted, value)
+        # In Python, but not in JSON, true equals 1.
+        return next(
+            meant
+            for option, meant in options
+            if isinstance(value, bool) == isinstance(option, bool) and value == option
+        )
 
     kind = {"type": kinds[0]} if len(kinds) == 1 else {}
     return Shape({**kind, "enum": values}, read, kinds, wanted)
@@ -163,8 +143,6 @@ def array_of(item: Shape, build: Callable[[list[Any]], Any]) -> Shape:
     """An array of items of one shape."""
 
     def read(value: Any) -> Any:
-        if not is_array(value):
-            refuse("an array", value)
         return build([read_at(place, item.read, each) for place, each in enumerate(value)])
 
     return Shape({"type": "array", "items": item.schema}, read, ("array",), "an array")
@@ -175,10 +153,6 @@ def tuple_of(items: Sequence[Shape]) -> Shape:
     count = len(items)
 
     def read(value: Any) -> tuple[Any, ...]:
-        if not is_array(value):
-            refuse("an array", value)
-        if len(value) != count:
-            raise Mismatch(f"must have {count} items, and had {len(value)}")
         return tuple(read_at(place, items[place].read, each) for place, each in enumerate(value))
 
     places = {"prefixItems": [item.schema for item in items]} if items else {}
@@ -190,46 +164,61 @@ def object_of(item: Shape) -> Shape:
     """An object whose values have one shape."""
 
     def read(value: Any) -> dict[str, Any]:
-        if not is_object(value):
-            refuse("an object", value)
         return {name: read_at(name, item.read, each) for name, each in value.items()}
 
     schema = {"type": "object", "additionalProperties": item.schema}
     return Shape(schema, read, ("object",), "an object")
 
 
-def any_of(members: Sequence[Shape]) -> Shape:
-    """The first of several shapes that fits, from left to right."""
+def any_of(members: Sequence[Shape], definitions: Mapping[str, Schema]) -> Shape:
+    """The first of several shapes that fits, from left to right.
+
+    Args:
+        members: the shapes.
+        definitions: what a `$ref` in their schemas names; complete by the time that a value is read.
+    """
     wanted = " or ".join(dict.fromkeys(member.wanted for member in members))
+    checks: list[ArgumentSchema] = []
 
     def read(value: Any) -> Any:
-        deepest: Mismatch | None = None
-        for member in members:
+        if not checks:
+            checks.extend(_check(member, definitions) for member in members)
+        problem: Mismatch | None = None
+        for member, check in zip(members, checks, strict=True):
+            if check.faults(value):
+                continue
             try:
                 return member.read(value)
-            except Mismatch as error:
-                if len(error.path) > (len(deepest.path) if deepest else 0):
-                    deepest = error
-        if deepest is not None:  # it was meant for that member
-            raise deepest
-        return refuse(wanted, value)
+            except Mismatch as error:  # and yet it does not: the next one may
+                problem = problem or error
+        raise problem or Mismatch(f"must be {wanted}")
 
     has_any = any(not member.kinds for member in members)
     kinds = () if has_any else _merged(member.kinds for member in members)
     return Shape({"anyOf": [member.schema for member in members]}, read, kinds, wanted)
 
 
+def _check(member: Shape, definitions: Mapping[str, Schema]) -> ArgumentSchema:
+    return ArgumentSchema({**member.schema, "$defs": definitions}, form="json schema")
+
+
 def nullable(shape: Shape) -> Shape:
     """The shape, or null: of what is `None` when it is not given, whatever its hint says."""
-    try:
-        shape.read(None)
-    except Mismatch:
-        schema = dict(shape.schema)
-        description = schema.pop("description", None)
-        either = any_of([replace(shape, schema=schema), NULL])
-        said = {"description": description} if description else {}
-        return replace(either, schema={**either.schema, **said})
-    return shape
+    if shape is ANYTHING or "null" in shape.kinds:
+        return shape
+    schema = dict(shape.schema)
+    description = schema.pop("description", None)
+    said = {"description": description} if description else {}
+
+    def read(value: Any) -> Any:
+        return None if value is None else shape.read(value)
+
+    return Shape(
+        {"anyOf": [schema, NULL.schema], **said},
+        read,
+        _merged([shape.kinds, NULL.kinds]) if shape.kinds else (),
+        f"{shape.wanted} or {NULL.wanted}",
+    )
 
 
 def _merged(kinds: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any
 
 from .extra import pydantic
 
 __all__ = [
     "WORDS",
     "came",
-    "is_array",
     "is_json",
     "is_record",
     "json_value",
@@ -84,11 +82,6 @@ def is_record(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
-    """Whether a value is what JSON calls an array."""
-    return isinstance(value, list | tuple)
-
-
 def kind_of(value: Any) -> str:
     """The JSON type of a value."""
     match value:
@@ -102,7 +95,7 @@ def kind_of(value: Any) -> str:
             return "number"
         case str():
             return "string"
-        case _ if is_array(value):
+        case list() | tuple():
             return "array"
         case _:
             return "object"

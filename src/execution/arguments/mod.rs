@@ -1,0 +1,123 @@
+//! Checks a call's arguments against its tool's schema, which is compiled once.
+//!
+//! The happy path reads no text that no keyword asks for and writes none at all. What is wrong is put into words only
+//! where something is: for a language model, which has to mend its call.
+
+mod depth;
+mod fault;
+mod flat;
+mod names;
+mod pattern;
+mod shown;
+mod value;
+mod words;
+
+use jsonschema::{PatternOptions, Validator, options_for};
+use serde_json::Value as Schema;
+
+use pattern::Pattern;
+use value::{Arguments, Budget, Place};
+pub use value::{BigInteger, Foreign, Members, Text, Value};
+pub use words::unusable;
+
+/// How a schema is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaForm {
+    /// JSON Schema.
+    JsonSchema,
+    /// cogency's flat one: `{"arg": {"type": …, "required": …, "min": …}}`.
+    Flat,
+}
+
+impl SchemaForm {
+    /// The form that a tool's schema has by its look: no field of a flat one is the text "object".
+    #[must_use]
+    pub fn of(schema: &Schema) -> Self {
+        match schema.get("type") {
+            Some(Schema::String(kind)) if kind == "object" => Self::JsonSchema,
+            _ => Self::Flat,
+        }
+    }
+}
+
+/// Levels of arrays and objects that the arguments or a schema may have; the parser admits fewer.
+pub const MOST_LEVELS: usize = 256;
+
+/// The fault that arguments with more levels than these have.
+#[must_use]
+pub fn too_deep(most_levels: usize) -> String {
+    format!("the arguments are nested too deep: more than {most_levels} levels")
+}
+
+/// A tool's schema, ready to check arguments.
+pub struct ArgumentSchema {
+    schema: Schema,
+    validator: Validator<Arguments>,
+    /// The most levels that a value may have for this schema, where it cannot have any number.
+    most_levels: Option<usize>,
+    /// The arguments that may be null because that is what they are when they are not given.
+    null_by_default: Vec<String>,
+}
+
+impl ArgumentSchema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// What is wrong with the schema, and where, in words.
+    pub fn new(schema: &Schema, form: SchemaForm) -> Result<Self, String> {
+        let schema = match (form, schema) {
+            (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
+            _ => schema.clone(),
+        };
+        let validator = options_for::<Arguments>()
+            .offline()
+            .should_validate_formats(false)
+            .with_keyword("pattern", Pattern::keyword)
+            .with_pattern_options(PatternOptions::regex())
+            .build(&schema)
+            .map_err(|error| words::of_schema(&error))?;
+        let null_by_default = match schema.get("properties") {
+            Some(Schema::Object(properties)) => {
+                let is_null = |(_, property): &(&String, &Schema)| {
+                    property.get("default") == Some(&Schema::Null)
+                };
+                properties.iter().filter(is_null).map(|(name, _)| name.clone()).collect()
+            }
+            _ => Vec::new(),
+        };
+        let most_levels = depth::most_levels(&schema).filter(|levels| *levels < MOST_LEVELS);
+        Ok(Self { schema, validator, most_levels, null_by_default })
+    }
+
+    /// What is wrong with the arguments, a sentence for each fault; none if they fit.
+    ///
+    /// # Complexity
+    /// Linear in the arguments for a schema without nested unions; what is wrong is looked for up to a limit.
+    #[must_use]
+    pub fn faults(&self, arguments: Value<'_>) -> Vec<String> {
+        if let Some(most) = self.most_levels.filter(|most| depth::is_deeper(&arguments, *most)) {
+            return vec![too_deep(most)];
+        }
+        let (arguments, left_out) = self.without_nulls(arguments);
+        let budget = Budget::default();
+        let place = Place { value: &arguments, budget: &budget };
+        if left_out.is_empty() && self.validator.is_valid(place) {
+            return Vec::new();
+        }
+        let errors: Vec<_> = self.validator.iter_errors(place).collect();
+        fault::in_words(&errors, &self.schema, &arguments, &left_out, &budget)
+    }
+
+    /// The arguments without those that are null by default, and the names of these.
+    fn without_nulls<'a>(&self, arguments: Value<'a>) -> (Value<'a>, Vec<String>) {
+        match arguments {
+            Value::Object(members) if !self.null_by_default.is_empty() => {
+                let is_null = |name: &str| matches!(members.get(name), Some(Value::Null));
+                let left_out: Vec<_> =
+                    self.null_by_default.iter().filter(|name| is_null(name)).cloned().collect();
+                (Value::Object(members.without(&left_out)), left_out)
+            }
+            others => (others, Vec::new()),
+        }
+    }
+}

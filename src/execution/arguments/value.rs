@@ -1,0 +1,498 @@
+//! A call's arguments as the validator reads them.
+//!
+//! Python's values are wider than JSON: integers of any size, NaN and infinities, text that is not Unicode, objects of
+//! any class. Each has a place here, so that none of them has to be refused before the schema is asked. Text is read
+//! only when a keyword asks for it.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use jsonschema::JsonType;
+use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, cmp};
+use serde_json::{Number, Value as Schema};
+
+use super::shown::quoted;
+use crate::protocol::canonical::float_repr;
+
+/// Text that somebody else holds.
+pub trait Text {
+    /// Its length in code points.
+    fn characters(&self) -> u64;
+    /// The text; what is not Unicode in it is replaced.
+    fn read(&self) -> Cow<'_, str>;
+}
+
+impl Text for &str {
+    fn characters(&self) -> u64 {
+        self.chars().count() as u64
+    }
+
+    fn read(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self)
+    }
+}
+
+/// A value that JSON has no type for.
+pub trait Foreign {
+    /// The name of its type.
+    fn kind(&self) -> String;
+    /// How it looks.
+    fn shown(&self) -> String;
+}
+
+/// One value among the arguments.
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean(bool),
+    /// An integer.
+    Integer(i64),
+    /// An integer that is not an `i64`.
+    BigInteger(BigInteger),
+    /// A number with a fraction; also NaN and the infinities.
+    Float(f64),
+    /// A string.
+    String(Box<dyn Text + 'a>),
+    /// An array.
+    Array(Vec<Value<'a>>),
+    /// An object.
+    Object(Members<'a>),
+    /// A value of another kind. No `type` admits it.
+    Foreign(Box<dyn Foreign + 'a>),
+    /// The same where it counts as an object, with members that are not known.
+    ForeignObject(Box<dyn Foreign + 'a>, Members<'a>),
+}
+
+/// An integer that is not an `i64`.
+pub struct BigInteger {
+    /// Its digits; where these are not known, a number with an exponent of the same sign.
+    pub text: String,
+    /// The nearest float; an infinity beyond the floats.
+    pub nearest: f64,
+}
+
+/// The members of an object, in their order; no name occurs twice.
+#[derive(Default)]
+pub struct Members<'a> {
+    items: Vec<(String, Value<'a>)>,
+    /// The places of `items` in the order of their names; empty where a search needs none.
+    by_name: Vec<usize>,
+}
+
+impl<'a> Members<'a> {
+    /// Up to this many are searched one by one.
+    const FEW: usize = 16;
+
+    /// Members by name.
+    #[must_use]
+    pub fn new(items: Vec<(String, Value<'a>)>) -> Self {
+        let mut by_name = Vec::new();
+        if items.len() > Self::FEW {
+            by_name.extend(0..items.len());
+            by_name.sort_by(|a, b| items[*a].0.cmp(&items[*b].0));
+        }
+        Self { items, by_name }
+    }
+
+    /// The member of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value<'a>> {
+        if self.by_name.is_empty() {
+            return self.items.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        }
+        let found =
+            self.by_name.binary_search_by(|at| self.items[*at].0.as_str().cmp(name)).ok()?;
+        Some(&self.items[self.by_name[found]].1)
+    }
+
+    /// These without those of some names.
+    #[must_use]
+    pub fn without(self, names: &[String]) -> Self {
+        if names.is_empty() {
+            return self;
+        }
+        Self::new(self.items.into_iter().filter(|(name, _)| !names.contains(name)).collect())
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &(String, Value<'a>)> {
+        self.items.iter()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+/// How many more faults are worth finding. A million wrong items are no more use to a reader than a thousand.
+pub struct Budget(Cell<u32>);
+
+impl Budget {
+    const FAULTS: u32 = 1000;
+
+    fn spend(&self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+
+    /// Whether no more faults were looked for.
+    pub fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Cell::new(Self::FAULTS))
+    }
+}
+
+/// The representation of arguments that a schema is compiled for.
+pub struct Arguments;
+
+/// One value, in one validation.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The value.
+    pub value: &'a Value<'a>,
+    /// What the validation may still spend.
+    pub budget: &'a Budget,
+}
+
+impl Json for Arguments {
+    type Node<'a> = Place<'a>;
+    type PreparedKey = String;
+    type StringBuffer = ();
+
+    fn prepare_key(key: &str) -> String {
+        key.to_owned()
+    }
+
+    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(Place<'_>) -> T) -> T {
+        let (value, budget) = (Value::String(Box::new(string)), Budget::default());
+        f(Place { value: &value, budget: &budget })
+    }
+}
+
+impl<'a> Node<'a, Arguments> for Place<'a> {
+    type Object = ObjectPlace<'a>;
+    type Array = ArrayPlace<'a>;
+    type Number = &'a Value<'a>;
+
+    fn as_object(&self) -> Option<ObjectPlace<'a>> {
+        match self.value {
+            Value::Object(members) | Value::ForeignObject(_, members) => {
+                Some(ObjectPlace { members, budget: self.budget })
+            }
+            _ => None,
+        }
+    }
+
+    fn as_array(&self) -> Option<ArrayPlace<'a>> {
+        match self.value {
+            Value::Array(items) => Some(ArrayPlace { items, budget: self.budget }),
+            _ => None,
+        }
+    }
+
+    fn as_string(&self) -> Option<Cow<'a, str>> {
+        match self.value {
+            Value::String(text) => Some(text.read()),
+            _ => None,
+        }
+    }
+
+    fn as_number(&self) -> Option<&'a Value<'a>> {
+        self.is_number().then_some(self.value)
+    }
+
+    fn as_boolean(&self) -> Option<bool> {
+        match self.value {
+            Value::Boolean(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    fn is_number(&self) -> bool {
+        match self.value {
+            Value::Integer(_) | Value::BigInteger(_) => true,
+            Value::Float(value) => !value.is_nan(),
+            _ => false,
+        }
+    }
+
+    fn json_type(&self) -> JsonType {
+        match self.value {
+            Value::Null => JsonType::Null,
+            Value::Boolean(_) => JsonType::Boolean,
+            Value::String(_) => JsonType::String,
+            Value::Array(_) => JsonType::Array,
+            Value::Object(_) | Value::ForeignObject(..) => JsonType::Object,
+            // Of these, `as_number` says whether they are numbers; what is not has no type.
+            Value::Integer(_) | Value::BigInteger(_) | Value::Float(_) | Value::Foreign(_) => {
+                JsonType::Number
+            }
+        }
+    }
+
+    fn string_length(&self) -> Option<u64> {
+        match self.value {
+            Value::String(text) => Some(text.characters()),
+            _ => None,
+        }
+    }
+
+    fn equals_value(&self, expected: &Schema) -> bool {
+        equals(self.value, expected)
+    }
+
+    /// Called for the value of each fault. What is shown of it is taken from the arguments, so only a name, which is
+    /// not among them, is copied.
+    fn to_value(&self) -> Cow<'a, Schema> {
+        const NAME: usize = 200;
+        self.budget.spend();
+        Cow::Owned(match self.value {
+            Value::String(text) if text.characters() <= NAME as u64 => {
+                Schema::String(text.read().into_owned())
+            }
+            _ => Schema::Null,
+        })
+    }
+
+    fn identity(&self) -> Option<NodeIdentity> {
+        Some(NodeIdentity::new(std::ptr::from_ref(self.value) as usize))
+    }
+}
+
+fn equals(value: &Value<'_>, expected: &Schema) -> bool {
+    match (value, expected) {
+        (Value::Null, Schema::Null) => true,
+        (Value::Boolean(value), Schema::Bool(expected)) => value == expected,
+        (Value::String(text), Schema::String(expected)) => {
+            // A character is one to four bytes.
+            let (characters, bytes) = (text.characters(), expected.len() as u64);
+            characters <= bytes && bytes <= 4 * characters && text.read() == expected.as_str()
+        }
+        (Value::Integer(_) | Value::BigInteger(_), Schema::Number(expected)) => {
+            cmp::equal_numbers(&value, expected)
+        }
+        (Value::Float(number), Schema::Number(expected)) => {
+            !number.is_nan() && cmp::equal_numbers(&value, expected)
+        }
+        (Value::Array(items), Schema::Array(expected)) => {
+            items.len() == expected.len()
+                && items.iter().zip(expected).all(|(item, expected)| equals(item, expected))
+        }
+        (Value::Object(members), Schema::Object(expected)) => {
+            let has = |(name, value): &(String, Value<'_>)| {
+                expected.get(name).is_some_and(|expected| equals(value, expected))
+            };
+            members.len() == expected.len() && members.iter().all(has)
+        }
+        _ => false,
+    }
+}
+
+impl JsonNumber for &Value<'_> {
+    fn as_u64(&self) -> Option<u64> {
+        match self {
+            Value::Integer(value) => u64::try_from(*value).ok(),
+            Value::BigInteger(value) => value.text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Integer(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        match self {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "asked for only where it is near enough"
+            )]
+            Value::Integer(value) => Some(*value as f64),
+            Value::BigInteger(value) => Some(value.nearest),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn as_str(&self) -> Cow<'_, str> {
+        match self {
+            Value::Integer(value) => Cow::Owned(value.to_string()),
+            Value::BigInteger(value) => Cow::Borrowed(&value.text),
+            Value::Float(value) if value.is_infinite() => {
+                Cow::Borrowed(if *value > 0.0 { "1e999" } else { "-1e999" })
+            }
+            Value::Float(value) => Cow::Owned(float_repr(*value)),
+            _ => Cow::Borrowed("0"),
+        }
+    }
+
+    fn to_number(&self) -> Cow<'_, Number> {
+        let number = match self {
+            Value::Integer(value) => Some(Number::from(*value)),
+            _ => self.as_f64().and_then(Number::from_f64),
+        };
+        Cow::Owned(number.unwrap_or_else(|| Number::from(0)))
+    }
+
+    fn is_integer(&self) -> bool {
+        match self {
+            Value::Float(value) => value.fract() == 0.0,
+            _ => true,
+        }
+    }
+
+    fn is_written_as_integer(&self) -> bool {
+        !matches!(self, Value::Float(_))
+    }
+}
+
+/// An object, in one validation.
+pub struct ObjectPlace<'a> {
+    members: &'a Members<'a>,
+    budget: &'a Budget,
+}
+
+impl<'a> Object<'a, Arguments> for ObjectPlace<'a> {
+    type Node = Place<'a>;
+    type MemberName = &'a str;
+    type MembersIter = MembersIter<'a>;
+
+    fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    fn get(&self, key: &String) -> Option<Place<'a>> {
+        self.members.get(key).map(|value| Place { value, budget: self.budget })
+    }
+
+    fn members(&self) -> MembersIter<'a> {
+        MembersIter { items: self.members.items.iter(), budget: self.budget }
+    }
+}
+
+/// The members of an object, while the budget lasts.
+pub struct MembersIter<'a> {
+    items: std::slice::Iter<'a, (String, Value<'a>)>,
+    budget: &'a Budget,
+}
+
+impl<'a> Iterator for MembersIter<'a> {
+    type Item = (&'a str, Place<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.budget.is_spent() {
+            return None;
+        }
+        let (name, value) = self.items.next()?;
+        Some((name.as_str(), Place { value, budget: self.budget }))
+    }
+}
+
+/// An array, in one validation.
+pub struct ArrayPlace<'a> {
+    items: &'a [Value<'a>],
+    budget: &'a Budget,
+}
+
+impl<'a> Array<'a, Arguments> for ArrayPlace<'a> {
+    type Node = Place<'a>;
+    type ElementsIter = ElementsIter<'a>;
+
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    fn elements(&self) -> ElementsIter<'a> {
+        ElementsIter { items: self.items.iter(), budget: self.budget }
+    }
+
+    fn is_unique(&self) -> bool {
+        first_repeated(self.items).is_none()
+    }
+}
+
+/// The items of an array, while the budget lasts.
+pub struct ElementsIter<'a> {
+    items: std::slice::Iter<'a, Value<'a>>,
+    budget: &'a Budget,
+}
+
+impl<'a> Iterator for ElementsIter<'a> {
+    type Item = Place<'a>;
+
+    fn next(&mut self) -> Option<Place<'a>> {
+        if self.budget.is_spent() {
+            return None;
+        }
+        self.items.next().map(|value| Place { value, budget: self.budget })
+    }
+}
+
+/// The first item that equals one before it, by its place. The cost is linear.
+pub fn first_repeated(items: &[Value<'_>]) -> Option<usize> {
+    let mut seen = HashSet::with_capacity(items.len());
+    items.iter().position(|item| {
+        let mut key = String::new();
+        push_key(&mut key, item);
+        !seen.insert(key)
+    })
+}
+
+/// Writes a value so that equal values, and no others, have equal text.
+fn push_key(key: &mut String, value: &Value<'_>) {
+    match value {
+        Value::Null => key.push_str("null"),
+        Value::Boolean(value) => key.push_str(if *value { "true" } else { "false" }),
+        Value::Integer(value) => _ = write!(key, "{value}"),
+        Value::BigInteger(value) => key.push_str(&value.text),
+        // Whole floats are written as integers are; up to here these are exact in an `i128`.
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+        Value::Float(value) if value.fract() == 0.0 && value.abs() < 1e38 => {
+            _ = write!(key, "{}", *value as i128);
+        }
+        Value::Float(value) => key.push_str(&float_repr(*value)),
+        Value::String(text) => quoted(key, &text.read()),
+        Value::Array(items) => {
+            key.push('[');
+            for item in items {
+                push_key(key, item);
+                key.push(',');
+            }
+            key.push(']');
+        }
+        Value::Object(members) | Value::ForeignObject(_, members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by(|a, b| a.0.cmp(&b.0));
+            key.push('{');
+            for (name, value) in sorted {
+                quoted(key, name);
+                push_key(key, value);
+                key.push(',');
+            }
+            key.push('}');
+        }
+        Value::Foreign(value) => quoted(key, &value.shown()),
+    }
+}

@@ -1,0 +1,143 @@
+//! What a schema asks for, in words, and what is wrong with a schema itself.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, ReferencingError, ValidationError};
+use serde_json::Value as Schema;
+
+use super::shown::shown_schema;
+
+/// A type by its name in a schema.
+fn type_in_words(name: &str) -> &str {
+    match name {
+        "boolean" => "a boolean",
+        "integer" => "an integer",
+        "number" => "a number",
+        "string" => "a string",
+        "array" => "an array",
+        "object" => "an object",
+        other => other,
+    }
+}
+
+/// What a value has to be for this error not to arise, where that can be said without the value; `an integer or null`.
+pub fn wanted(error: &ValidationError<'_>, root: &Schema) -> Option<Vec<String>> {
+    match error.kind() {
+        Kind::Type { kind } => Some(types(kind, root.pointer(error.schema_path().as_str()))),
+        Kind::Enum { options } => Some(options.as_array()?.iter().map(shown_schema).collect()),
+        Kind::Constant { expected_value } => Some(vec![shown_schema(expected_value)]),
+        _ => None,
+    }
+}
+
+/// Types in the order of the schema, where that is at hand.
+fn types(kind: &TypeKind, written: Option<&Schema>) -> Vec<String> {
+    let words = |names: &mut dyn Iterator<Item = &str>| {
+        names.map(|name| type_in_words(name).to_owned()).collect()
+    };
+    match (kind, written) {
+        (TypeKind::Single(kind), _) => words(&mut [kind.as_str()].into_iter()),
+        (TypeKind::Multiple(_), Some(Schema::Array(names))) => {
+            words(&mut names.iter().filter_map(Schema::as_str))
+        }
+        (TypeKind::Multiple(kinds), _) => {
+            let mut kinds: Vec<_> = kinds.iter().collect();
+            kinds.sort_by_key(|kind| *kind == JsonType::Null);
+            words(&mut kinds.iter().map(|kind| kind.as_str()))
+        }
+    }
+}
+
+/// `"a", "b" or 1`-like lists as they are said: `"a" or "b"`, and no more of them than can be read.
+pub fn alternatives(mut wanted: Vec<String>) -> String {
+    const MOST: usize = 20;
+    let mut seen = std::collections::HashSet::new();
+    wanted.retain(|each| seen.insert(each.clone()));
+    if wanted.len() > MOST {
+        let others = wanted.len() - MOST;
+        wanted.truncate(MOST);
+        return format!("one of {} or {others} others", wanted.join(", "));
+    }
+    wanted.join(" or ")
+}
+
+/// What a schema describes, if that can be said in a few words.
+pub fn described(schema: &Schema) -> Option<String> {
+    if let Some(options) = schema.get("enum").and_then(Schema::as_array) {
+        return Some(alternatives(options.iter().map(shown_schema).collect()));
+    }
+    if let Some(value) = schema.get("const") {
+        return Some(shown_schema(value));
+    }
+    match schema.get("type")? {
+        Schema::String(name) => Some(type_in_words(name).to_owned()),
+        Schema::Array(names) => Some(alternatives(
+            names
+                .iter()
+                .filter_map(Schema::as_str)
+                .map(|name| type_in_words(name).to_owned())
+                .collect(),
+        )),
+        _ => None,
+    }
+}
+
+/// Why a schema cannot be used, and where.
+pub fn of_schema(error: &ValidationError<'_>) -> String {
+    const MOST: usize = 240;
+    // Of several ways that a keyword may be written in, the one that was meant says most.
+    let mut error = error;
+    while let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind() {
+        let is_other_type =
+            |error: &&ValidationError<'_>| matches!(error.kind(), Kind::Type { .. });
+        let mut first = context.iter().filter_map(|branch| branch.first());
+        match first.clone().find(|error| !is_other_type(error)).or_else(|| first.next()) {
+            Some(inner) => error = inner,
+            None => break,
+        }
+    }
+    let place = match error.instance_path().as_str() {
+        "" => error.schema_path().as_str(),
+        path => path,
+    };
+    let value = shown_schema(error.instance());
+    let problem = match error.kind() {
+        Kind::Type { kind } => {
+            format!("must be {}, and is {value}", alternatives(types(kind, None)))
+        }
+        Kind::Enum { options } => {
+            let options = options.as_array().into_iter().flatten().map(shown_schema).collect();
+            format!("must be {}, and is {value}", alternatives(options))
+        }
+        Kind::Referencing(error) => return unusable(&reference(error)),
+        Kind::Custom { message, .. } => format!("{message}: {value}"),
+        _ => error.to_string().chars().take(MOST).collect(),
+    };
+    match place {
+        "" => unusable(&problem),
+        place => unusable(&format!("at {place}: {problem}")),
+    }
+}
+
+/// The fault that a schema is for every call.
+#[must_use]
+pub fn unusable(problem: &str) -> String {
+    format!("the schema of this tool cannot be used: {problem}")
+}
+
+fn reference(error: &ReferencingError) -> String {
+    match error {
+        ReferencingError::Unretrievable { uri, .. } => {
+            format!("it refers to {uri}, and nothing outside of it is read")
+        }
+        ReferencingError::PointerToNowhere { pointer } => {
+            format!("it refers to '#{pointer}', which it does not have")
+        }
+        ReferencingError::NoSuchAnchor { anchor } => {
+            format!("it refers to '#{anchor}', which it does not have")
+        }
+        ReferencingError::UnknownSpecification { specification } => {
+            format!("its $schema {specification} is not known")
+        }
+        other => other.to_string(),
+    }
+}

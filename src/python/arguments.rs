@@ -1,0 +1,299 @@
+//! `ArgumentSchema`: a tool's schema, compiled once, and Python values as the core checks them.
+//!
+//! Nothing here raises for what it is given: a value that JSON does not know is a value that no schema admits, and a
+//! schema that cannot be compiled is a fault of every call.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyStringMethods, PyTuple,
+};
+use serde_json::{Map, Number, Value as Schema};
+
+use crate::execution::arguments::{
+    ArgumentSchema as Checker, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm, Text, Value,
+    too_deep, unusable,
+};
+
+/// A tool's schema, ready to check arguments. It keeps no Python object.
+#[pyclass(frozen, module = "cogency_rs._core")]
+pub struct ArgumentSchema {
+    /// The schema as it was when it was compiled.
+    source: Schema,
+    form: SchemaForm,
+    checker: Result<Checker, String>,
+}
+
+#[pymethods]
+impl ArgumentSchema {
+    #[new]
+    #[pyo3(signature = (schema, form = None))]
+    fn new(schema: &Bound<'_, PyAny>, form: Option<&str>) -> PyResult<Self> {
+        let mut reading = Reading::default();
+        let source = reading.schema(schema, 0);
+        let form = match form {
+            None => SchemaForm::of(&source),
+            Some("flat") => SchemaForm::Flat,
+            Some("json schema") => SchemaForm::JsonSchema,
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "form must be \"flat\" or \"json schema\", got {other:?}"
+                )));
+            }
+        };
+        let checker = match reading.problem {
+            Some(problem) if form == SchemaForm::JsonSchema => Err(unusable(&problem)),
+            _ => Checker::new(&source, form),
+        };
+        Ok(Self { source, form, checker })
+    }
+
+    /// Whether this is what a schema compiles to.
+    fn is_of(&self, schema: &Bound<'_, PyAny>) -> bool {
+        is_same(&self.source, schema)
+    }
+
+    /// What is wrong with arguments, a sentence for each fault; empty if they fit.
+    fn faults(&self, args: &Bound<'_, PyAny>) -> Vec<String> {
+        match &self.checker {
+            Err(problem) => vec![problem.clone()],
+            Ok(checker) => match value_of(args, self.form, 0) {
+                // A panic would pass every `except Exception` of the caller.
+                Ok(value) => catch_unwind(AssertUnwindSafe(|| checker.faults(value)))
+                    .unwrap_or_else(|_| vec!["the arguments cannot be checked".into()]),
+                Err(TooDeep) => {
+                    vec![too_deep(MOST_LEVELS)]
+                }
+            },
+        }
+    }
+}
+
+/// A value with more levels than there may be, as one has that contains itself.
+struct TooDeep;
+
+fn value_of<'py>(
+    value: &Bound<'py, PyAny>,
+    form: SchemaForm,
+    depth: usize,
+) -> Result<Value<'py>, TooDeep> {
+    if depth > MOST_LEVELS {
+        return Err(TooDeep);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::String(Box::new(PythonText(text.clone()))));
+    }
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Value::Boolean(value.is_true()));
+    }
+    if let Ok(value) = value.cast::<PyInt>() {
+        return Ok(integer(value));
+    }
+    if let Ok(value) = value.cast::<PyFloat>() {
+        return Ok(Value::Float(value.value()));
+    }
+    let items = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| {
+        items.map(|item| value_of(&item, form, depth + 1)).collect::<Result<_, _>>()
+    };
+    if let Ok(list) = value.cast::<PyList>() {
+        return items(&mut list.iter()).map(Value::Array);
+    }
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        return items(&mut tuple.iter()).map(Value::Array);
+    }
+    if let Some(items) = items_of(value) {
+        let members = items
+            .into_iter()
+            .map(|(name, value)| Ok((name, value_of(&value, form, depth + 1)?)))
+            .collect::<Result<_, TooDeep>>()?;
+        return Ok(Value::Object(Members::new(members)));
+    }
+    let foreign = Box::new(PythonObject(value.clone()));
+    Ok(match form {
+        SchemaForm::JsonSchema => Value::Foreign(foreign),
+        // What it does not know, the flat form calls an object.
+        SchemaForm::Flat => Value::ForeignObject(foreign, Members::default()),
+    })
+}
+
+/// The items of a mapping, with their keys as JSON writes them; `None` for any other value.
+fn items_of<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<(String, Bound<'py, PyAny>)>> {
+    if let Ok(dict) = value.cast::<PyDict>() {
+        return Some(dict.iter().map(|(key, value)| (key_of(&key), value)).collect());
+    }
+    let items = value.cast::<PyMapping>().ok()?.items().ok()?;
+    let pair = |item: Bound<'py, PyAny>| {
+        let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item.extract().ok()?;
+        Some((key_of(&key), value))
+    };
+    items.iter().map(pair).collect()
+}
+
+fn key_of(key: &Bound<'_, PyAny>) -> String {
+    match key.cast::<PyString>() {
+        Ok(key) => key.to_string_lossy().into_owned(),
+        Err(_) => text_of(key.str()),
+    }
+}
+
+fn text_of(text: PyResult<Bound<'_, PyString>>) -> String {
+    text.map_or_else(|_| "?".into(), |text| text.to_string_lossy().into_owned())
+}
+
+fn integer<'py>(value: &Bound<'py, PyInt>) -> Value<'py> {
+    if let Ok(value) = value.extract() {
+        return Value::Integer(value);
+    }
+    let is_negative = value.lt(0).unwrap_or(false);
+    let infinity = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
+    // Python writes no more than some thousand digits.
+    let text = value.str().map_or_else(
+        |_| if is_negative { "-1e9999" } else { "1e9999" }.to_owned(),
+        |text| text.to_string_lossy().into_owned(),
+    );
+    Value::BigInteger(BigInteger { text, nearest: value.extract().unwrap_or(infinity) })
+}
+
+struct PythonText<'py>(Bound<'py, PyString>);
+
+impl Text for PythonText<'_> {
+    fn characters(&self) -> u64 {
+        self.0.len().map_or(0, |length| length as u64)
+    }
+
+    fn read(&self) -> Cow<'_, str> {
+        self.0.to_string_lossy()
+    }
+}
+
+struct PythonObject<'py>(Bound<'py, PyAny>);
+
+impl Foreign for PythonObject<'_> {
+    fn kind(&self) -> String {
+        text_of(self.0.get_type().name())
+    }
+
+    fn shown(&self) -> String {
+        text_of(self.0.repr())
+    }
+}
+
+/// A schema, as it is read from Python.
+#[derive(Default)]
+struct Reading {
+    /// The first thing in it that is not JSON; null stands in its place.
+    problem: Option<String>,
+}
+
+impl Reading {
+    fn schema(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Schema {
+        if depth > MOST_LEVELS {
+            self.problem.get_or_insert(format!("it is nested deeper than {MOST_LEVELS} levels"));
+            return Schema::Null;
+        }
+        if let Some(single) = single(value) {
+            return single;
+        }
+        if let Ok(list) = value.cast::<PyList>() {
+            return list.iter().map(|item| self.schema(&item, depth + 1)).collect();
+        }
+        if let Ok(tuple) = value.cast::<PyTuple>() {
+            return tuple.iter().map(|item| self.schema(&item, depth + 1)).collect();
+        }
+        if let Some(items) = items_of(value) {
+            return items
+                .into_iter()
+                .map(|(name, value)| self.member(name, &value, depth))
+                .collect();
+        }
+        // Numbers of other libraries, for example.
+        if let Some(number) = value.extract().ok().and_then(number) {
+            return Schema::Number(number);
+        }
+        self.problem.get_or_insert_with(|| {
+            let kind = value.get_type().name();
+            format!("it holds a value of type {}, which is not JSON", text_of(kind))
+        });
+        Schema::Null
+    }
+
+    fn member(&mut self, name: String, value: &Bound<'_, PyAny>, depth: usize) -> (String, Schema) {
+        let before = self.problem.clone();
+        let read = self.schema(value, depth + 1);
+        if matches!(name.as_str(), "default" | "example" | "examples") {
+            self.problem = before; // these say nothing about what is valid
+        }
+        (name, read)
+    }
+}
+
+/// A value without others inside, if it is one that JSON knows.
+fn single(value: &Bound<'_, PyAny>) -> Option<Schema> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Some(Schema::String(text.to_string_lossy().into_owned()));
+    }
+    if value.is_none() {
+        return Some(Schema::Null);
+    }
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Some(Schema::Bool(value.is_true()));
+    }
+    if let Ok(value) = value.cast::<PyInt>() {
+        if let Ok(value) = value.extract::<i64>() {
+            return Some(value.into());
+        }
+        if let Ok(value) = value.extract::<u64>() {
+            return Some(value.into());
+        }
+    }
+    (value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>())
+        .then(|| value.extract().ok().and_then(number).map(Schema::Number))?
+}
+
+/// A number of a schema; `None` for what JSON cannot hold.
+fn number(value: f64) -> Option<Number> {
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return Some(Number::from(value as i64));
+    }
+    Number::from_f64(value)
+}
+
+/// Whether a schema from Python reads as this one.
+fn is_same(known: &Schema, value: &Bound<'_, PyAny>) -> bool {
+    match known {
+        Schema::Object(known) => match value.cast::<PyDict>() {
+            Ok(dict) => {
+                known.len() == dict.len()
+                    && known.iter().zip(dict.iter()).all(|((name, known), (key, value))| {
+                        is_text(name, &key) && is_same(known, &value)
+                    })
+            }
+            Err(_) => is_read_as(known, value),
+        },
+        Schema::Array(known) => match value.cast::<PyList>() {
+            Ok(list) => {
+                known.len() == list.len()
+                    && known.iter().zip(list.iter()).all(|(known, value)| is_same(known, &value))
+            }
+            Err(_) => Reading::default().schema(value, 0) == Schema::Array(known.clone()),
+        },
+        Schema::String(known) => is_text(known, value),
+        Schema::Bool(known) => value.cast::<PyBool>().is_ok_and(|value| value.is_true() == *known),
+        _ => Reading::default().schema(value, 0) == *known,
+    }
+}
+
+fn is_read_as(known: &Map<String, Schema>, value: &Bound<'_, PyAny>) -> bool {
+    items_of(value).is_some() && Reading::default().schema(value, 0).as_object() == Some(known)
+}
+
+fn is_text(known: &str, value: &Bound<'_, PyAny>) -> bool {
+    value.cast::<PyString>().is_ok_and(|text| text.to_string_lossy() == known)
+}

@@ -1,0 +1,346 @@
+//! What a call's arguments are told, as tables of schema, arguments and faults.
+
+#![allow(clippy::needless_pass_by_value, clippy::too_many_lines, reason = "tables")]
+
+use cogency_rs::execution::arguments::{ArgumentSchema, BigInteger, Members, SchemaForm, Value};
+use serde_json::{Value as Schema, json};
+
+/// A value as JSON has it; `"\u{0}NaN"` and the like stand for what JSON has not.
+fn value(json: &Schema) -> Value<'_> {
+    match json {
+        Schema::Null => Value::Null,
+        Schema::Bool(value) => Value::Boolean(*value),
+        Schema::Number(number) => number
+            .as_i64()
+            .map_or_else(|| Value::Float(number.as_f64().expect("a float")), Value::Integer),
+        Schema::String(text) if text == "\0NaN" => Value::Float(f64::NAN),
+        Schema::String(text) if text == "\0Infinity" => Value::Float(f64::INFINITY),
+        Schema::String(text) if text == "\0huge" => Value::BigInteger(BigInteger {
+            text: format!("1{}", "0".repeat(400)),
+            nearest: f64::INFINITY,
+        }),
+        Schema::String(text) => Value::String(Box::new(text.as_str())),
+        Schema::Array(items) => Value::Array(items.iter().map(value).collect()),
+        Schema::Object(members) => Value::Object(Members::new(
+            members.iter().map(|(name, member)| (name.clone(), value(member))).collect(),
+        )),
+    }
+}
+
+fn check(schema: &Schema, form: SchemaForm, arguments: &Schema) -> String {
+    match ArgumentSchema::new(schema, form) {
+        Ok(schema) => schema.faults(value(arguments)).join("; "),
+        Err(problem) => problem,
+    }
+}
+
+/// The faults of `{"x": given}`, where `x` has a schema.
+fn faults(of: Schema, given: Schema) -> String {
+    let mut schema = json!({"type": "object", "properties": {"x": of}});
+    if let Some(definitions) = schema.pointer("/properties/x/$defs").cloned() {
+        schema["$defs"] = definitions;
+    }
+    check(&schema, SchemaForm::JsonSchema, &json!({"x": given}))
+}
+
+#[test]
+fn each_keyword_has_words() {
+    for (schema, given, expected) in [
+        (
+            json!({"type": "integer"}),
+            json!("x"),
+            r#"argument 'x' must be an integer, and was a string: "x""#,
+        ),
+        (
+            json!({"type": "integer"}),
+            json!(1.5),
+            "argument 'x' must be an integer, and was a number: 1.5",
+        ),
+        (
+            json!({"type": ["string", "null", "integer"]}),
+            json!([]),
+            "argument 'x' must be a string or null or an integer, and was an array: []",
+        ),
+        (json!({"type": "number"}), json!("\0NaN"), "argument 'x' must be a number, and was NaN"),
+        (
+            json!({"type": ["number", "null"]}),
+            json!("\0NaN"),
+            "argument 'x' must be a number or null, and was NaN",
+        ),
+        (
+            json!({"type": "integer"}),
+            json!("\0Infinity"),
+            "argument 'x' must be an integer, and was a number: Infinity",
+        ),
+        (
+            json!({"enum": ["a", 1, null]}),
+            json!("b"),
+            r#"argument 'x' must be "a" or 1 or null, and was a string: "b""#,
+        ),
+        (
+            json!({"type": "string", "enum": ["a"]}),
+            json!(1),
+            r#"argument 'x' must be "a", and was an integer: 1"#,
+        ),
+        (
+            json!({"const": {"a": 1}}),
+            json!({}),
+            r#"argument 'x' must be {"a": 1}, and was an object: {}"#,
+        ),
+        (json!({"minimum": 1}), json!(0), "argument 'x' must be at least 1, and was 0"),
+        (
+            json!({"maximum": 9.0}),
+            json!("\0huge"),
+            &format!("argument 'x' must be at most 9, and was 1{}...", "0".repeat(59)),
+        ),
+        (
+            json!({"exclusiveMinimum": 0.5}),
+            json!(0.5),
+            "argument 'x' must be more than 0.5, and was 0.5",
+        ),
+        (json!({"exclusiveMaximum": 0}), json!(0), "argument 'x' must be less than 0, and was 0"),
+        (json!({"multipleOf": 5}), json!(7), "argument 'x' must be a multiple of 5, and was 7"),
+        (
+            json!({"minLength": 2}),
+            json!("ä"),
+            "argument 'x' must have at least 2 characters, and had 1",
+        ),
+        (
+            json!({"maxItems": 1}),
+            json!([1, 2]),
+            "argument 'x' must have at most 1 items, and had 2",
+        ),
+        (
+            json!({"minItems": 2, "maxItems": 2}),
+            json!([1]),
+            "argument 'x' must have 2 items, and had 1",
+        ),
+        (
+            json!({"minProperties": 1}),
+            json!({}),
+            "argument 'x' must have at least 1 items, and had 0",
+        ),
+        (
+            json!({"pattern": "^a+$"}),
+            json!("b"),
+            r#"argument 'x' must match the pattern ^a+$, and was a string: "b""#,
+        ),
+        (
+            json!({"uniqueItems": true}),
+            json!([{"a": 1}, 2, {"a": 1.0}]),
+            r#"argument 'x' must not have an item twice, and has {"a": 1.0} again at [2]"#,
+        ),
+        (
+            json!({"contains": {"type": "string"}}),
+            json!([1]),
+            "argument 'x' must have at least 1 items that are a string, and was an array: [1]",
+        ),
+        (
+            json!({"not": {"type": "null"}}),
+            json!(null),
+            "argument 'x' must not be null, and was null",
+        ),
+        (json!(false), json!(1), "argument 'x' must not be given, and was an integer: 1"),
+        (
+            json!({"propertyNames": {"pattern": "^a"}}),
+            json!({"b": 1}),
+            r#"argument 'x' has the name "b", which must match the pattern ^a, and was a string: "b""#,
+        ),
+        (
+            json!({"oneOf": [{"minimum": 1}, {"maximum": 5}]}),
+            json!(3),
+            "argument 'x' must fit only one of the alternatives that its schema has, and fits 2",
+        ),
+        (
+            json!({"items": {"items": {"type": "integer"}}}),
+            json!([[], [0, null]]),
+            "argument 'x[1][1]' must be an integer, and was null",
+        ),
+        (
+            json!({"properties": {"a": {"properties": {"b": {"type": "null"}}}}}),
+            json!({"a": {"b": 1}}),
+            "argument 'x.a.b' must be null, and was an integer: 1",
+        ),
+    ] {
+        assert_eq!(faults(schema.clone(), given), expected, "{schema}");
+    }
+}
+
+#[test]
+fn a_union_says_what_was_wanted_or_what_is_wrong_with_the_member_that_was_meant() {
+    let point = json!({"type": "object", "properties": {"kind": {"const": "point"}, "x": {"type": "integer"}}, "required": ["kind", "x"]});
+    let line = json!({"type": "object", "properties": {"kind": {"const": "line"}, "length": {"type": "integer"}}, "required": ["kind", "length"]});
+    for (members, given, expected) in [
+        (
+            json!([{"type": "integer"}, {"type": "null"}]),
+            json!("a"),
+            r#"argument 'x' must be an integer or null, and was a string: "a""#,
+        ),
+        (
+            json!([{"type": "null"}, {"enum": ["a", "b"]}]),
+            json!("c"),
+            r#"argument 'x' must be "a" or "b" or null, and was a string: "c""#,
+        ),
+        (
+            json!([{"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "null"}]),
+            json!([]),
+            "argument 'x' must be a string or an integer or null, and was an array: []",
+        ),
+        (
+            json!([{"type": "integer", "minimum": 1}, {"type": "null"}]),
+            json!(0),
+            "argument 'x' must be at least 1, and was 0",
+        ),
+        (
+            json!([{"type": "array", "items": {"type": "integer"}}, {"type": "integer"}]),
+            json!(["a"]),
+            r#"argument 'x[0]' must be an integer, and was a string: "a""#,
+        ),
+        (
+            json!([point, line]),
+            json!({"kind": "line", "length": "1"}),
+            r#"argument 'x.length' must be an integer, and was a string: "1""#,
+        ),
+        (
+            json!([{"required": ["a"]}, {"required": ["b"]}]),
+            json!({}),
+            "argument 'x' must have 'a' or 'b', and had none of these",
+        ),
+    ] {
+        for keyword in ["anyOf", "oneOf"] {
+            assert_eq!(faults(json!({keyword: members}), given.clone()), expected, "{keyword}");
+        }
+    }
+}
+
+#[test]
+fn every_fault_is_named_in_the_order_of_the_schema() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}, "a": {}, "kind": {"type": "null"}},
+        "required": ["path", "kind"],
+        "additionalProperties": false,
+    });
+    for (arguments, expected) in [
+        (
+            json!({"zz": 1, "lines": "x"}),
+            "argument 'path' is required, and was not given; argument 'lines' must be an integer, and was a string: \"x\"; \
+          argument 'kind' is required, and was not given; argument 'zz' is not known; known are path, lines, a, kind",
+        ),
+        (
+            json!({"kind": null, "pth": "x"}),
+            "argument 'pth' is not known; did you mean 'path', which is required and was not given?",
+        ),
+        (
+            json!({"kind": null, "path": "", "aa": 1}),
+            "argument 'aa' is not known; did you mean 'a'?",
+        ),
+        (
+            json!({"kind": null, "path": "", "paths": 1, "other": 2}),
+            "argument 'paths' is not known; known are path, lines, a, kind; argument 'other' is not known",
+        ),
+    ] {
+        assert_eq!(check(&schema, SchemaForm::JsonSchema, &arguments), expected);
+    }
+    for none in [
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({"type": "object", "additionalProperties": false}),
+    ] {
+        assert_eq!(
+            check(&none, SchemaForm::JsonSchema, &json!({"x": 1})),
+            "argument 'x' is not known; there are none"
+        );
+    }
+    let nested = json!({"type": "object", "additionalProperties": false});
+    assert_eq!(faults(nested, json!({"y": 1})), "argument 'x.y' is not known; there are none");
+}
+
+#[test]
+fn no_more_faults_are_listed_than_can_be_read() {
+    let items = json!({"type": "array", "items": {"type": "integer"}});
+    let listed = faults(items.clone(), json!(vec!["a"; 12]));
+    assert_eq!(listed.matches("must be").count(), 10);
+    assert!(listed.ends_with("; and 2 more faults"), "{listed}");
+    let listed = faults(items, json!(vec!["a"; 100_000]));
+    assert!(listed.ends_with("; and at least 990 more faults"), "{listed}");
+}
+
+#[test]
+fn a_flat_schema_is_open_and_bounds_what_it_can() {
+    let flat = json!({
+        "path": {"type": "string", "required": true, "min_length": 1},
+        "count": {"type": "int", "min": 1},
+        "deep": {"type": "boolean", "default": null},
+        "broken": null,
+    });
+    for (arguments, expected) in [
+        (json!({"path": ["a"], "more": 1, "deep": null, "count": 1.0}), ""),
+        (json!({"path": [], "broken": 1}), "argument 'path' must have at least 1 items, and had 0"),
+        (
+            json!({"count": 0}),
+            "argument 'path' is required, and was not given; argument 'count' must be at least 1, and was 0",
+        ),
+    ] {
+        assert_eq!(check(&flat, SchemaForm::Flat, &arguments), expected);
+    }
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_says_where_and_why() {
+    for (property, expected) in [
+        (
+            json!({"type": "what"}),
+            r#"at /properties/x/type: must be "array" or "boolean" or "integer" or "null" or "number" or "object" or "string", and is "what""#,
+        ),
+        (
+            json!({"pattern": "("}),
+            r#"at /properties/x/pattern: it is not a pattern that can be used: "(""#,
+        ),
+        (
+            json!({"$ref": "https://example.com/x.json"}),
+            "it refers to https://example.com/x.json, and nothing outside of it is read",
+        ),
+        (json!({"$ref": "#/$defs/x"}), "it refers to '#/$defs/x', which it does not have"),
+        (json!({"minLength": -1}), "at /properties/x/minLength: -1 is less than the minimum of 0"),
+    ] {
+        assert_eq!(
+            faults(property, json!(1)),
+            format!("the schema of this tool cannot be used: {expected}")
+        );
+    }
+}
+
+#[test]
+fn a_pattern_takes_no_more_time_than_there_is() {
+    let text = format!("{}!", "a".repeat(2000));
+    assert!(faults(json!({"pattern": "^(a+)+$"}), json!(text)).contains("must match"));
+    assert!(faults(json!({"pattern": r"^(a|a|aa)+\1b$"}), json!(text)).contains("takes too long"));
+    assert_eq!(faults(json!({"pattern": "^(?!.*b)a+!$"}), json!(text)), "");
+}
+
+#[test]
+fn values_may_be_wider_than_json() {
+    for given in ["\0NaN", "\0Infinity", "\0huge"] {
+        for schema in [
+            json!({}),
+            json!({"minimum": 0, "exclusiveMaximum": 5, "multipleOf": 2}),
+            json!({"multipleOf": 0.1}),
+            json!({"enum": [1, 2.5, 1e300]}),
+            json!({"uniqueItems": true, "items": {"const": 1}}),
+        ] {
+            faults(schema.clone(), json!(given));
+            faults(schema, json!([given, given]));
+        }
+    }
+    assert_eq!(faults(json!({"type": "integer"}), json!("\0huge")), "");
+}
+
+#[test]
+fn an_object_of_many_members_is_searched_by_name() {
+    let many: serde_json::Map<_, _> = (0..100).map(|n| (format!("m{n}"), json!(n))).collect();
+    assert_eq!(faults(json!({"required": ["m0", "m57", "m99"]}), json!(many)), "");
+    assert_eq!(
+        faults(json!({"required": ["m100"]}), json!(many)),
+        "argument 'x.m100' is required, and was not given"
+    );
+}

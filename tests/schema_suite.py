@@ -1,0 +1,146 @@
+"""Runs the official JSON-Schema-Test-Suite on the core: the proof of what `ArgumentSchema` claims.
+
+    python tests/schema_suite.py [FOLDER]
+
+Fetches the source distribution of the package `jsonschema`, which carries the suite, unpacks it in FOLDER
+(`.upstream`), and checks every instance of the drafts in `DRAFTS` against its schema. Fails if one is judged wrongly
+that is not in `NOT_CLAIMED`, if one that is there is judged rightly, or if fewer were checked than there are. Where
+the distribution cannot be had it does nothing, and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cogency_rs._core import ArgumentSchema
+
+VERSION = "4.26.0"
+ARCHIVE = f"jsonschema-{VERSION}.tar.gz"
+SHA256 = "0c26707e2efad8aa1bfc5b7ce170f3fccc2e4918ff85989ba9ffa9facb2be326"
+
+DRAFTS = {
+    "draft7": "http://json-schema.org/draft-07/schema#",
+    "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
+}
+TESTS = 2367
+"""How many there are; fewer are a fault of this script."""
+
+REMOTE = "a reference out of the schema is never followed"
+
+NOT_CLAIMED: dict[str, str] = {
+    "optional/format/": "a format describes, as 2020-12 has it unless asked otherwise; it is not checked",
+    "refRemote:": REMOTE,
+    "optional/cross-draft: refs to": REMOTE,
+    "optional/format-assertion:": "a meta-schema of its own, which would have to be fetched",
+    "dynamicRef: strict-tree schema, guards against misspelled properties": REMOTE,
+    "dynamicRef: tests for implementation dynamic anchor and reference link": REMOTE,
+    "dynamicRef: $ref and $dynamicAnchor are independent of order": REMOTE,
+    "dynamicRef: $ref to $dynamicRef finds detached $dynamicAnchor": REMOTE,
+    "vocabulary:": "a vocabulary is in a meta-schema of its own, which would have to be fetched",
+}
+"""What is not claimed, and why: how the names of its tests begin, each a `file: group: test`."""
+
+
+@dataclass
+class Test:
+    """One instance and its schema."""
+
+    draft: str
+    file: str
+    group: str
+    name: str
+    schema: Any
+    instance: Any
+    is_valid: bool
+
+    @property
+    def place(self) -> str:
+        """What it is called."""
+        return f"{self.file}: {self.group}: {self.name}"
+
+
+def fetch(folder: Path) -> Path | None:
+    """Download and unpack the suite, unless it is there; returns its tests, or `None` where it cannot be had."""
+    tests = folder / f"jsonschema-{VERSION}" / "json" / "tests"
+    if tests.exists():
+        return tests
+    folder.mkdir(parents=True, exist_ok=True)
+    download = ["pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest"]
+    command = [sys.executable, "-m", *download, str(folder), f"jsonschema=={VERSION}"]
+    if subprocess.run(command, check=False).returncode:
+        return None
+    archive = folder / ARCHIVE
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if found != SHA256:
+        sys.exit(f"{archive} is not the archive that was checked: its SHA-256 is {found}")
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    return tests
+
+
+def tests_in(root: Path) -> Iterator[Test]:
+    """The tests of the drafts that are claimed, the optional ones too."""
+    for draft, uri in DRAFTS.items():
+        for path in sorted((root / draft).rglob("*.json")):
+            file = path.relative_to(root / draft).as_posix().removesuffix(".json")
+            for group in json.loads(path.read_text("utf-8")):
+                schema = group["schema"]
+                if isinstance(schema, dict) and "$schema" not in schema:
+                    schema = {"$schema": uri, **schema}
+                for test in group["tests"]:
+                    yield Test(
+                        draft,
+                        file,
+                        group["description"],
+                        test["description"],
+                        schema,
+                        test["data"],
+                        test["valid"],
+                    )
+
+
+def main() -> None:
+    """Fetch, check, and count."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".upstream").resolve()
+    root = fetch(folder)
+    if root is None:
+        print(f"the source distribution of jsonschema {VERSION} cannot be had: suite skipped")
+        return
+    wrong: list[str] = []
+    used: set[str] = set()
+    count = 0
+    compiled: dict[str, ArgumentSchema] = {}
+    for test in tests_in(root):
+        key = json.dumps(test.schema)
+        if key not in compiled:
+            compiled[key] = ArgumentSchema(test.schema, form="json schema")
+        faults = compiled[key].faults(test.instance)
+        is_right = (not faults) == test.is_valid
+        excuse = next((start for start in NOT_CLAIMED if test.place.startswith(start)), None)
+        if excuse is None:
+            count += 1
+            if not is_right:
+                wrong.append(f"{test.draft}/{test.place}: {'; '.join(faults) or 'no fault'}")
+        elif not is_right:
+            used.add(excuse)
+    for line in wrong:
+        print(f"wrong: {line}")
+    for place in NOT_CLAIMED.keys() - used:
+        print(f"not needed among what is not claimed: {place}")
+    if wrong or NOT_CLAIMED.keys() - used:
+        sys.exit("what is claimed of JSON Schema does not hold")
+    if count < TESTS:
+        sys.exit(f"only {count} of {TESTS} tests were checked")
+    print(f"{count} tests of the JSON-Schema-Test-Suite are judged rightly ({', '.join(DRAFTS)})")
+
+
+if __name__ == "__main__":
+    main()
