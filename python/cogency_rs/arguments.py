@@ -48,8 +48,8 @@ class CheckedTool:
         raise NotImplementedError
 
 
-# By its type: a mock of a `CheckedTool` says that it is one, and is none.
 def checks_itself(tool: object) -> TypeGuard[CheckedTool]:
+    """Whether a tool is a `CheckedTool`, by its type: a mock of one says that it is one."""
     return issubclass(type(tool), CheckedTool)
 
 

@@ -110,12 +110,12 @@ class ToolBatch:
     ) -> None:
         self._calls = list(calls)
         self._tools = tools
-        self._execution_of = execution
+        self.execution = execution
         self._user_id, self._conversation_id = user_id, conversation_id
         self._options = options
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
-        self._injected = injected_by(execution, user_id, conversation_id)
+        self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
         count = len(self._calls)
         self._waiting: dict[Ticket, asyncio.Future[None]] = {}
@@ -298,10 +298,7 @@ class ToolBatch:
             self._attempts[index] += 1
             if self._observers is not None:
                 await self._observers.start(index, call)
-            execute, args = (
-                tool.execute,
-                bound(tool, call, self._execution_of, self._injected),
-            )
+            execute, args = bound(tool, call, index, self)
             if self._is_blocking(tool, execute):
                 value = await self._in_thread(execute, args)
             else:
@@ -480,7 +477,7 @@ class ToolBatch:
 
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
         """What a tool is told of its call."""
-        execution = self._execution_of
+        execution = self.execution
         return ToolContext(
             call,
             self.id(index),

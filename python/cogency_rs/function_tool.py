@@ -1,6 +1,6 @@
 """Tools from plain functions: `@tool` reads a function's hints and docstring, and calls it with what they ask for.
 
-What a function gets is decided by its signature alone: the model's arguments, and a `ToolContext` where it asks for one.
+What a function gets is decided by its signature alone: the model's arguments, and a `ToolContext` if it asks for one.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from .arguments import checks_itself, faults
 from .errors import ConfigError, ToolError
@@ -186,12 +186,17 @@ def injected_by(execution: Any, user_id: str, conversation_id: str) -> dict[str,
     return given
 
 
+class Turn(Protocol):
+    """What a turn gives to tools."""
+
+    execution: Any
+    injected: dict[str, Any]
+
+    def context(self, index: int, call: ToolCall) -> ToolContext[Any]: ...
+
+
 def bound(
-    tool: Any,
-    call: ToolCall,
-    execution: Any,
-    injected: dict[str, Any],
-    context: Callable[[], ToolContext[Any]],
+    tool: Any, call: ToolCall, index: int, turn: Turn
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """What carries a call out, whose arguments have been checked: a function and its keyword arguments.
 
@@ -202,9 +207,13 @@ def bound(
     if checks_itself(tool):
         if (run := tool.run_checked) is None:
             return tool.execute, call.args
-        return run, {"args": call.args, "context": context() if tool.takes_context else None}
+        return run, {
+            "args": call.args,
+            "context": turn.context(index, call) if tool.takes_context else None,
+        }
+    injected = turn.injected
     if call.name == "shell":
-        injected = {**injected, "timeout": execution.shell_timeout}
+        injected = {**injected, "timeout": turn.execution.shell_timeout}
     schema = getattr(tool, "schema", None)
     if not schema or not is_object(schema):
         return tool.execute, {**call.args, **injected}
