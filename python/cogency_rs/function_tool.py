@@ -209,10 +209,11 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
     def run_checked(self) -> Callable[..., Any] | None:
         """What runs it with a call's arguments and context, after a check for `faults`.
 
-        `None` in a subclass with an `execute` of its own, which is to be used.
+        `None` where it was given another `execute`, which is to be used.
         """
-        own = type(self).execute in (FunctionTool.execute, _PlainTool.execute)
-        return self._run if own else None
+        execute: Any = self.execute
+        ours = (FunctionTool.execute, _PlainTool.execute)
+        return self._run if getattr(execute, "__func__", None) in ours else None
 
     def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:
         """What cogency's executor tells of the call."""

@@ -24,7 +24,9 @@ from cogency_rs import (
     FunctionTool,
     Tool,
     ToolCall,
+    ToolContext,
     ToolError,
+    ToolOptions,
     ToolResult,
     assemble,
     execute_tool,
@@ -143,29 +145,37 @@ async def test_a_function_gets_the_arguments_it_declares_and_no_others():
     assert (await run(declares, x=1)).content == ["x"]
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED))
-async def test_what_the_turn_gives_reaches_a_parameter_of_that_name(name):
+@pytest.mark.parametrize("name", [*sorted(RESERVED), "timeout"])
+async def test_a_parameter_of_any_name_is_the_model_s(name):
     namespace: dict[str, Any] = {}
-    exec(f"async def ask(x, *, {name}): return [x, {name}]", namespace)
-    asks = tool(namespace["ask"])
-    assert list(asks.schema) == ["x"]
-    assert list(asks.json_schema["properties"]) == ["x"]
-    given = {
-        "storage": "the log",
-        "sandbox_dir": ".cogency/sandbox",
-        "access": "sandbox",
-        "conversation_id": "c",
-        "user_id": "u",
-    }
-    assert (await run(asks, x=1)).content == [1, given[name]]
-    # The model has no say in it.
-    forged = ToolCall("ask", {"x": 1, name: "forged"})
-    execution = with_tools(asks, storage="the log")
-    result = await execute_tool(forged, execution=execution, user_id="u", conversation_id="c")
-    assert result.content == [1, given[name]]
+    exec(f"async def shell(x, *, {name}): return [x, {name}]", namespace)
+    asks = tool(namespace["shell"])
+    assert list(asks.json_schema["properties"]) == ["x", name]
+    given = ToolCall("shell", {"x": 1, name: "the model's"})
+    result = await execute_tool(given, execution=with_tools(asks), user_id="the turn's")
+    assert result.content == [1, "the model's"]
+    refused = await run(asks, x=1)
+    assert f"argument '{name}' is required, and was not given" in refused.outcome
 
 
-async def test_the_reserved_names_are_those_that_the_executor_gives():
+async def test_what_cogency_s_executor_gives_reaches_no_parameter_that_was_not_asked_for():
+    given = dict.fromkeys(RESERVED | {"timeout"}, "the turn's")
+
+    @tool
+    async def shell(x: int, **more: Any) -> Any:
+        return [x, more]
+
+    @tool
+    async def wait(timeout: int = 3) -> int:
+        return timeout
+
+    assert (await shell.execute(x=1, **given)).content == [1, {}]
+    del given["timeout"]
+    assert (await wait.execute(**given)).content == 3
+    assert (await wait.execute(timeout=5, **given)).content == 5
+
+
+async def test_the_names_left_out_are_those_that_cogency_s_executor_gives():
     given: dict[str, Any] = {}
 
     class Shell:
@@ -178,40 +188,90 @@ async def test_the_reserved_names_are_those_that_the_executor_gives():
     assert set(given) == RESERVED | {"timeout"} == INJECTED
 
 
-async def test_timeout_is_the_turn_s_for_shell_alone():
+def test_a_parameter_annotated_with_the_context_is_in_no_schema():
     @tool
-    async def shell(timeout: int) -> int:
-        return timeout
+    async def whoami(context: ToolContext, greeting: str, other: ToolContext[int] | None) -> str:
+        """Greet.
 
-    wait = tool(shell.__wrapped__, name="wait")
-    execution = Execution(storage=None, tools=[shell, wait], shell_timeout=7)
-    calls = [call("shell"), call("wait", timeout=3)]
-    results = await execute_tools(calls, execution=execution, user_id="", conversation_id="c")
-    assert [result.content for result in results] == [7, 3]
-    assert (list(shell.schema), list(wait.schema)) == ([], ["timeout"])
+        Args:
+            greeting: how to.
+        """
+        return greeting
+
+    assert list(whoami.json_schema["properties"]) == ["greeting"]
+    assert list(whoami.schema) == ["greeting"]
+    assert whoami.takes_context
 
 
-@pytest.mark.parametrize(
-    ("user_id", "content"), [("ada", ["ada", "ada"]), ("", ["", "nobody"])], ids=repr
-)
-async def test_a_turn_without_a_user_gives_an_empty_user_id_or_the_default(user_id, content):
-    @tool
-    async def who(user_id: str) -> str:
-        return user_id
+@pytest.mark.parametrize("kind", ["coroutine", "plain", "method"])
+async def test_a_function_that_asks_for_it_is_told_of_the_call(kind):
+    seen: list[ToolContext[dict[str, int]]] = []
 
     @tool
-    async def who_else(user_id: str = "nobody") -> str:
-        return user_id
+    async def coroutine(x: int, about: ToolContext[dict[str, int]]) -> int:
+        seen.append(about)
+        return x
 
-    assert [(await run(t, user_id=user_id)).content for t in (who, who_else)] == content
-
-
-async def test_the_hint_of_what_the_turn_gives_is_not_read():
     @tool
-    async def asks(storage: NotImportedHere) -> Any:  # noqa: F821
-        return storage
+    def plain(x: int, about: Annotated[ToolContext[Any], "what is known"]) -> int:
+        seen.append(about)
+        return x
 
-    assert (await run(asks)).content == "the log"
+    class Box:
+        @tool
+        async def method(self, about: "ToolContext[Any]", x: int) -> int:  # noqa: UP037
+            seen.append(about)
+            return x
+
+    made = {"coroutine": coroutine, "plain": plain, "method": Box().method}[kind]
+    deps = {"n": 1}
+    execution = Execution(storage="the log", tools=[made], deps=deps, access="project")
+    calls = [ToolCall(made.name, {"x": n}, id=f"id {n}") for n in range(3)]
+    results = await execute_tools(calls, execution=execution, user_id="u", conversation_id="c")
+    assert [result.content for result in results] == [0, 1, 2]
+    seen.sort(key=lambda about: about.execution_id)
+    assert [(about.call, about.execution_id) for about in seen] == [
+        (each, each.id) for each in calls
+    ]
+    first = seen[0]
+    assert (first.user_id, first.conversation_id, first.storage) == ("u", "c", "the log")
+    assert (first.sandbox_dir, first.access, dict(first.state)) == (
+        ".cogency/sandbox",
+        "project",
+        {},
+    )
+    assert first.deps is deps
+    with pytest.raises(AttributeError):
+        first.user_id = "another"
+
+
+async def test_the_context_cannot_be_written_by_the_model():
+    @tool
+    async def whoami(about: ToolContext) -> str:
+        return about.user_id
+
+    refused = await run(whoami, about={"user_id": "root"})
+    assert "argument 'about' is not known" in refused.outcome
+
+
+async def test_in_cogency_s_executor_the_context_holds_what_that_gives():
+    @tool
+    async def whoami(x: int, about: ToolContext) -> Any:
+        return [about.user_id, about.conversation_id, about.storage, about.call.args]
+
+    result = await whoami.execute(x=1, storage="log", conversation_id="c", user_id="u", access="a")
+    assert result.content == ["u", "c", "log", {"x": 1}]
+
+
+def test_options_are_given_by_keyword():
+    @tool(timeout=5, retries=2, idempotent=True, sequential=True, requires_approval=True)
+    async def careful() -> None: ...
+
+    assert careful.options == ToolOptions(5, 2, True, True, True)
+    with pytest.raises(ConfigError, match="retries need idempotent=True"):
+        tool(retries=1)
+    with pytest.raises(ConfigError, match="timeout must be above 0 seconds"):
+        tool(timeout=-1)
 
 
 async def test_further_names_take_any_argument_of_the_model_s_and_nothing_of_the_turn_s():
@@ -335,8 +395,12 @@ async def test_what_a_function_raises_is_its_failure(error):
     def fail() -> None:
         raise error
 
+    named = "" if isinstance(error, ToolError) else f"{type(error).__name__}: "
     for made in both_kinds(fail):
-        assert await run(made) == ToolResult("Tool execution failed: no such file", error=True)
+        result = await run(made)
+        expected = f"Tool execution failed: {named}no such file"
+        assert result == ToolResult(expected, error=True)
+        assert result.exception is error
 
 
 def both_kinds(function: Callable[[], Any]) -> list[FunctionTool[..., Any]]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from tools import FunctionTool, nothing
 
-from cogency_rs import Param, system_prompt, tool, tool_instructions
+from cogency_rs import Param, ToolContext, system_prompt, tool, tool_instructions
 from cogency_rs.docstring import read_docstring
 
 
@@ -36,7 +36,7 @@ async def search(
     kinds: list[Literal["file", "folder"]] | None = None,
     limit: Annotated[int, Param(le=100)] = 10,
     *,
-    storage: Any,
+    about: ToolContext,
 ) -> list[str]:
     """Search the project.
 
