@@ -3,13 +3,14 @@
     python examples/tool_timeouts.py
 
 At most two calls run at once. One waits for ever and is cancelled after a second; one raises; one is a plain
-function, which runs in a worker thread; one was called with arguments that its schema does not allow, so it is never
-started. The observers see each start and each end.
+function, which runs in a worker thread; one was called with arguments that its schema does not allow, so its tool never
+runs. The observers see each start and each end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
 from cogency_rs import Execution, ToolCall, ToolResult, execute_tools
@@ -87,4 +88,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    # What a tool raises is in its result; the traceback is in the log, which is left out here.
+    logging.getLogger("cogency_rs").setLevel(logging.CRITICAL)
     asyncio.run(main())
