@@ -30,7 +30,7 @@ from .observers import Observers, OnToolEnd, OnToolStart
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import arguments_for, injected_by, is_blocking, is_coroutine_function, refusal
-from .results import as_result, failure, failure_of, is_plain
+from .results import as_result, failure, failure_of, is_own_failure, is_plain
 from .storage.ids import uuid7
 from .tools import ToolContext, ToolOptions, options_of
 from .tools.options import NO_OPTIONS, check_seconds
@@ -337,9 +337,9 @@ class ToolBatch:
                 raise error
             case KeyboardInterrupt():
                 self._loop.call_soon(_raise, error)
-            case ToolError() | asyncio.CancelledError():
-                pass  # the tool's own words for its failure
-            case _:
+            case asyncio.CancelledError():
+                pass
+            case _ if not is_own_failure(error):
                 logger.error("Tool %r failed", self._calls[index].name, exc_info=error)
         return failure_of(error)
 
