@@ -285,7 +285,7 @@ class ToolBatch:
     async def _attempt(self, index: int, call: ToolCall) -> ToolResult:
         """Run a call's tool, once it may run."""
         name: object = call.name
-        tool = self._tools.get(name) if type(name) is str else None
+        tool = self._tools.get(name) if isinstance(name, str) else None
         if refused := refusal(call, tool, self._tools):
             return refused
         schedule = self._schedule
@@ -454,7 +454,7 @@ class ToolBatch:
 
     def _tool_of(self, call: ToolCall) -> Any:
         name: object = call.name
-        return self._tools.get(name) if type(name) is str else None
+        return self._tools.get(name) if isinstance(name, str) else None
 
     def _known(self, invocation: object) -> Invocation:
         """An invocation as it goes on inwards: with the tool and the context of its call.
