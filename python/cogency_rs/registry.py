@@ -12,7 +12,7 @@ from typing import Any
 from ._core import check_arguments
 from .errors import ConfigError, ToolError
 from .results import failure
-from .signature import json_schema_of
+from .signature import is_json_schema
 from .types import ToolCall, ToolResult
 
 _EXECUTE = attrgetter("execute")
@@ -199,10 +199,11 @@ def arguments_for(
     schema = getattr(tool, "schema", None)
     if not schema or not isinstance(schema, dict):
         return {**call.args, **injected}
-    full = json_schema_of(tool)
-    if full is not None and full.get("additionalProperties") is False:
-        return call.args
-    declared = schema if full is None else full["properties"]
+    declared = schema
+    if is_json_schema(schema):
+        if schema.get("additionalProperties") is False:
+            return call.args
+        declared = schema["properties"]
     return {
         **call.args,
         **{name: value for name, value in injected.items() if name not in declared},

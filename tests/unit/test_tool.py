@@ -330,13 +330,20 @@ async def test_a_value_that_json_cannot_hold_is_a_failure_that_names_its_type():
         assert "Object of type object is not JSON serializable" in result.outcome
 
 
-@pytest.mark.parametrize("error", [ToolError("no such file"), ValueError("no such file")], ids=repr)
-async def test_what_a_function_raises_is_its_failure(error):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ToolError("no such file"), "no such file"),
+        (ValueError("no such file"), "ValueError: no such file"),
+    ],
+    ids=repr,
+)
+async def test_what_a_function_raises_is_its_failure(error, words):
     def fail() -> None:
         raise error
 
     for made in both_kinds(fail):
-        assert await run(made) == ToolResult("Tool execution failed: no such file", error=True)
+        assert await run(made) == ToolResult(f"Tool execution failed: {words}", error=True)
 
 
 def both_kinds(function: Callable[[], Any]) -> list[FunctionTool[..., Any]]:
