@@ -27,9 +27,10 @@ def main() -> None:
     rows = chosen(options.only)
     # The table is for people: it makes way for JSON that goes to the same place.
     table = sys.stderr if options.json == "-" else sys.stdout
-    print(report.line(report.HEADS), file=table, flush=True)
     records = []
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
+        runner.get_loop()  # made before anything is shown: an interrupt here would leave half a loop
+        print(report.line(report.HEADS), file=table, flush=True)
         for row in rows:
             place = Path(folder, str(len(records)))
             place.mkdir()

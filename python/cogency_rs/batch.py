@@ -30,7 +30,7 @@ from .observers import Observers, OnToolEnd, OnToolStart
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
-from .results import as_result, failure, failure_of, is_plain
+from .results import as_result, failure, failure_of, is_own_failure, is_plain
 from .storage.ids import uuid7
 from .tools import ToolContext, ToolOptions, options_of
 from .tools.options import all_options, check_seconds
@@ -286,7 +286,7 @@ class ToolBatch:
     async def _attempt(self, index: int, call: ToolCall) -> ToolResult:
         """Run a call's tool, once it may run."""
         name: object = call.name
-        tool = self._tools.get(name) if type(name) is str else None
+        tool = self._tools.get(name) if isinstance(name, str) else None
         if refused := refusal(call, tool, self._tools):
             return refused
         schedule = self._schedule
@@ -335,9 +335,9 @@ class ToolBatch:
                 raise error
             case KeyboardInterrupt():
                 self._loop.call_soon(_raise, error)
-            case ToolError() | asyncio.CancelledError():
-                pass  # the tool's own words for its failure
-            case _:
+            case asyncio.CancelledError():
+                pass
+            case _ if not is_own_failure(error):
                 logger.error("Tool %r failed", self._calls[index].name, exc_info=error)
         return failure_of(error)
 
@@ -452,7 +452,7 @@ class ToolBatch:
 
     def _tool_of(self, call: ToolCall) -> Any:
         name: object = call.name
-        return self._tools.get(name) if type(name) is str else None
+        return self._tools.get(name) if isinstance(name, str) else None
 
     def _known(self, invocation: object) -> Invocation:
         """An invocation as it goes on inwards: with the tool and the context of its call.

@@ -252,9 +252,10 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     ) -> list[Any]:
         if not calls:
             return []
+        listed = list(calls)
         batch = ToolBatch(
-            calls,
-            registry.first_by_name(execution.tools, [call.name for call in calls]),
+            listed,
+            registry.first_by_name(execution.tools, [call.name for call in listed]),
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,

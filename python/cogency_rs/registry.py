@@ -46,6 +46,7 @@ def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
         if (
             len(names) == len(listed)
             and {*map(type, names)} <= {str}
+            and not any(issubclass(kind, type) for kind in {*map(type, listed)})
             and all(map(callable, map(_EXECUTE, listed)))
         ):
             return names
@@ -66,13 +67,13 @@ def name_of(tool: Any) -> str:
     Raises:
         ConfigError: it cannot be a tool.
     """
-    try:
-        name = tool.name
-        if isinstance(name, str) and callable(tool.execute):
+    name = getattr(tool, "name", None)
+    needs_instance = isinstance(tool, type) and inspect.isfunction(
+        inspect.getattr_static(tool, "execute", None)
+    )
+    if isinstance(name, str) and not needs_instance:
+        if callable(getattr(tool, "execute", None)):
             return name
-    except AttributeError:
-        name = getattr(tool, "name", None)
-    if isinstance(name, str):
         raise ConfigError(f"tool {name!r} has no execute method")
     raise ConfigError(f"{tool!r} cannot be a tool: {_advice(tool)}")
 
@@ -220,6 +221,6 @@ def bound(
     full = json_schema_of(tool)
     if full is not None and full.get("additionalProperties") is False:
         return tool.execute, call.args
-    declared = schema if full is None else full["properties"]
+    declared = schema if full is None else full.get("properties", {})
     given = {name: value for name, value in injected.items() if name not in declared}
     return tool.execute, {**call.args, **given}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 from ._core import check_json
 from .errors import ToolError
 from .types import ToolResult
 
-__all__ = ["as_result", "failure", "failure_of", "is_plain", "reason"]
+__all__ = ["as_result", "failure", "failure_of", "is_own_failure", "is_plain", "reason"]
 
 
 def failure(message: str, exception: BaseException | None = None) -> ToolResult:
@@ -20,6 +21,13 @@ def failure(message: str, exception: BaseException | None = None) -> ToolResult:
 def failure_of(error: BaseException) -> ToolResult:
     """Make the result of a call whose tool raised."""
     return failure(f"Tool execution failed: {reason(error)}", error)
+
+
+def is_own_failure(error: BaseException) -> bool:
+    """Whether a tool raised this to say in its own words why it failed: a `ToolError`, ours or cogency's."""
+    # Where cogency is not loaded, nobody can have raised its error.
+    theirs = getattr(sys.modules.get("cogency.core.errors"), "ToolError", ToolError)
+    return isinstance(error, (ToolError, theirs))
 
 
 def reason(error: BaseException) -> str:
@@ -35,7 +43,7 @@ def reason(error: BaseException) -> str:
             return "interrupted"
         case asyncio.CancelledError():
             return f"the tool cancelled itself{text and f': {text}'}"
-        case ToolError() if text:
+        case _ if text and is_own_failure(error):
             return text
         case _:
             return f"{type(error).__name__}{text and f': {text}'}"

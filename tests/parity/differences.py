@@ -14,12 +14,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
+from types import FunctionType
 from typing import Any
 
-from cogency_rs import Limits, ToolResult
+from cogency_rs import Limits, ToolError, ToolResult
 
 from .oracle import (
     TIME,
@@ -636,7 +637,7 @@ def _json_fault(result: Any) -> str | None:
     Example(
         "result(raises(CancelledError('gave up')))",
         theirs=("CancelledError", "gave up"),
-        ours=("Tool execution failed: gave up", None, True),
+        ours=("Tool execution failed: the tool cancelled itself: gave up", None, True),
     ),
     theirs="A tool that raises `asyncio.CancelledError` of its own ends the whole turn.",
     ours="It is that call's failure. A cancellation of the turn is told apart from it.",
@@ -648,7 +649,8 @@ def tool_that_cancels_itself(script: Script) -> bool:
 
 @tool_that_cancels_itself.promises
 def _(script: Script) -> Script:
-    return replace(script, value=Exception(str(script.value) or "the tool cancelled itself"))
+    text = str(script.value)
+    return replace(script, value=Exception(f"the tool cancelled itself{text and f': {text}'}"))
 
 
 @difference(
@@ -671,29 +673,47 @@ def tool_that_exits(script: Script) -> bool:
 @tool_that_exits.promises
 def _(script: Script) -> Script:
     error = script.value
+    words = _with_its_class(error)
     if isinstance(error, SystemExit):
-        error = f"the tool asked the program to exit with {error.code!r}"
-    return replace(script, value=Exception(str(error)))
+        words = f"the tool asked the program to exit with {error.code!r}"
+    return replace(script, value=Exception(words))
 
 
 @difference(
     TOOLS,
     Example(
+        "result(raises(KeyError('missing')))",
+        theirs=("Tool execution failed: 'missing'", None, True),
+        ours=("Tool execution failed: KeyError: 'missing'", None, True),
+    ),
+    Example(
         "result(raises(TimeoutError()))",
         theirs=("Tool execution failed: ", None, True),
         ours=("Tool execution failed: TimeoutError", None, True),
     ),
-    theirs="An exception without a message leaves an empty message.",
-    ours="It is named by its type.",
-    why="The model must be able to tell what happened.",
+    theirs="A tool's exception is told by its text, and by nothing where it has none. One whose text cannot be made "
+    "ends the turn.",
+    ours="Its class stands before the text, and alone where there is none. Only a `ToolError`, cogency's own too, is "
+    "told by its text, as in cogency.",
+    why="The model must be able to tell what happened; the text of a `ToolError` was written for it.",
 )
-def error_without_words(script: Script) -> bool:
-    return isinstance(script.value, Exception) and not str(script.value)
+def error_with_its_class(script: Script) -> bool:
+    error = script.value
+    if not isinstance(error, Exception):
+        return False
+    own_words = isinstance(error, ToolError | cogency("core.errors").ToolError) and str(error)
+    return not own_words
 
 
-@error_without_words.promises
+@error_with_its_class.promises
 def _(script: Script) -> Script:
-    return replace(script, value=Exception(type(script.value).__name__))
+    return replace(script, value=Exception(_with_its_class(script.value)))
+
+
+def _with_its_class(error: BaseException) -> str:
+    text = outcome(str, error)
+    named = type(error).__name__
+    return named if isinstance(text, Raised) or not text else f"{named}: {text}"
 
 
 @difference(
@@ -713,9 +733,9 @@ def tool_that_is_not_registered(name: Any, tools: Collection[Any]) -> bool:
 
 SCRIPTS = (
     plain_def_tool,
+    error_with_its_class,
     tool_that_cancels_itself,
     tool_that_exits,
-    error_without_words,
     value_that_is_no_result,
     content_that_is_no_json,
 )
@@ -851,7 +871,10 @@ def falsy_tool(tool: Any) -> bool:
     Example(
         "raised(lambda: Accumulator('u', 'c', execution=Execution(log, [5], 30, '', 'sandbox')))",
         theirs="nothing",
-        ours=("ConfigError", "5 is no tool: its name must be a str"),
+        ours=(
+            "ConfigError",
+            "5 cannot be a tool: it needs a name that is a str, and an execute method",
+        ),
     ),
     Example(
         "raised(lambda: Accumulator('u', 'c', execution=Execution(None, [], 30, '', 'sandbox')))",
@@ -867,8 +890,8 @@ def falsy_tool(tool: Any) -> bool:
         theirs="nothing",
         ours=("ConfigError", 'stream must be "event" or "token", got \'tokens\''),
     ),
-    theirs="A tool without a name or without `execute`, a storage without `save_message` and an unknown mode are "
-    "found, if at all, in the middle of a turn.",
+    theirs="A tool without a name or without `execute`, a class in place of an instance, a storage without "
+    "`save_message` and an unknown mode are found, if at all, in the middle of a turn.",
     ours="`Accumulator` refuses them with `ConfigError`.",
     why="The error points at the call that is wrong.",
 )
@@ -876,9 +899,150 @@ def execution_that_cannot_carry_a_turn(execution: Any, stream: str) -> bool:
     return (
         stream not in {"event", "token"}
         or not hasattr(execution.storage, "save_message")
-        or any(not isinstance(getattr(tool, "name", None), str) for tool in execution.tools)
-        or not all(hasattr(tool, "execute") for tool in execution.tools)
+        or not all(map(_is_a_tool, execution.tools))
     )
+
+
+def _is_a_tool(tool: Any) -> bool:
+    execute = getattr(tool, "execute", None)
+    if isinstance(tool, type) and isinstance(tool.__dict__.get("execute"), FunctionType):
+        return False  # it has no instance to be called with
+    return isinstance(getattr(tool, "name", None), str) and callable(execute)
+
+
+@difference(
+    TOOLS,
+    Example(
+        "batch([ToolCall('t', {})], [tool('t', returns('done')), 5])[0]",
+        theirs="done",
+        ours="ConfigError",
+    ),
+    Example(
+        "batch([ToolCall('t', {})], [len])",
+        theirs=("AttributeError", "'builtin_function_or_method' object has no attribute 'name'"),
+        ours=(
+            "ConfigError",
+            "<built-in function len> cannot be a tool: make a tool of the function with @cogency_rs.tool",
+        ),
+    ),
+    theirs="`execute_tools` looks at tools only until it finds the one that is called, and at its `execute` when it "
+    "calls it. Without calls it does not look at its execution at all.",
+    ours="It looks at all of them before anything runs, and refuses with `ConfigError` what has no name, no `execute`, "
+    "or is a class in place of an instance. Under `install()` it does as cogency does.",
+    why="The error points at the program's mistake, and does not wait for the model to call that tool.",
+)
+def something_that_is_not_a_tool(execution: Any) -> bool:
+    """`execution`: of `execute_tools`, not under `install()`."""
+    return execution is None or not all(map(_is_a_tool, execution.tools))
+
+
+@difference(
+    TOOLS,
+    Example(
+        "batch([ToolCall('t', {})], [tool('t', returns('first')), tool('t', returns('second'))])",
+        theirs=["first"],
+        ours=(
+            "ConfigError",
+            "two tools are named 't', so a call of that name could mean either: rename one",
+        ),
+    ),
+    theirs="Of two tools with one name, the first is called.",
+    ours="`execute_tools` and `Accumulator` refuse them with `ConfigError`, unless they are the same tool. Under "
+    "`install()` the first is called.",
+    why="A call of that name could mean either, and the second would never run.",
+)
+def tools_of_one_name(tools: Sequence[Any]) -> bool:
+    """Not under `install()`."""
+    named = [tool for tool in tools if isinstance(getattr(tool, "name", None), str)]
+    return len({tool.name for tool in named}) < len({id(tool) for tool in named})
+
+
+@difference(
+    TOOLS,
+    Example(
+        "batch([{'name': 't', 'args': {}}], [])",
+        theirs=("AttributeError", "'dict' object has no attribute 'name'"),
+        ours=(
+            "TypeError",
+            "calls must be ToolCall objects, got dict: {'name': 't', 'args': {}}",
+        ),
+    ),
+    Example(
+        "batch(ToolCall('t', {}), [])",
+        theirs=("TypeError", "'ToolCall' object is not iterable"),
+        ours=("TypeError", "calls must be a list of ToolCall; for one call there is execute_tool"),
+    ),
+    Example(
+        "batch(None, [])",
+        theirs=[],
+        ours=("TypeError", "'NoneType' object is not iterable"),
+    ),
+    theirs="Something among the calls of `execute_tools` that is not a call ends the batch with `AttributeError`, "
+    "while calls before it may run. `None` in place of the calls is an empty batch.",
+    ours="`TypeError`, which says what was given, before anything runs. Under `install()` it is as in cogency.",
+    why="The error points at the call that is wrong.",
+)
+def something_that_is_not_a_call(calls: Any) -> bool:
+    """`calls`: of `execute_tools`, not under `install()`."""
+    if not isinstance(calls, Iterable):
+        return True
+    return not all(hasattr(call, "name") and hasattr(call, "args") for call in calls)
+
+
+@difference(
+    TOOLS,
+    Example(
+        "result(shows('user_id'), args={'user_id': 'ada'}, schema={'user_id': {'type': 'string'}})",
+        theirs=("shown", "user", False),
+        ours=("shown", "ada", False),
+    ),
+    theirs="What the turn gives to a tool (`user_id`, `storage`, `access`, …) takes the place of an argument of the "
+    "same name, whatever the tool's schema says.",
+    ours="An argument that the schema declares is the model's: the turn does not give it.",
+    why="The tool has said what it means by that name.",
+)
+def argument_of_the_turn_that_is_declared(schema: Mapping[str, Any]) -> bool:
+    """For a flat schema and a JSON Schema."""
+    return any(name in declared_arguments(schema) for name in TURN_ARGUMENTS)
+
+
+@difference(
+    TOOLS,
+    Example(
+        "result(shows('access'), schema={'type': 'object', 'properties': {}, 'additionalProperties': False})",
+        theirs=("shown", "system", False),
+        ours=("shown", None, False),
+    ),
+    theirs="Every tool is given what belongs to the turn (`user_id`, `storage`, `access`, …).",
+    ours="Not one whose `schema` is a JSON Schema with `additionalProperties: false`: it is called with the model's "
+    "arguments alone.",
+    why="Such a tool takes what its schema lists, and often fails over anything else.",
+)
+def schema_without_further_arguments(schema: Mapping[str, Any]) -> bool:
+    return _is_json_schema(schema) and schema.get("additionalProperties") is False
+
+
+TURN_ARGUMENTS = ("storage", "sandbox_dir", "access", "conversation_id", "user_id", "timeout")
+"""What a turn gives to tools; `timeout` to the one named `shell`."""
+
+
+def declared_arguments(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    declared: Mapping[str, Any] = schema["properties"] if _is_json_schema(schema) else schema
+    return declared
+
+
+def _is_json_schema(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "object" and isinstance(schema.get("properties"), Mapping)
+
+
+def promised_arguments(
+    schema: Mapping[str, Any], args: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a tool is called with, where the turn gives `given` to one that declares nothing."""
+    if schema_without_further_arguments(schema):
+        return dict(args)
+    declared = declared_arguments(schema)
+    return {**args, **{name: value for name, value in given.items() if name not in declared}}
 
 
 # The accumulator: what a parser hands over, event by event, as 3.3.0's accumulator holds it.
@@ -1233,7 +1397,7 @@ def _strict(value: Any) -> Any:
             ("call", '{"name": "t", "args": {}}'),
             (
                 "result",
-                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: no disk"}]',
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: OSError: no disk"}]',
             ),
         ],
     ),
@@ -1362,7 +1526,7 @@ def promised_turns(scenario: Scenario) -> tuple[list[Turn], set[str]]:
     scripts, found = promised_scripts(scenario.scripts, {call.name for call in calls})
     names |= found
     if any(_refusal(call.args) for call in calls):
-        scripts = _refusing_huge_integers(scripts, calls)
+        scripts = {**scripts, **_refusing_huge_integers(scripts, scenario.scripts)}
     promised = replace(scenario, turns=tuple(turns), scripts=scripts, max_failures=float("inf"))
     failures = 0
     done: list[Turn] = []
@@ -1380,17 +1544,10 @@ def _calls(events: Sequence[Any]) -> list[Any]:
 
 
 def _refusing_huge_integers(
-    scripts: Mapping[str, Script], calls: Sequence[Any]
+    scripts: Mapping[str, Script], registered: Iterable[str]
 ) -> dict[str, Script]:
-    """Tools that refuse calls with an integer beyond Python, whether they are registered or not."""
-    missing = {
-        call.name: Script(ToolResult(f"Tool '{call.name}' not registered", error=True))
-        for call in calls
-    }
-    return {
-        name: replace(script, how="async", refuse=_refusal)
-        for name, script in {**missing, **scripts}.items()
-    }
+    """Tools that refuse calls with an integer beyond Python; those that are not registered do not come to it."""
+    return {name: replace(scripts[name], how="async", refuse=_refusal) for name in registered}
 
 
 def _refusal(args: Mapping[str, Any]) -> ToolResult | None:

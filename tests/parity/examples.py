@@ -100,6 +100,15 @@ class Side:
             return told(Raised.of(error))
         return told(results) if isinstance(results, Raised) else result_fields(results[0])
 
+    def batch(self, calls: Any, tools: Any) -> Any:
+        execution = Execution("storage", tools, 7, "sandbox", "system")
+        results = run(
+            self.execute_tools(
+                calls, execution=execution, user_id="user", conversation_id="conversation"
+            )
+        )
+        return told(results) if isinstance(results, Raised) else list(map(_content, results))
+
     def array(self, *results: ToolResult) -> Any:
         calls = [ToolCall("t", {})] * len(results)
         return told(outcome(self.format_results_array, calls, list(results)))
@@ -285,6 +294,16 @@ def _call(name: str, **args: Any) -> list[dict[str, Any]]:
     return _event("call")(cogency_rs.format_call_agent(ToolCall(name, args)))
 
 
+def _content(result: Any) -> Any:
+    """Of a result, what the model is shown first; a value that is no result, as it is."""
+    return getattr(result, "content", result)
+
+
+def _shows(name: str) -> Script:
+    """A tool that gives back one of its arguments."""
+    return Script(refuse=lambda args: ToolResult("shown", content=args.get(name)))
+
+
 class _Falsy(Scripted):
     def __bool__(self) -> bool:
         return False
@@ -293,6 +312,7 @@ class _Falsy(Scripted):
 WORDS: dict[str, Any] = {
     "CancelledError": asyncio.CancelledError,
     "Execution": Execution,
+    "ToolCall": ToolCall,
     "ToolResult": ToolResult,
     "call": _call,
     "call_row": _event("call"),
@@ -308,5 +328,7 @@ WORDS: dict[str, Any] = {
     "respond": _event("respond"),
     "result_row": _event("result"),
     "returns": Script,
+    "shows": _shows,
+    "tool": Scripted,
     "user_row": _event("user"),
 }

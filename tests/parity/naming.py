@@ -65,9 +65,23 @@ class Naming:
             return
         args = {} if args == () else args
         self._ask((differences.arguments_that_are_no_mapping, args))
-        if isinstance(args, dict):
-            self._ask((differences.arguments_against_the_schema, schema or {}, args))
+        schema = schema or {}
+        self._ask(
+            (differences.argument_of_the_turn_that_is_declared, schema),
+            (differences.schema_without_further_arguments, schema),
+        )
+        is_flat = differences.declared_arguments(schema) is schema
+        if is_flat and isinstance(args, dict):
+            self._ask((differences.arguments_against_the_schema, schema, args))
         self._names |= differences.promised_batch(Batch(((name, args),), {"t": tool}))[1]
+
+    def batch(self, calls: Any, tools: Any) -> Any:
+        self._ask(
+            (differences.something_that_is_not_a_tool, SimpleNamespace(tools=tools)),
+            (differences.tools_of_one_name, tools),
+            (differences.something_that_is_not_a_call, calls),
+        )
+        return _Anything()
 
     def array(self, *results: Any) -> None:
         self._ask(*((each, results) for each in differences.ARRAYS))

@@ -12,9 +12,9 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from cogency_rs import ToolResult
+from cogency_rs import ToolError, ToolResult
 
-from .oracle import Batch, Scenario, Script
+from .oracle import Batch, Scenario, Script, cogency
 
 EXAMPLES = int(os.environ.get("COGENCY_RS_PARITY_EXAMPLES", "0"))
 """Examples per property; 0 for a number that keeps the suite short, and the same examples every time."""
@@ -288,22 +288,40 @@ class WordlessError(Exception):
     """An exception with nothing to say."""
 
 
+class UnreadableError(Exception):
+    """An exception whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
 class Exit(BaseException):
     """An exception that `except Exception` does not catch."""
 
 
-errors = st.sampled_from(
-    [
-        ValueError("bad"),
-        KeyError("key"),
-        TypeError(""),
-        WordlessError(),
-        OSError(2, "No such file"),
-        Exception("é\ud800"),
-        StopAsyncIteration("x"),
-        TimeoutError(),
-        RecursionError("deep"),
-    ]
+def their_tool_error() -> Exception:
+    error: Exception = cogency("core.errors").ToolError("in its own words", validation_failed=True)
+    return error
+
+
+errors = st.one_of(
+    st.sampled_from(
+        [
+            ValueError("bad"),
+            KeyError("key"),
+            TypeError(""),
+            WordlessError(),
+            OSError(2, "No such file"),
+            Exception("é\ud800"),
+            StopAsyncIteration("x"),
+            TimeoutError(),
+            RecursionError("deep"),
+            UnreadableError(),
+            ToolError("in its own words"),
+            ToolError(""),
+        ]
+    ),
+    st.builds(their_tool_error),
 )
 results = st.builds(
     ToolResult,
@@ -347,6 +365,21 @@ flat_schemas = st.dictionaries(
     ),
     max_size=3,
 )
+turn_schemas = st.one_of(
+    st.dictionaries(
+        st.sampled_from(["x", "user_id", "storage", "timeout", "access"]), st.just({}), max_size=3
+    ),
+    st.builds(
+        lambda properties, more: {"type": "object", "properties": properties, **more},
+        st.dictionaries(
+            st.sampled_from(["x", "user_id", "storage", "timeout", "access"]),
+            st.just({}),
+            max_size=3,
+        ),
+        st.sampled_from([{}, {"additionalProperties": True}, {"additionalProperties": False}]),
+    ),
+)
+"""Schemas that declare arguments which the turn gives too."""
 batches = st.builds(
     Batch,
     calls=st.lists(

@@ -171,6 +171,14 @@ def test_the_state_of_a_turn_is_not_shown():
     assert public(cogency_rs.Accumulator) == kept
 
 
+class Uninstanced:
+    """A tool, once there is an instance of it."""
+
+    name = "t"
+
+    async def execute(self, **_: Any) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("storage", "tools", "mode"),
     [
@@ -179,6 +187,8 @@ def test_the_state_of_a_turn_is_not_shown():
         (Log(None), [5], "event"),
         (Log(None), [object()], "token"),
         (Log(None), [SimpleNamespace(name="t")], "event"),
+        (Log(None), [Scripted], "event"),
+        (Log(None), [Uninstanced], "event"),
         (Log(None), [], "tokens"),
         (Log(None), [], None),
     ],
@@ -188,6 +198,26 @@ def test_an_execution_that_cannot_carry_a_turn_is_refused(storage, tools, mode):
     assert differences.execution_that_cannot_carry_a_turn(execution, mode)
     with pytest.raises(cogency_rs.ConfigError):
         cogency_rs.Accumulator("user", "conversation", execution=execution, stream=mode)
+
+
+def test_tools_of_one_name_are_refused_and_under_install_the_first_counts():
+    tools = [Scripted("t", Script(ToolResult(each))) for each in ("first", "second")]
+    assert differences.tools_of_one_name(tools)
+    with pytest.raises(cogency_rs.ConfigError, match="two tools are named 't'"):
+        cogency_rs.Accumulator("user", "conversation", execution=Execution(Log(None), tools))
+
+    async def saved(make: Any) -> list[Any]:
+        log = Log(None)
+        execution = Execution(log, tools, 7, "sandbox", "system")
+        events = [{"type": "call", "content": '{"name": "t", "args": {}}'}, {"type": "execute"}]
+        async for _ in make("user", "conversation", execution=execution).process(stream(events)):
+            pass
+        return [row[2:4] for row in log.rows]
+
+    theirs = asyncio.run(saved(cogency("core.accumulator").Accumulator))
+    with cogency_rs.install():
+        assert asyncio.run(saved(cogency("core.accumulator").Accumulator)) == theirs
+    assert "first" in theirs[1][1]
 
 
 @pytest.mark.parametrize("mode", ["event", "token"])

@@ -139,6 +139,8 @@ NOTE = call("write", file="sums.txt", content="5 and 9 (naïvely)")
 NOTED = [Result("write", "Wrote sums.txt (+1/-0)", "5 and 9 (naïvely)")]
 FAIL = call("fail")
 FAILED = Result("fail", "Tool execution failed: out of order", failed=True)
+CRASHED = Result("fail", "Tool execution failed: KeyError: 'sums'", failed=True)
+CRASH = call("fail", on="sums")
 LOST = call("lost")
 NOT_THERE = Result("lost", "Tool 'lost' not registered. Known tools: add, fail, write", failed=True)
 BROKEN = "Max failures. Terminating."
@@ -385,6 +387,32 @@ DIFFER = [
         ),
     ),
     Scenario(
+        # Plain: the model reads a word in quotes.
+        "a call that ends in an exception of Python's",
+        [says(block(ADD, CRASH)), ANSWER],
+        because=("error_with_its_class",),
+        plain=Seen(
+            events=[
+                *[USER, ("call", ADD), ("call", CRASH), EXECUTE],
+                ("result", [*SUM, Result("fail", "Tool execution failed: 'sums'", failed=True)]),
+                *[ANSWERED, END],
+            ],
+            rows=[
+                *[USER, ("call", ADD), ("call", CRASH)],
+                ("result", [*SUM, Result("fail", "Tool execution failed: 'sums'", failed=True)]),
+                ANSWERED,
+            ],
+        ),
+        installed=Seen(
+            events=[
+                *[USER, ("call", ADD), ("call", CRASH), EXECUTE],
+                ("result", [*SUM, CRASHED]),
+                *[ANSWERED, END],
+            ],
+            rows=[USER, ("call", ADD), ("call", CRASH), ("result", [*SUM, CRASHED]), ANSWERED],
+        ),
+    ),
+    Scenario(
         # Plain: the results are lost, and the calls stay in the log without them.
         "a batch that opens the circuit breaker",
         [says(block(FAIL, FAIL, FAIL))],
@@ -438,8 +466,10 @@ async def _add(a: int, b: int, **_: Any) -> int:
     return a + b
 
 
-async def _fail(**_: Any) -> None:
-    raise ValueError("out of order")
+async def _fail(on: str = "", **_: Any) -> None:
+    if on:
+        raise KeyError(on)
+    raise cogency("core.errors").ToolError("out of order")
 
 
 @dataclass(frozen=True)

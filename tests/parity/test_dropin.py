@@ -225,6 +225,27 @@ async def test_cogency_s_own_shell_calls_run_at_the_same_time_off_the_loop(tmp_p
     assert threading.get_ident() not in where
 
 
+async def test_cogency_s_own_error_of_a_tool_has_its_own_words_and_is_no_fault(caplog):
+    errors = sys.modules["cogency.core.errors"]
+
+    class Refusing:
+        name, description, schema = "refuse", "Refuses.", {}
+
+        async def execute(self, **_):
+            raise errors.ToolError("Path outside sandbox", validation_failed=True)
+
+    call = sys.modules["cogency.core.protocols"].ToolCall("refuse", {})
+    execution = cogency.core.config.Execution(
+        storage=None, tools=(Refusing(),), shell_timeout=1, sandbox_dir="", access="sandbox"
+    )
+    with cogency_rs.install():
+        [result] = await cogency.core.executor.execute_tools(
+            [call], execution=execution, user_id="u", conversation_id="c"
+        )
+    assert result.outcome == "Tool execution failed: Path outside sandbox"
+    assert caplog.records == []
+
+
 class SlowTool:
     name, description, schema = "slow", "Waits.", {}
 

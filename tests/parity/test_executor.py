@@ -26,7 +26,7 @@ from .oracle import (
     skip_without_cogency,
     their_execute,
 )
-from .strategies import batches, flat_schemas, json_trees, parity, words
+from .strategies import batches, flat_schemas, json_trees, parity, turn_schemas, words
 
 skip_without_cogency()
 
@@ -64,6 +64,33 @@ def test_arguments_that_fit_their_schema_change_nothing(schema, args):
     assert outcome.startswith("Invalid arguments for tool 't': argument '")
 
 
+@parity(200)
+@given(turn_schemas, st.data(), st.sampled_from(["t", "shell"]), st.sampled_from(["user", ""]))
+def test_a_tool_gets_what_cogency_gives_it_but_for_what_its_schema_declares(
+    schema, data, name, user_id
+):
+    declared = st.sampled_from(sorted(differences.declared_arguments(schema)) or ["x"])
+    names = declared
+    if not differences.schema_without_further_arguments(schema):
+        names = st.one_of(declared, st.sampled_from(["y", "user_id", "storage", "timeout"]))
+    args = data.draw(st.dictionaries(names, words, max_size=3))
+    if differences.schema_without_further_arguments(schema):
+        args = {name: args[name] for name in args if name in schema["properties"]}
+
+    def seen(execute: Any, args: Any) -> Any:
+        batch = Batch(((name, args),), {name: Script(DONE)}, user_id)
+        [only] = execute(batch, schema=schema).seen[name]
+        return only
+
+    found = seen(our_execute, args)
+    assert found == differences.promised_arguments(schema, args, seen(their_execute, {}))
+    if not (
+        differences.schema_without_further_arguments(schema)
+        or differences.argument_of_the_turn_that_is_declared(schema)
+    ):
+        assert found == seen(their_execute, args)
+
+
 def by_name(args: dict[str, Any]) -> str:
     return repr(sorted(args.items()))
 
@@ -89,6 +116,15 @@ class Nameless:
 
 class Unexecutable:
     name = "t"
+
+
+class Uninstanced:
+    """A tool, once there is an instance of it."""
+
+    name = "t"
+
+    async def execute(self, **_: Any) -> ToolResult:
+        return DONE
 
 
 class Giving(Tool):
@@ -126,62 +162,109 @@ def call(name: Any = "t", args: Any = None) -> ToolCall:
     return ToolCall(name, {} if args is None else args)
 
 
-def both(make_calls: Any, make_tools: Any, **execution: Any) -> list[Any]:
-    """What `execute_tools` gives on each side."""
-
-    def told(execute: Any) -> Any:
-        given = {"storage": "s", "shell_timeout": 7, "sandbox_dir": "d", "access": "system"}
-        made = Execution(**{**given, "tools": make_tools(), **execution})
-        given = run(
-            execute(make_calls(), execution=made, user_id="user", conversation_id="conversation")
-        )
-        return given if isinstance(given, Raised) else [result_fields(each) for each in given]
-
-    return [told(cogency("core.executor").execute_tools), told(cogency_rs.execute_tools)]
+def installed_execute_tools() -> Any:
+    executor = cogency("core.executor")
+    with cogency_rs.install():
+        return executor.execute_tools
 
 
-@pytest.mark.parametrize(
-    ("calls", "tools"),
-    [
-        pytest.param(list, list, id="no calls"),
-        pytest.param(lambda: None, lambda: [Tool()], id="None for calls"),
-        pytest.param(lambda: (call(), call()), lambda: (Tool(),), id="tuples"),
-        pytest.param(
-            lambda: (call() for _ in range(2)), lambda: [Tool()], id="calls from a generator"
-        ),
-        pytest.param(
-            lambda: [call()], lambda: (tool for tool in [Tool()]), id="tools from a generator"
-        ),
-        pytest.param(lambda: [call()], lambda: None, id="None for tools"),
-        pytest.param(lambda: [call()], lambda: [Tool(), Picky()], id="equal names"),
-        pytest.param(lambda: [call()], lambda: [Nameless()], id="a tool without a name"),
-        pytest.param(
-            lambda: [call()], lambda: [Tool(), Nameless()], id="and one that nobody asks for"
-        ),
-        pytest.param(lambda: [call()], lambda: [Unexecutable()], id="a tool without execute"),
-        pytest.param(lambda: [call()], lambda: [Giving()], id="a function that gives a coroutine"),
-        pytest.param(lambda: [call()], lambda: [Unwritable()], id="a failure with odd content"),
-        pytest.param(
-            lambda: [call(args={"x": 1}), call()], lambda: [Picky()], id="a missing argument"
-        ),
-        pytest.param(lambda: [call(args={1: 2})], lambda: [Tool()], id="a keyword that is no str"),
-        pytest.param(
-            lambda: [call(args={"storage": 1})], lambda: [Tool()], id="an injected argument"
-        ),
-        pytest.param(lambda: [5], lambda: [Tool()], id="a call that is none"),
-        pytest.param(lambda: [call([])], list, id="a name that has no hash"),
-        pytest.param(lambda: [call(5)], list, id="a name that is no str"),
-    ],
-)
+def told(execute: Any, make_calls: Any, make_tools: Any) -> Any:
+    """What an `execute_tools` gives."""
+    execution = Execution("s", make_tools(), 7, "d", "system")
+    given = run(
+        execute(make_calls(), execution=execution, user_id="user", conversation_id="conversation")
+    )
+    return given if isinstance(given, Raised) else [result_fields(each) for each in given]
+
+
+def both(make_calls: Any, make_tools: Any) -> list[Any]:
+    """What cogency's `execute_tools` gives, and ours in its place."""
+    sides = cogency("core.executor").execute_tools, installed_execute_tools()
+    return [told(execute, make_calls, make_tools) for execute in sides]
+
+
+KINDS = [
+    pytest.param(list, list, id="no calls"),
+    pytest.param(lambda: None, lambda: [Tool()], id="None for calls"),
+    pytest.param(lambda: (call(), call()), lambda: (Tool(),), id="tuples"),
+    pytest.param(lambda: (call() for _ in range(2)), lambda: [Tool()], id="calls from a generator"),
+    pytest.param(
+        lambda: [call()], lambda: (tool for tool in [Tool()]), id="tools from a generator"
+    ),
+    pytest.param(lambda: [call()], lambda: None, id="None for tools"),
+    pytest.param(lambda: [call()], lambda: [Tool(), Picky()], id="equal names"),
+    pytest.param(lambda: [call()], lambda: [Tool()] * 2, id="one tool twice"),
+    pytest.param(lambda: [call()], lambda: [Nameless()], id="a tool without a name"),
+    pytest.param(lambda: [call()], lambda: [Tool(), Nameless()], id="and one that nobody asks for"),
+    pytest.param(lambda: [call()], lambda: [len], id="a function"),
+    pytest.param(lambda: [call()], lambda: [Giving()], id="a function that gives a coroutine"),
+    pytest.param(lambda: [call()], lambda: [Unwritable()], id="a failure with odd content"),
+    pytest.param(lambda: [call(args={"storage": 1})], lambda: [Tool()], id="an injected argument"),
+    pytest.param(lambda: [5], lambda: [Tool()], id="a call that is none"),
+    pytest.param(lambda: [{"name": "t", "args": {}}], lambda: [Tool()], id="a dict for a call"),
+    pytest.param(call, lambda: [Tool()], id="a call in place of the calls"),
+    pytest.param(lambda: "t", lambda: [Tool()], id="a str in place of the calls"),
+    pytest.param(lambda: [call([])], list, id="a name that has no hash"),
+    pytest.param(lambda: [call(5)], list, id="a name that is no str"),
+]
+
+
+@pytest.mark.parametrize(("calls", "tools"), KINDS)
 def test_arguments_of_every_kind_give_what_cogency_gives(calls, tools):
     theirs, found = both(calls, tools)
     assert found == theirs
 
 
+@pytest.mark.parametrize(("calls", "tools"), KINDS)
+def test_without_cogency_mistakes_are_refused_and_the_rest_is_as_in_cogency(calls, tools):
+    found = told(cogency_rs.execute_tools, calls, tools)
+    listed = list(tools() or ())
+    if differences.something_that_is_not_a_call(calls()):
+        assert found.kind == "TypeError"
+    elif differences.something_that_is_not_a_tool(Execution("s", listed)) or (
+        differences.tools_of_one_name(listed)
+    ):
+        assert found.kind == "ConfigError"
+    else:
+        assert found == both(calls, tools)[0]
+
+
+@pytest.mark.parametrize(
+    ("calls", "tools", "error"),
+    [
+        pytest.param(
+            lambda: [call()], lambda: [Unexecutable()], AttributeError, id="a tool without execute"
+        ),
+        pytest.param(lambda: [call()], lambda: [Uninstanced], TypeError, id="a class"),
+        pytest.param(
+            lambda: [call(args={"x": 1}), call()],
+            lambda: [Picky()],
+            TypeError,
+            id="a missing argument",
+        ),
+        pytest.param(
+            lambda: [call(args={1: 2})], lambda: [Tool()], TypeError, id="a keyword that is no str"
+        ),
+    ],
+)
+def test_what_cannot_be_called_fails_as_in_cogency_with_the_class_of_the_error(calls, tools, error):
+    assert differences.error_with_its_class(Script(error("words")))
+    theirs, found = both(calls, tools)
+    start = "Tool execution failed: "
+    assert any(failed for _, _, failed in theirs)
+    assert found == [
+        (outcome.replace(start, f"{start}{error.__name__}: ", 1), content, failed)
+        for outcome, content, failed in theirs
+    ]
+
+
 def test_no_calls_need_no_execution():
-    for execute in (cogency("core.executor").execute_tools, cogency_rs.execute_tools):
+    for execute in (cogency("core.executor").execute_tools, installed_execute_tools()):
         given = run(execute([], execution=None, user_id="", conversation_id=""))
         assert given == []
+    assert differences.something_that_is_not_a_tool(None)
+    given = run(cogency_rs.execute_tools([], execution=None))
+    assert given.kind == "AttributeError"
 
 
 @pytest.mark.parametrize("args", [None, 5, "ab", [("x", 1)], [1]])

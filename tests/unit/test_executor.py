@@ -442,6 +442,14 @@ async def test_without_tools_none_is_registered():
 def function_without_a_name() -> None: ...
 
 
+class NamedClass:
+    """A tool, once there is an instance of it."""
+
+    name, description, schema = "t", "", {}
+
+    async def execute(self, **_: Any) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("tools", "says"),
     [
@@ -449,6 +457,7 @@ def function_without_a_name() -> None: ...
         ([function_without_a_name], "make a tool of the function with @cogency_rs.tool"),
         ([{"name": "t"}], "it needs a name that is a str, and an execute method"),
         ([FunctionTool], "hand over an instance of the class"),
+        ([NamedClass], "hand over an instance of the class"),
         ([FunctionTool("t", None)], "tool 't' has no execute method"),
         ([SimpleNamespace(name="t", description="cannot execute")], "tool 't' has no execute"),
         ([FunctionTool(5, OK.execute)], "it needs a name that is a str"),
@@ -462,6 +471,24 @@ async def test_what_cannot_be_a_tool_is_refused_alike_by_batches_and_accumulator
         Accumulator("u", "c", execution=with_tools(*tools, storage=Log()))
     assert says in str(of_batch.value)
     assert str(of_accumulator.value) == str(of_batch.value)
+
+
+async def test_a_class_whose_execute_needs_no_instance_is_a_tool():
+    class Static(NamedClass):
+        @staticmethod
+        async def execute(**_: Any) -> str:
+            return "ran"
+
+    [result] = await execute([call("t")], Static)
+    assert (result.error, result.content) == (False, "ran")
+
+
+async def test_a_name_may_be_a_member_of_an_enum():
+    class Name(enum.StrEnum):
+        OK = "ok"
+
+    [result] = await execute([ToolCall(Name.OK, {})], OK)
+    assert not result.error
 
 
 async def test_a_tool_may_be_listed_twice():

@@ -390,8 +390,15 @@ async def test_a_value_that_json_cannot_hold_is_a_failure_that_names_its_type():
         assert "Object of type object is not JSON serializable" in result.outcome
 
 
-@pytest.mark.parametrize("error", [ToolError("no such file"), ValueError("no such file")], ids=repr)
-async def test_what_a_function_raises_is_its_failure(error):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ToolError("no such file"), "no such file"),
+        (ValueError("no such file"), "ValueError: no such file"),
+    ],
+    ids=repr,
+)
+async def test_what_a_function_raises_is_its_failure(error, words):
     def fail() -> None:
         raise error
 
