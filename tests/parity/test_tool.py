@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 
 import cogency_rs
-from cogency_rs import Param, tool
+from cogency_rs import Param, ToolContext, tool
 
 from .oracle import cogency, skip_without_cogency
 
@@ -46,11 +46,10 @@ async def move(
     steps: list[Annotated[int, Param(ge=1)]],
     how: Literal["slow", "fast"] = "slow",
     *,
-    access: str,
-    sandbox_dir: str,
+    about: ToolContext,
 ) -> list[Any]:
     """Move the robot."""
-    return [to, sum(steps), how, access, sandbox_dir]
+    return [to, sum(steps), how, about.access, about.sandbox_dir]
 
 
 @tool
