@@ -13,7 +13,7 @@ import asyncio
 import inspect
 import logging
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -169,15 +169,14 @@ class ToolBatch:
         """One result for each call, in call order; once they are over."""
         results: list[ToolResult] = []
         for index, task in enumerate(self._tasks):
-            try:
-                result = task.result()
-            except asyncio.CancelledError as error:
-                self._stopped.setdefault(
-                    index, error
-                )  # a task gives its error with its message once
-            if self._stopped and index in self._stopped:
-                result = self._stop(index, self._stopped[index])
-            results.append(result)
+            stopped = self._stopped.get(index)
+            if stopped is None:
+                try:
+                    results.append(task.result())
+                    continue
+                except asyncio.CancelledError as error:
+                    self._stopped[index] = stopped = error  # a task gives its message only once
+            results.append(self._stop(index, stopped))
         return results
 
     def executions(self) -> list[ToolExecution]:
@@ -336,8 +335,10 @@ class ToolBatch:
             case KeyboardInterrupt():
                 self._loop.call_soon(_raise, error)
             case asyncio.CancelledError():
-                pass
-            case _ if not is_own_failure(error):
+                pass  # it gave up; the result says so
+            case _ if is_own_failure(error):
+                pass  # in its own words
+            case _:
                 logger.error("Tool %r failed", self._calls[index].name, exc_info=error)
         return failure_of(error)
 
@@ -397,7 +398,7 @@ class ToolBatch:
             self._arm()
 
     @contextmanager
-    def held(self, index: int) -> Iterator[None]:
+    def held(self, index: int) -> Generator[None, None, None]:
         """Time that does not count."""
         if (schedule := self._schedule) is None:
             yield
@@ -416,7 +417,8 @@ class ToolBatch:
             return
         self._disarm()
         # Weak, so that a batch that is dropped does not stay until then.
-        self._timer = self._loop.call_at(deadline, _tick, weakref.ref(self), deadline)
+        weak: weakref.ref[ToolBatch] = weakref.ref(self)
+        self._timer = self._loop.call_at(deadline, _tick, weak, deadline)
 
     def _disarm(self) -> None:
         timer, self._timer = self._timer, None

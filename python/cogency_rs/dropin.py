@@ -326,7 +326,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                 max_concurrency=limits.max_concurrency,
             )
 
-    def translated(error: BaseException) -> BaseException:
+    def translated(error: BaseException) -> Any:
         match error:
             case StorageError():
                 return errors.StorageError(str(error), cause=error.cause, retryable=error.retryable)

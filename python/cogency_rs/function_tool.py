@@ -212,7 +212,8 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         `None` where it was given another `execute`, which is to be used.
         """
         execute: Any = self.execute
-        ours = (FunctionTool.execute, _PlainTool.execute)
+        classes: tuple[Any, Any] = (FunctionTool, _PlainTool)
+        ours = [each.execute for each in classes]
         return self._run if getattr(execute, "__func__", None) in ours else None
 
     def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:

@@ -42,7 +42,7 @@ def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
     """
     listed = list(tools)
     try:
-        names = {tool.name: tool for tool in listed}
+        names: dict[str, Any] = {tool.name: tool for tool in listed}
         if (
             len(names) == len(listed)
             and {*map(type, names)} <= {str}
@@ -207,7 +207,8 @@ def bound(
     """
     if checks_itself(tool):
         if (run := tool.run_checked) is None:
-            return tool.execute, call.args
+            own: Any = tool
+            return own.execute, call.args
         return run, {
             "args": call.args,
             "context": turn.context(index, call) if tool.takes_context else None,

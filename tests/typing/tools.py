@@ -70,4 +70,5 @@ async def used() -> None:
     calls = [ToolCall("move", {})]
     results = await execute_tools(calls, execution=execution, user_id="", conversation_id="c")
     assert_type(results, list[ToolResult])
-    await execute_tools(calls, execution=execution)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    assert_type(await execute_tools(calls, execution=execution), list[ToolResult])
+    await execute_tools(calls)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -89,8 +89,9 @@ class Approval:
             return ToolApproved()
         if self._approve is None:
             return ToolDenied("nobody can be asked")
+        limit = asyncio.timeout(self._timeout)
         try:
-            async with asyncio.timeout(self._timeout) as limit:
+            async with limit:
                 answer: object = await _awaited(self._approve(invocation.context, call))
         except TimeoutError:
             if not limit.expired():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ..results import failure, reason
 from ..types import ToolResult
@@ -41,7 +41,7 @@ async def _enter(
         )
         return failure(f"Middleware {_name(layer)} failed: {reason(error)}", error)
     if type(result) is ToolResult or (hasattr(result, "outcome") and hasattr(result, "error")):
-        return result
+        return cast("ToolResult", result)
     kind = type(result).__name__
     return failure(
         f"Middleware {_name(layer)} failed: it must return a ToolResult, and returned {kind}"

@@ -203,7 +203,8 @@ class HookRunner:
         return execution.result
 
     def _context(self, invocation: Invocation) -> HookContext[Any]:
-        fields = {**vars(invocation.context), "call": invocation.call, "state": self._state}
+        fields: dict[str, Any] = vars(invocation.context)
+        fields = {**fields, "call": invocation.call, "state": self._state}
         return HookContext(**fields)
 
 

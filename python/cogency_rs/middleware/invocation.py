@@ -69,8 +69,8 @@ class _Later:
         self._make = make
 
     def __get__(self, invocation: Invocation | None, owner: type) -> Any:
-        source = invocation and vars(invocation).get("_source")
-        if source is None:
+        source: Source | None = None if invocation is None else vars(invocation).get("_source")
+        if invocation is None or source is None:
             raise AttributeError(f"{owner.__name__} has no {self._name}")
         return vars(invocation).setdefault(self._name, self._make(source, invocation))
 
