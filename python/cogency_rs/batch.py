@@ -1,7 +1,6 @@
 """A batch of calls, each in an asyncio task of its own.
 
-`_core.Schedule` knows which call may run and whose time is up; here are the tasks, the futures they wait on, and the
-one timer.
+The `Timetable` knows which call may run and whose time is up; here are the tasks, and what stands around their tools.
 
 Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
 is the only one that its tool, and the middleware around it, run in.
@@ -12,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import time
@@ -32,6 +30,7 @@ from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain
 from .storage.ids import uuid7
+from .timetable import Late, Timetable
 from .tools import ToolContext, ToolOptions, options_of
 from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
@@ -43,11 +42,6 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 CANCELLED = "Cancelled"
 """What the model reads of a call that was stopped together with its batch."""
-
-Ticket = tuple[int, int]
-
-CALL, BATCH = "call", "batch"
-"""Whose time is up."""
 
 
 @dataclass(slots=True)
@@ -118,9 +112,6 @@ class ToolBatch:
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
         count = len(self._calls)
-        self._waiting: dict[Ticket, asyncio.Future[None]] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._late: dict[int, str] = {}  # whose time is up, and has not noticed yet
         self._stopped: dict[int, asyncio.CancelledError] = {}
         self._is_cancelled = False
         self._ids: dict[int, str] = {}
@@ -132,8 +123,9 @@ class ToolBatch:
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
         wants = all_options(tools.values())
-        self._schedule = self._make_schedule(wants)
         self._tasks: list[asyncio.Task[ToolResult]] = []
+        self._timetable = self._make_timetable(wants)
+        self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         self._start(self._layers(wants))
 
     async def join(self) -> None:
@@ -154,12 +146,13 @@ class ToolBatch:
             self.cancel()  # nobody is left to wait for the calls
             raise
         finally:
-            self._disarm()
+            if self._timetable is not None:
+                self._timetable.disarm()
 
     def cancel(self) -> None:
         """Ask every call that is not over to stop, and start no further one."""
-        if self._schedule is not None:
-            self._schedule.close()
+        if self._timetable is not None:
+            self._timetable.close()
         if self._loop.is_closed():
             return  # nothing will run there any more
         for task in self._tasks:
@@ -185,7 +178,7 @@ class ToolBatch:
 
     # Tasks
 
-    def _make_schedule(self, wants: list[ToolOptions]) -> Schedule | None:
+    def _make_timetable(self, wants: list[ToolOptions]) -> Timetable | None:
         """The order and the time of these calls; `None` where all may run at once and as long as they like."""
         options, count = self._options, len(self._calls)
         seconds = options.batch_timeout
@@ -203,7 +196,7 @@ class ToolBatch:
             for index, call in enumerate(self._calls):
                 if options_of(self._tool_of(call)).sequential:
                     schedule.set_sequential(index)
-        return schedule
+        return Timetable(schedule, self._cancel)
 
     def _layers(self, wants: list[ToolOptions]) -> list[Middleware]:
         """What stands around the calls, the outermost first."""
@@ -233,15 +226,15 @@ class ToolBatch:
                 carry_out(index, call), name=name if type(name) is str else str(name)
             )
             tasks.append(task)
-            if self._schedule is not None or self._order is not None:
+            if self._timetable is not None or self._order is not None:
                 task.add_done_callback(partial(self._pass_on, index))
-        if self._schedule is not None:
-            self._arm()
+        if self._timetable is not None:
+            self._timetable.arm()
 
     def _pass_on(self, index: int, _: object) -> None:
         """A call is over: the others need not wait for it."""
-        if self._schedule is not None:
-            self._admit(self._schedule.over(index))
+        if self._timetable is not None:
+            self._timetable.over(index)
         if self._order is not None:
             self._order.passed(index)
 
@@ -288,10 +281,12 @@ class ToolBatch:
         tool = self._tools.get(name) if isinstance(name, str) else None
         if refused := refusal(call, tool, self._tools):
             return refused
-        schedule = self._schedule
-        if schedule is not None:
-            await self._admission(schedule, index)
+        timetable = self._timetable
+        if timetable is not None:
+            await timetable.admission(index)
         try:
+            if self._has_limits:
+                self._start_clock(index)
             if not self._attempts[index]:
                 self._began[index] = time()
             self._attempts[index] += 1
@@ -309,8 +304,8 @@ class ToolBatch:
             return self._raised(index, error)
         finally:
             self._ended[index] = time()
-            if schedule is not None:
-                self._admit(schedule.leave(index))
+            if timetable is not None:
+                timetable.leave(index)
 
     async def _in_thread(self, execute: Callable[..., Any], args: dict[str, Any]) -> Any:
         work = partial(execute, **args)
@@ -328,7 +323,7 @@ class ToolBatch:
         match error:
             case GeneratorExit() if not self._is_at_work(index):
                 raise error  # the coroutine is closed, with its loop or by the garbage collector
-            case _ if self._late.get(index) == CALL:
+            case _ if self._late.get(index) == "call":
                 return self._timed_out(index)
             case asyncio.CancelledError() if self._is_asked_to_stop():
                 raise error
@@ -352,39 +347,6 @@ class ToolBatch:
             return asyncio.current_task() in (*self._tasks[index : index + 1],)
         return False
 
-    # Order
-
-    async def _admission(self, schedule: Schedule, index: int) -> None:
-        """Wait until a call may run, and start its clock.
-
-        Raises:
-            asyncio.CancelledError: it may not any more.
-        """
-        ticket = schedule.ask(index)
-        if ticket is False:
-            raise asyncio.CancelledError
-        if ticket is not True:
-            waiter = self._waiting[ticket] = self._loop.create_future()
-            try:
-                with self.held(index):
-                    await waiter
-            except asyncio.CancelledError:
-                if self._waiting.pop(ticket, None) is not None:
-                    schedule.withdraw(ticket)
-                else:  # it was admitted a moment ago
-                    self._admit(schedule.leave(index))
-                raise
-        if self._has_limits:
-            self._start_clock(index)
-
-    def _admit(self, tickets: list[Ticket]) -> None:
-        if self._loop.is_closed():
-            return
-        for ticket in tickets:
-            waiter = self._waiting.pop(ticket)
-            if not waiter.done():
-                waiter.set_result(None)
-
     # Time
 
     def _limit(self, tool: Any) -> float | None:
@@ -393,53 +355,20 @@ class ToolBatch:
 
     def _start_clock(self, index: int) -> None:
         limit = self._limit(self._tool_of(self._calls[index]))
-        if limit is not None and self._schedule is not None:
-            self._schedule.start_clock(index, self._loop.time(), limit)
-            self._arm()
+        if limit is not None and self._timetable is not None:
+            self._timetable.start_clock(index, limit)
 
-    @contextmanager
-    def held(self, index: int) -> Generator[None, None, None]:
-        """Time that does not count."""
-        if (schedule := self._schedule) is None:
-            yield
-            return
-        schedule.hold_clock(index, self._loop.time())
-        try:
-            yield
-        finally:
-            schedule.resume_clock(index, self._loop.time())
-            self._arm()
+    def held(self, index: int) -> AbstractContextManager[None]:
+        """Time that does not count for a call."""
+        return nullcontext() if self._timetable is None else self._timetable.held(index)
 
-    def _arm(self) -> None:
-        """Set the timer to the next deadline, unless it goes off before."""
-        deadline = self._schedule and self._schedule.next_deadline()
-        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
-            return
-        self._disarm()
-        # Weak, so that a batch that is dropped does not stay until then.
-        weak: weakref.ref[ToolBatch] = weakref.ref(self)
-        self._timer = self._loop.call_at(deadline, _tick, weak, deadline)
-
-    def _disarm(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-
-    def tick(self, now: float) -> None:
-        """Stop the calls whose time is up."""
-        self._timer = None
-        if self._schedule is None:
-            return
-        is_batch, due = self._schedule.due(now)
-        for index in due:
-            self._late[index] = BATCH if is_batch else CALL
-            self._tasks[index].cancel()
-        self._arm()
+    def _cancel(self, index: int) -> None:
+        self._tasks[index].cancel()
 
     def _timed_out(self, index: int) -> ToolResult:
         """The result of a call whose time is up; in its task, which is not to be cancelled any more, or after it."""
         name = self._calls[index].name
-        if self._late[index] == BATCH:
+        if self._late[index] == "batch":
             limit = self._options.batch_timeout
             text = f"Tool '{name}' timed out: its batch took longer than {limit:g} s"
         else:
@@ -506,12 +435,6 @@ class ToolBatch:
 
     def _record_of(self, invocation: Invocation, result: ToolResult) -> ToolExecution:
         return self._record(invocation.index, result)
-
-
-def _tick(batch: weakref.ref[ToolBatch], now: float) -> None:
-    alive = batch()
-    if alive is not None:
-        alive.tick(now)
 
 
 def _raise(error: BaseException) -> None:

@@ -1,0 +1,128 @@
+"""When the calls of a batch may run, and when their time is up: `_core.Schedule` on an event loop.
+
+The schedule decides; here are the futures that calls wait on until they may run, and the one timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Literal
+
+from ._core import Schedule
+
+__all__ = ["Late", "Timetable"]
+
+Late = Literal["call", "batch"]
+"""Whose time is up."""
+
+Ticket = tuple[int, int]
+
+
+class Timetable:
+    """The order and the time of the calls of one batch, on the running loop.
+
+    Args:
+        schedule: what decides.
+        stop: called with the index of a call whose time is up.
+
+    Attributes:
+        late: the calls whose time is up and that have not noticed yet.
+    """
+
+    def __init__(self, schedule: Schedule, stop: Callable[[int], object]) -> None:
+        self.late: dict[int, Late] = {}
+        self._schedule = schedule
+        self._stop = stop
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[Ticket, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def admission(self, index: int) -> None:
+        """Wait until a call may run. Then `leave` must follow.
+
+        Raises:
+            asyncio.CancelledError: it may not any more.
+        """
+        ticket = self._schedule.ask(index)
+        if ticket is True:
+            return
+        if ticket is False:
+            raise asyncio.CancelledError
+        waiter = self._waiting[ticket] = self._loop.create_future()
+        try:
+            with self.held(index):
+                await waiter
+        except asyncio.CancelledError:
+            if self._waiting.pop(ticket, None) is not None:
+                self._schedule.withdraw(ticket)
+            else:  # it was admitted a moment ago
+                self.leave(index)
+            raise
+
+    def leave(self, index: int) -> None:
+        """A call runs no longer; it may ask again."""
+        self._admit(self._schedule.leave(index))
+
+    def over(self, index: int) -> None:
+        """A call is over, and will not ask again."""
+        self._admit(self._schedule.over(index))
+
+    def close(self) -> None:
+        """Let no further call run."""
+        self._schedule.close()
+
+    def start_clock(self, index: int, limit: float) -> None:
+        """Give a call so many seconds, from now on."""
+        self._schedule.start_clock(index, self._loop.time(), limit)
+        self.arm()
+
+    @contextmanager
+    def held(self, index: int) -> Generator[None, None, None]:
+        """Time that does not count for a call."""
+        self._schedule.hold_clock(index, self._loop.time())
+        try:
+            yield
+        finally:
+            self._schedule.resume_clock(index, self._loop.time())
+            self.arm()
+
+    def arm(self) -> None:
+        """Set the timer to the next deadline, unless it goes off before."""
+        deadline = self._schedule.next_deadline()
+        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
+            return
+        self.disarm()
+        # Weak, so that a batch that is dropped does not stay until then.
+        weak: weakref.ref[Timetable] = weakref.ref(self)
+        self._timer = self._loop.call_at(deadline, _tick, weak, deadline)
+
+    def disarm(self) -> None:
+        """Put the timer away."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def tick(self, now: float) -> None:
+        """Stop the calls whose time is up."""
+        self._timer = None
+        is_batch, due = self._schedule.due(now)
+        for index in due:
+            self.late[index] = "batch" if is_batch else "call"
+            self._stop(index)
+        self.arm()
+
+    def _admit(self, tickets: list[Ticket]) -> None:
+        if tickets and not self._loop.is_closed():
+            for ticket in tickets:
+                waiter = self._waiting.pop(ticket)
+                if not waiter.done():
+                    waiter.set_result(None)
+
+
+def _tick(timetable: weakref.ref[Timetable], now: float) -> None:
+    alive = timetable()
+    if alive is not None:
+        alive.tick(now)
