@@ -87,7 +87,7 @@ TOOLS = {
         Tool("instant", instant, success),
         Tool("blocks", blocks, success),
         Tool("fails", fails, failure("it failed")),
-        Tool("raises", raises, failure("Tool execution failed: broken")),
+        Tool("raises", raises, failure("Tool execution failed: OSError: broken")),
     )
 }
 

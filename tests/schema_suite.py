@@ -10,20 +10,19 @@ the distribution cannot be had it does nothing, and says so.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sdist import fetch
+
 from cogency_rs._core import ArgumentSchema
 
 VERSION = "4.26.0"
-ARCHIVE = f"jsonschema-{VERSION}.tar.gz"
 SHA256 = "0c26707e2efad8aa1bfc5b7ce170f3fccc2e4918ff85989ba9ffa9facb2be326"
 
 DRAFTS = {
@@ -67,25 +66,6 @@ class Test:
         return f"{self.file}: {self.group}: {self.name}"
 
 
-def fetch(folder: Path) -> Path | None:
-    """Download and unpack the suite, unless it is there; returns its tests, or `None` where it cannot be had."""
-    tests = folder / f"jsonschema-{VERSION}" / "json" / "tests"
-    if tests.exists():
-        return tests
-    folder.mkdir(parents=True, exist_ok=True)
-    download = ["pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest"]
-    command = [sys.executable, "-m", *download, str(folder), f"jsonschema=={VERSION}"]
-    if subprocess.run(command, check=False).returncode:
-        return None
-    archive = folder / ARCHIVE
-    found = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if found != SHA256:
-        sys.exit(f"{archive} is not the archive that was checked: its SHA-256 is {found}")
-    with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
-    return tests
-
-
 def tests_in(root: Path) -> Iterator[Test]:
     """The tests of the drafts that are claimed, the optional ones too."""
     for draft, uri in DRAFTS.items():
@@ -110,8 +90,9 @@ def tests_in(root: Path) -> Iterator[Test]:
 def main() -> None:
     """Fetch, check, and count."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".upstream").resolve()
-    root = fetch(folder)
-    if root is None:
+    try:
+        root = fetch(folder, "jsonschema", VERSION, SHA256) / "json" / "tests"
+    except subprocess.CalledProcessError:
         print(f"the source distribution of jsonschema {VERSION} cannot be had: suite skipped")
         return
     wrong: list[str] = []

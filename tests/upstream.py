@@ -9,34 +9,16 @@ ours at the end. Needs the extra `parity`; on a Python that cogency does not sup
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
-import tarfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from sdist import fetch
+
 VERSION = "3.3.0"
-ARCHIVE = f"cogency-{VERSION}.tar.gz"
 SHA256 = "a47447d80a7b79d24ec08d7e4db8dff445b7622f7a4c53ff9c062998a5a2cb4a"
 TESTS = 385
-
-
-def fetch(folder: Path) -> Path:
-    """Download and unpack the distribution, unless it is there; returns its root."""
-    root = folder / f"cogency-{VERSION}"
-    if root.exists():
-        return root
-    folder.mkdir(parents=True, exist_ok=True)
-    download = ["pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest"]
-    subprocess.run([sys.executable, "-m", *download, folder, f"cogency=={VERSION}"], check=True)
-    archive = folder / ARCHIVE
-    found = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if found != SHA256:
-        sys.exit(f"{archive} is not the archive that was checked: its SHA-256 is {found}")
-    with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
-    return root
 
 
 def run(root: Path, report: Path) -> int:
@@ -65,7 +47,7 @@ def main() -> None:
         print(f"cogency {VERSION} does not support this Python, so its suite was not run")
         return
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".upstream").resolve()
-    root = fetch(folder)
+    root = fetch(folder, "cogency", VERSION, SHA256)
     report = folder / "report.xml"
     code = run(root, report)
     if code:

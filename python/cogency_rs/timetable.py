@@ -6,6 +6,7 @@ The schedule decides; here are the futures that calls wait on until they may run
 from __future__ import annotations
 
 import asyncio
+import math
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ class Timetable:
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._goes_off = math.inf
 
     async def admission(self, index: int) -> None:
         """Wait until a call may run. Then `leave` must follow.
@@ -92,9 +94,10 @@ class Timetable:
     def arm(self) -> None:
         """Set the timer to the next deadline, unless it goes off before."""
         deadline = self._schedule.next_deadline()
-        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
+        if deadline is None or self._goes_off <= deadline:
             return
         self.disarm()
+        self._goes_off = deadline
         # Weak, so that a batch that is dropped does not stay until then.
         weak: weakref.ref[Timetable] = weakref.ref(self)
         self._timer = self._loop.call_at(deadline, _tick, weak, deadline)
@@ -102,12 +105,13 @@ class Timetable:
     def disarm(self) -> None:
         """Put the timer away."""
         timer, self._timer = self._timer, None
+        self._goes_off = math.inf
         if timer is not None:
             timer.cancel()
 
     def tick(self, now: float) -> None:
         """Stop the calls whose time is up."""
-        self._timer = None
+        self._timer, self._goes_off = None, math.inf
         is_batch, due = self._schedule.due(now)
         for index in due:
             self.late[index] = "batch" if is_batch else "call"

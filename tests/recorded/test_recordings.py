@@ -6,7 +6,6 @@ The recordings stay outside the project; without them these tests skip.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,7 +70,10 @@ def test_an_agent_s_turn_ends_with_execute(agent_turns):
 
 def test_parse_execute_block_finds_an_agent_s_calls(agent_turns):
     found = {
-        turn["id"]: list(map(asdict, parse_execute_block(turn["text"]))) for turn in agent_turns
+        turn["id"]: [
+            {"name": call.name, "args": call.args} for call in parse_execute_block(turn["text"])
+        ]
+        for turn in agent_turns
     }
     assert [turn["id"] for turn in agent_turns if found[turn["id"]] != turn["calls"]] == []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
 import sys
-import threading
 import weakref
 from typing import Any, ClassVar
 
@@ -153,35 +153,51 @@ async def test_no_call_s_task_is_another_s():
     assert all(task.done() for task in seen)
 
 
-async def test_thread_locals_last_from_call_to_call():
-    local = threading.local()
-    names: list[str] = []
+THREADS = """
+import asyncio, sys, threading
+from cogency_rs import Execution, ToolCall, execute_tools
 
-    def count(**_: Any) -> int:
-        names.append(threading.current_thread().name)
-        local.calls = getattr(local, "calls", 0) + 1
-        return local.calls
+class Tool:
+    description, schema = "", {}
+    def __init__(self, name, execute):
+        self.name, self.execute = name, lambda **_: execute()
 
-    tool = FunctionTool("count", count)
-    counts = [(await execute(tool))[0].content for _ in range(4)]
-    assert counts == list(range(counts[0], counts[0] + 4))
-    assert len(set(names)) == 1
-    assert names[0].startswith("cogency-rs-")
+async def run(*tools):
+    for tool in tools:
+        calls = [ToolCall(tool.name, {})]
+        [result] = await execute_tools(calls, execution=Execution(tools=[tool]))
+        print(result.content)
+"""
 
 
-async def test_a_profiler_sees_a_tool_in_its_thread():
-    seen: set[str] = set()
+def printed(code: str) -> list[str]:
+    """What a program prints that has no worker threads yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS + code], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
 
-    def work(**_: Any) -> None:
-        return None
 
-    def set_profile(**_: Any) -> None:
-        sys.setprofile(lambda frame, event, _: seen.add(frame.f_code.co_name))
+def test_thread_locals_last_from_call_to_call_in_a_thread_with_a_name():
+    code = """
+local = threading.local()
+def count():
+    local.calls = getattr(local, "calls", 0) + 1
+    return f"{threading.current_thread().name}:{local.calls}"
+asyncio.run(run(*[Tool("count", count)] * 4))
+"""
+    assert printed(code) == [f"cogency-rs-1:{calls}" for calls in (1, 2, 3, 4)]
 
-    await execute(FunctionTool("set_profile", set_profile))
-    await execute(FunctionTool("work", work))
-    await execute(FunctionTool("unset", lambda **_: sys.setprofile(None)))
-    assert "work" in seen
+
+def test_profilers_see_a_tool_in_its_thread():
+    code = """
+seen = set()
+threading.setprofile(lambda frame, event, argument: seen.add(frame.f_code.co_name))
+def work():
+    return "work" in seen
+asyncio.run(run(Tool("work", work)))
+"""
+    assert printed(code) == ["True"]
 
 
 async def test_a_tool_s_error_is_named_by_class_and_kept(caplog):

@@ -221,9 +221,15 @@ async def test_a_variable_that_a_hook_sets_is_seen_by_the_tool():
 @pytest.mark.parametrize(
     ("hook", "says"),
     [
-        (Before(lambda ctx, given: None), "Hook Before.before_tool_execute failed: it must return"),
+        (
+            Before(lambda ctx, given: None),
+            "Hook Before.before_tool_execute failed: TypeError: it must",
+        ),
         (Before(lambda ctx, given: 1 / 0), "before_tool_execute failed: ZeroDivisionError"),
-        (After(lambda ctx, execution: "x"), "Hook After.after_tool_execute failed: it must return"),
+        (
+            After(lambda ctx, execution: "x"),
+            "Hook After.after_tool_execute failed: TypeError: it must",
+        ),
         (After(lambda ctx, execution: 1 / 0), "after_tool_execute failed: ZeroDivisionError"),
     ],
     ids=["returns nothing", "raises", "returns text", "raises afterwards"],

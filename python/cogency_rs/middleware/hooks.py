@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from ..errors import BlockTool, ConfigError, SkipTool
 from ..records import ToolExecution
@@ -18,6 +18,8 @@ from ..results import as_result, failure, reason
 from ..tools.context import Deps, ToolContext
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
+
+T = TypeVar("T")
 
 __all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "sorted_hooks"]
 
@@ -169,20 +171,15 @@ class HookRunner:
             if not _matches(hooks, call.name):
                 continue
             try:
-                answer: object = hooks.before_tool_execute(self._context(invocation), call)
-                if inspect.isawaitable(answer):
-                    answer = await answer
+                answer = await self._ask(hooks.before_tool_execute, invocation, call, ToolCall)
             except BlockTool as block:
                 return failure(f"Tool '{call.name}' was blocked: {block}", block)
             except SkipTool as skip:
                 return as_result(skip.value)
             except Exception as error:
-                return _failed(hooks, "before_tool_execute", reason(error), error)
-            if not isinstance(answer, ToolCall):
-                return _failed(hooks, "before_tool_execute", _nonsense("a ToolCall", answer))
+                return _failed(hooks, "before_tool_execute", error)
             if answer is not call:
-                context = replace(invocation.context, call=answer)
-                invocation = replace(invocation, call=answer, context=context)
+                invocation = replace(invocation, call=answer)
         return invocation
 
     async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
@@ -192,15 +189,24 @@ class HookRunner:
             if not _matches(hooks, execution.call.name):
                 continue
             try:
-                answer: object = hooks.after_tool_execute(self._context(invocation), execution)
-                if inspect.isawaitable(answer):
-                    answer = await answer
+                execution = await self._ask(
+                    hooks.after_tool_execute, invocation, execution, ToolExecution
+                )
             except Exception as error:
-                return _failed(hooks, "after_tool_execute", reason(error), error)
-            if not isinstance(answer, ToolExecution):
-                return _failed(hooks, "after_tool_execute", _nonsense("a ToolExecution", answer))
-            execution = answer
+                return _failed(hooks, "after_tool_execute", error)
         return execution.result
+
+    async def _ask(
+        self, trigger: Callable[[Any, T], object], invocation: Invocation, given: T, wanted: type[T]
+    ) -> T:
+        """What a hook makes of what it is given."""
+        answer = trigger(self._context(invocation), given)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if not isinstance(answer, wanted):
+            kind = type(answer).__name__
+            raise TypeError(f"it must return a {wanted.__name__}, and returned {kind}")
+        return answer
 
     def _context(self, invocation: Invocation) -> HookContext[Any]:
         fields: dict[str, Any] = vars(invocation.context)
@@ -216,11 +222,5 @@ def _matches(hooks: Hooks, name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _nonsense(wanted: str, answer: object) -> str:
-    return f"it must return {wanted}, and returned {type(answer).__name__}"
-
-
-def _failed(
-    hooks: Hooks, trigger: str, problem: str, error: BaseException | None = None
-) -> ToolResult:
-    return failure(f"Hook {type(hooks).__name__}.{trigger} failed: {problem}", error)
+def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:
+    return failure(f"Hook {type(hooks).__name__}.{trigger} failed: {reason(error)}", error)
