@@ -4,10 +4,10 @@
     python tests/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]...
 
 `contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
-`install` puts one into a new environment of each Python (a version or an interpreter; 3.11, 3.12 and 3.13 if none is
-named), away from the source tree. There it must import and parse with nothing else installed, and a wheel must pass
-every test of the package with its extras, except `dev`, `docs` and those named. A source distribution is built first,
-so it needs Rust.
+`install` puts one into a new environment of each Python (a version or an interpreter; if none is named, 3.11, 3.12 and
+3.13, and those of 3.14 and 3.15 that are found), away from the source tree. There it must import and parse with nothing
+else installed, and a wheel must pass every test of the package with its extras, except `dev`, `docs` and those named. A
+source distribution is built first, so it needs Rust.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = "cogency_rs"
 PYTHONS = ("3.11", "3.12", "3.13")
+NEWER_PYTHONS = ("3.14", "3.15")
 PIP_INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 MAX_WHEEL_BYTES = 3 * 2**20
 
@@ -123,7 +124,7 @@ def main() -> None:
     contents.add_argument("distributions", nargs="+", type=Path)
     install = commands.add_parser("install")
     install.add_argument("distribution", type=Path)
-    install.add_argument("pythons", nargs="*", default=PYTHONS)
+    install.add_argument("pythons", nargs="*")
     install.add_argument(
         "--without", action="append", metavar="EXTRA", default=["dev", "docs", "types"]
     )
@@ -133,7 +134,8 @@ def main() -> None:
             for path in asked.distributions:
                 check_contents(Distribution.open(path))
         else:
-            install_everywhere(Distribution.open(asked.distribution), asked.pythons, asked.without)
+            pythons = asked.pythons or default_pythons()
+            install_everywhere(Distribution.open(asked.distribution), pythons, asked.without)
     except UnfitError as reason:
         sys.exit(str(reason))
 
@@ -245,6 +247,14 @@ def wrong_wheel(wheel: Distribution) -> list[str]:
 # Installation
 
 
+def default_pythons() -> list[str]:
+    """Those that are tried if none is named; says which are left out."""
+    missing = [python for python in NEWER_PYTHONS if find_interpreter(python) is None]
+    if missing:
+        print(f"Python {', '.join(missing)} was not found and is left out", flush=True)
+    return [*PYTHONS, *(python for python in NEWER_PYTHONS if python not in missing)]
+
+
 def install_everywhere(distribution: Distribution, pythons: list[str], without: list[str]) -> None:
     """Install into each Python and try it there; raises `UnfitError` with what failed where."""
     interpreters = {python: find_interpreter(python) for python in pythons}
@@ -289,7 +299,7 @@ def install(distribution: Distribution, interpreter: Path, without: list[str]) -
     """Try the distribution in a new environment; returns what failed."""
     with tempfile.TemporaryDirectory(prefix="cogency-rs-") as folder:
         room = Path(folder).resolve()
-        subprocess.run([interpreter, "-m", "venv", room / "env"], check=True)
+        make_environment(interpreter, room / "env")
         suite = room / "suite"
         copy_suite(suite)
         for name, command in steps(distribution, without):
@@ -297,6 +307,30 @@ def install(distribution: Distribution, interpreter: Path, without: list[str]) -
             if code := run(room / "env", command, suite):
                 return f"{name} ended with exit code {code}"
     return None
+
+
+def make_environment(interpreter: Path, folder: Path) -> None:
+    """Make a virtual environment with a pip: the interpreter's own, or a new one where it has none to give."""
+    # Debian has `ensurepip` in a package of its own.
+    asked = subprocess.run(
+        [interpreter, "-c", "import ensurepip"], capture_output=True, check=False
+    )
+    if asked.returncode == 0:
+        subprocess.run([interpreter, "-m", "venv", folder], check=True)
+        return
+    subprocess.run([interpreter, "-m", "venv", "--without-pip", folder], check=True)
+    tell = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    told = subprocess.run(
+        [python_of(folder), "-c", tell], capture_output=True, text=True, check=True
+    )
+    # pip is pure Python, so that ours can put it there without running on that Python itself.
+    command = [sys.executable, *PIP_INSTALL, "--target", told.stdout.strip(), "pip"]
+    subprocess.run(command, check=True)
+
+
+def python_of(venv: Path) -> Path:
+    """The interpreter of an environment."""
+    return venv / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
 def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, list[str | Path]]]:
@@ -330,13 +364,14 @@ def copy_suite(folder: Path) -> None:
 
 def run(venv: Path, command: list[str | Path], folder: Path) -> int:
     """Run the environment's Python in `folder`, seeing no other installation; returns its exit code."""
-    python = venv / ("Scripts" if os.name == "nt" else "bin") / "python"
     hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     recordings = CHECKOUT.parent / "shared" / "data"
     if recordings.is_dir():
         environment.setdefault("COGENCY_RS_RECORDINGS", str(recordings))
-    return subprocess.run([python, *command], cwd=folder, env=environment, check=False).returncode
+    return subprocess.run(
+        [python_of(venv), *command], cwd=folder, env=environment, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

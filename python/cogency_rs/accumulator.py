@@ -289,8 +289,13 @@ async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
 
 def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
     """Begin to await `work`: a coroutine in a task of its own, which starts at once where Python can do that."""
-    # There is no loop where a turn is collected after its loop was closed: then nothing is begun.
-    loop = asyncio.get_running_loop()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # The loop was closed before its turn was closed or collected: then nothing is begun.
+        if inspect.iscoroutine(work):
+            work.close()
+        raise
     if sys.version_info >= (3, 12) and inspect.iscoroutine(work) and not loop.get_task_factory():
         return asyncio.Task(work, loop=loop, eager_start=True)
     return asyncio.ensure_future(work)

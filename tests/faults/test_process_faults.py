@@ -175,6 +175,8 @@ async def test_a_program_that_ends_in_the_middle_of_a_turn(mode, when, kind, way
     safe = ended(tmp_path, mode, kind, when, way)
     async with Scene(on_disk(tmp_path), mode=mode) as scene:
         scene.log.acknowledged += safe
+        # A save that the end of the program cancelled may have been carried out all the same.
+        scene.log.unconfirmed += [row for row in await scene.rows() if row not in safe]
         scene.has_died = way in AT_ONCE
     if way in AT_ONCE:
         assert types(safe)[: len(SAFE[when])] == SAFE[when]

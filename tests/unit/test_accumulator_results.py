@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -264,8 +265,18 @@ async def test_a_log_with_an_integer_that_python_cannot_read_can_still_be_sent()
     assert "failure" in results["content"]
 
 
+def unreadable_depth() -> int:
+    """A depth of brackets that Python does not read: what it takes on is a matter of its version and of the stack."""
+    depth = sys.getrecursionlimit()
+    with suppress(RecursionError):
+        while True:
+            json.loads("[" * depth + "]" * depth)
+            depth *= 2
+    return 2 * depth
+
+
 async def test_arguments_nested_deeper_than_python_reads_fail_their_call_alone():
-    depth = sys.getrecursionlimit() * 40
+    depth = unreadable_depth()
     text = f"<execute>[{nested_call(depth)}, {STORED_OK}]</execute>"
     log = Log()
     turns = accumulator(with_tools(OK, storage=log))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+import sys
 import tarfile
 import zipfile
 from textwrap import dedent
@@ -224,3 +225,33 @@ def test_pythons_that_are_missing_are_named_before_anything_is_installed(tmp_pat
         UnfitError, match=r"^Python 2\.9, 9\.9 was not found, neither on the PATH nor"
     ):
         distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], [])
+
+
+def test_newer_pythons_are_tried_where_they_are_found(monkeypatch, capsys):
+    found = {"3.11": "/a", "3.12": "/b", "3.14": "/c"}
+    monkeypatch.setattr(distributions, "find_interpreter", found.get)
+    assert distributions.default_pythons() == ["3.11", "3.12", "3.13", "3.14"]
+    assert capsys.readouterr().out == "Python 3.15 was not found and is left out\n"
+
+
+@pytest.mark.parametrize("has_pip", [True, False], ids=["with pip", "without pip"])
+def test_an_environment_is_made_by_an_interpreter(tmp_path, monkeypatch, has_pip):
+    """Where that has no pip to give, the one that runs this puts it there."""
+    commands = []
+
+    def run(command, **_):
+        commands.append([str(each) for each in command])
+        fails = "import ensurepip" in command and not has_pip
+        return subprocess.CompletedProcess(command, int(fails), stdout="/site-packages\n")
+
+    monkeypatch.setattr(distributions.subprocess, "run", run)
+    distributions.make_environment("python", tmp_path)
+    made, *then = commands[1:]
+    if has_pip:
+        assert (made, then) == (["python", "-m", "venv", str(tmp_path)], [])
+    else:
+        assert made == ["python", "-m", "venv", "--without-pip", str(tmp_path)]
+        assert (then[-1][0], then[-1][-3:]) == (
+            sys.executable,
+            ["--target", "/site-packages", "pip"],
+        )

@@ -299,9 +299,12 @@ def _behind(hint: Any) -> Any:
 
 
 def _own_docstring(cls: type) -> str | None:
-    """The docstring that someone wrote; where there is none, `dataclass` writes the signature."""
-    docstring = cls.__dict__.get("__doc__")
-    return None if docstring is None or docstring.startswith(f"{cls.__name__}(") else docstring
+    """The docstring that someone wrote; where there is none, `dataclass` makes one of the signature."""
+    docstring = vars(cls).get("__doc__")
+    # From Python 3.15 on it is made when it is first read, by an object that stands there until then.
+    if not isinstance(docstring, str) or docstring.startswith(f"{cls.__name__}("):
+        return None
+    return docstring
 
 
 def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
