@@ -261,9 +261,10 @@ class ToolBatch:
             result = self._stop(index, error)
         except BaseException as error:
             result = self._raised(index, error)
-        if self._observers is not None:
-            await self._observers.end(index, self._calls[index], result)
         self._ended[index] = time()
+        if self._observers is not None:
+            with suppress(asyncio.CancelledError):  # the call is over, and keeps its result
+                await self._observers.end(index, self._calls[index], result)
         return result
 
     async def _next(self, invocation: Invocation) -> ToolResult:

@@ -312,6 +312,40 @@ def test_observers_may_be_coroutines_and_what_they_set_is_seen_by_the_tool(run):
     assert heard == [("the observer of says", "the observer of says")]
 
 
+def test_a_call_that_is_over_keeps_its_result_when_its_observer_is_cancelled(run):
+    async def main():
+        reached = asyncio.Event()
+
+        async def ended(call, result, seconds):
+            reached.set()
+            await asyncio.Event().wait()
+
+        seen = []
+
+        async def look(invocation, next):
+            seen.append(await next(invocation))
+            return seen[-1]
+
+        running = asyncio.ensure_future(
+            batch(Says(lambda: "done"), on_tool_end=ended, middleware=[look])
+        )
+        await reached.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return seen
+
+    assert [result.content for result in run(main())] == ["done"]
+
+
+def test_an_observer_that_never_ends_costs_no_call_its_result(run):
+    async def ended(call, result, seconds):
+        await asyncio.Event().wait()
+
+    [result] = run(batch(Says(lambda: "done"), on_tool_end=ended, tool_timeout=0.05))
+    assert (result.error, result.content) == (False, "done")
+
+
 def test_observers_get_the_exception_that_a_tool_raised_and_it_is_logged(run, caplog):
     error, heard = KeyError("missing"), []
 
