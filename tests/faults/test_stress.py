@@ -131,7 +131,8 @@ async def many(seed):
 @pytest.mark.parametrize(
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )
-def test_every_call_has_one_result_and_nothing_is_left_over(loop):
+def test_every_call_has_one_result_and_nothing_is_left_over(loop, caplog):
+    caplog.set_level("CRITICAL", "cogency_rs")  # pytest keeps every traceback that is logged
     threads = threading.active_count()
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(many(0))  # what is made once is made now
