@@ -2,7 +2,7 @@
 
 use serde_json::Value as Schema;
 
-use super::value::Value;
+use super::value::{Value, quoted};
 use crate::protocol::canonical::float_repr;
 
 /// Characters of a value that fit into a message.
@@ -122,11 +122,6 @@ fn in_brackets<T>(
 fn quoted_start(text: &mut String, value: &str) {
     let end = value.char_indices().nth(MOST + 1).map_or(value.len(), |(end, _)| end);
     quoted(text, &value[..end]);
-}
-
-/// Writes a string as JSON does, with the characters beyond ASCII as they are.
-pub fn quoted(text: &mut String, value: &str) {
-    text.push_str(&serde_json::to_string(value).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, cmp};
 use serde_json::{Number, Value as Schema};
 
-use super::shown::quoted;
 use crate::protocol::canonical::float_repr;
 
 /// Text that somebody else holds.
@@ -495,4 +494,9 @@ fn push_key(key: &mut String, value: &Value<'_>) {
         }
         Value::Foreign(value) => quoted(key, &value.shown()),
     }
+}
+
+/// Writes a string as JSON does, with the characters beyond ASCII as they are.
+pub fn quoted(text: &mut String, value: &str) {
+    text.push_str(&serde_json::to_string(value).unwrap_or_default());
 }
