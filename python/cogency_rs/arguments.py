@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
@@ -30,22 +31,22 @@ def compiled(tool: object, schema: dict[str, Any]) -> ArgumentSchema:
     return made
 
 
-class CheckedTool:
+class CheckedTool(ABC):
     """A tool that checks its own arguments, and can be run without a second check."""
 
+    @abstractmethod
     def faults(self, args: Mapping[str, Any]) -> list[str]:
         """Say what is wrong with the model's arguments, a sentence for each fault; nothing if they fit."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def takes_context(self) -> bool:
         """Whether it is told of the call."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def run_checked(self) -> Callable[..., Any] | None:
-        """What runs it with arguments in which there are no `faults`, and the context or `None`; or use `execute`."""
-        raise NotImplementedError
+        """What runs it with arguments that have no `faults`, and its context or `None`; `None` to use `execute`."""
 
 
 def checks_itself(tool: object) -> TypeGuard[CheckedTool]:

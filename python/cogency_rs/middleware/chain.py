@@ -22,7 +22,7 @@ def chain(layers: Iterable[Middleware], last: Next, known: Callable[[object], In
     Args:
         layers: middleware.
         last: what carries a call out in the end.
-        known: what makes sense of what a layer hands on; raises `TypeError` where there is none.
+        known: turns what a layer hands on into an invocation; raises `TypeError` if it is something else.
     """
     for layer in reversed([*layers]):
         last = partial(_enter, layer, last, known)
