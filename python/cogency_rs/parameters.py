@@ -7,6 +7,7 @@ those that it declares, and no other; they are in no schema, and their hints are
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType
@@ -65,7 +66,7 @@ class Parameters:
         reserved = INJECTED | {"timeout"} if tool == "shell" else INJECTED
         names = _names_around(function, frame)
         shapes, fields, injected = Shapes(names), Fields(), dict[str, bool]()
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(_signature(function).parameters.values())
         has_receiver = bool(parameters) and parameters[0].name in ("self", "cls")
         for parameter in parameters[has_receiver:]:
             name = parameter.name
@@ -109,6 +110,19 @@ class Parameters:
         if self.injected.get("user_id") and "user_id" not in given:
             arguments["user_id"] = ""  # a turn without a user does not give it
         return arguments
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """A function's signature; if one of its hints names what is not defined, all hints are text."""
+    try:
+        return inspect.signature(function)
+    except (AttributeError, NameError):
+        # From Python 3.14 on hints are evaluated when they are read, that of the result with them.
+        if sys.version_info >= (3, 14):
+            from annotationlib import Format
+
+            return inspect.signature(function, annotation_format=Format.STRING)
+        raise
 
 
 def _check(parameter: inspect.Parameter) -> None:
