@@ -300,7 +300,7 @@ class ToolBatch:
                 value = await execute(**args)
             if self._late and index in self._late:
                 return self._timed_out(index)
-            return value if type(value) is ToolResult and is_plain(value) else as_result(value)
+            return value if is_plain(value) else as_result(value)
         except BaseException as error:
             return self._raised(index, error)
         finally:

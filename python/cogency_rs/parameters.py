@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType, UnionType
@@ -59,7 +60,7 @@ class Parameters:
         """
         names = _names_around(function, frame)
         shapes, fields, contexts = Shapes(names), Fields(), list[str]()
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(_signature(function).parameters.values())
         has_receiver = bool(parameters) and parameters[0].name in ("self", "cls")
         for parameter in parameters[has_receiver:]:
             name = parameter.name
@@ -115,6 +116,19 @@ def _is_context(hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType, Annotated):
         return any(map(_is_context, get_args(hint)))
     return False
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """A function's signature; if one of its hints names what is not defined, all hints are text."""
+    try:
+        return inspect.signature(function)
+    except (AttributeError, NameError):
+        # From Python 3.14 on hints are evaluated when they are read, that of the result with them.
+        if sys.version_info >= (3, 14):
+            from annotationlib import Format
+
+            return inspect.signature(function, annotation_format=Format.STRING)
+        raise
 
 
 def _check(parameter: inspect.Parameter) -> None:

@@ -49,11 +49,17 @@ def reason(error: BaseException) -> str:
             return f"{type(error).__name__}{text and f': {text}'}"
 
 
-def is_plain(result: ToolResult) -> bool:
-    """Whether a result is as most are, so that there is nothing to check."""
-    content: object = result.content
-    is_text = type(result.outcome) is str and (content is None or type(content) is str)
-    return is_text and type(result.error) is bool
+def is_plain(value: Any) -> bool:
+    """Whether a value is a result as most are, so that there is nothing to check."""
+    # By name: cogency's own class is as good.
+    if type(value).__name__ != "ToolResult":
+        return False
+    try:
+        content: object = value.content
+        is_text = type(value.outcome) is str and (content is None or type(content) is str)
+        return is_text and type(value.error) is bool
+    except AttributeError:
+        return False
 
 
 def as_result(value: Any) -> ToolResult:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import functools
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -669,6 +670,27 @@ async def test_hints_may_name_what_is_defined_around_the_function():
     assert (await run(direct, x="a", y=[{"local": "a"}])).content == "A"
     assert (await run(Nested().method, x="a", n=2)).content == "AA"
     assert (await run(Outer().uses_the_class_namespace, x="a")).content == "A"
+
+
+DEFERRED = """
+from cogency_rs import tool
+class Local: ...
+def result(x: list[int]) -> Missing: "Read."
+def parameter(x: list[Missing]) -> str: "Read."
+def attribute(x: Local.Missing) -> str: "Read."
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="Python evaluates hints where they stand")
+def test_hints_that_are_evaluated_late_are_those_of_parameters():
+    """As with hints that are text, that of the result may name what only type checkers know."""
+    functions: dict[str, Any] = {}
+    exec(compile(DEFERRED, "deferred", "exec", dont_inherit=True), functions)
+    assert tool(functions["result"]).json_schema["properties"]["x"]["items"] == {"type": "integer"}
+    for name, hint in [("parameter", "list[Missing]"), ("attribute", "Local.Missing")]:
+        refused = f"parameter 'x' of tool '{name}' has the hint {hint}, which cannot be resolved: "
+        with pytest.raises(ConfigError, match=re.escape(refused)):
+            tool(functions[name])
 
 
 async def test_names_of_the_caller_do_not_stand_for_names_of_the_function():
