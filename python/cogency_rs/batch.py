@@ -63,9 +63,11 @@ class BatchOptions:
     on_tool_end: OnToolEnd | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tool_timeout", "batch_timeout", "approval_timeout"):
-            if (seconds := getattr(self, name)) is not None:
-                check_seconds(name, seconds)
+        if self.tool_timeout is not None:
+            check_seconds("tool_timeout", self.tool_timeout)
+        if self.batch_timeout is not None:
+            check_seconds("batch_timeout", self.batch_timeout)
+        check_seconds("approval_timeout", self.approval_timeout)
         most: object = self.max_concurrency
         if most is not None and not (isinstance(most, int) and most > 0):
             raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
@@ -126,7 +128,8 @@ class ToolBatch:
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._timetable = self._make_timetable(wants)
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
-        self._start(self._layers(wants))
+        plain = not (wants or options.middleware or options.hooks)
+        self._start([] if plain else self._layers(wants))
 
     async def join(self) -> None:
         """Wait until every call is over.
@@ -206,8 +209,6 @@ class ToolBatch:
             self._order = CallOrder(len(self._calls))
             layers.append(HookRunner(options.hooks, self._order, self._state, self._record_of))
         layers += options.middleware
-        if not wants:
-            return layers
         if [want for want in wants if want.requires_approval]:
             layers.append(Approval(options.approve, options.approval_timeout))
         if [want for want in wants if want.retries]:

@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Protocol
 
 from .arguments import checks_itself, faults
@@ -16,7 +15,6 @@ from .signature import is_object, json_schema_of
 from .tools import ToolContext
 from .types import ToolCall, ToolResult
 
-_EXECUTE = attrgetter("execute")
 CO_COROUTINE = inspect.CO_COROUTINE
 
 __all__ = [
@@ -40,21 +38,17 @@ def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
     Raises:
         ConfigError: one cannot be a tool, or two have one name.
     """
-    listed = list(tools)
-    try:
-        names: dict[str, Any] = {tool.name: tool for tool in listed}
-        if (
-            len(names) == len(listed)
-            and {*map(type, names)} <= {str}
-            and not any(issubclass(kind, type) for kind in {*map(type, listed)})
-            and all(map(callable, map(_EXECUTE, listed)))
-        ):
-            return names
-    except (AttributeError, TypeError):
-        pass  # what it is, is said below
-    names = {}
-    for tool in listed:
-        if names.setdefault(name := name_of(tool), tool) is not tool:
+    names: dict[str, Any] = {}
+    for tool in tools:
+        name: Any = None
+        try:
+            name = tool.name
+            is_fine = type(name) is str and callable(tool.execute) and not isinstance(tool, type)
+        except AttributeError:
+            is_fine = False
+        if not is_fine:
+            name = name_of(tool)
+        if names.setdefault(name, tool) is not tool:
             raise ConfigError(
                 f"two tools are named {name!r}, so a call of that name could mean either: rename one"
             )
@@ -112,10 +106,12 @@ def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
     if isinstance(calls, ToolCall):
         raise TypeError("calls must be a list of ToolCall; for one call there is execute_tool")
     listed: list[Any] = list(calls)
-    for kind in {*map(type, listed)} - {ToolCall}:  # cogency's own calls are of another class
-        one = next(each for each in listed if type(each) is kind)
+    kinds = {*map(type, listed)}
+    if len(kinds) == 1 and ToolCall in kinds:
+        return listed
+    for one in {type(call): call for call in listed}.values():  # cogency's own are of another class
         if not (hasattr(one, "name") and hasattr(one, "args")):
-            raise TypeError(f"calls must be ToolCall objects, got {kind.__name__}: {one!r}")
+            raise TypeError(f"calls must be ToolCall objects, got {type(one).__name__}: {one!r}")
     return listed
 
 
