@@ -59,5 +59,5 @@ async def outlast(futures: Sequence[asyncio.Future[Any]]) -> None:
 
 def _shield() -> AbstractContextManager[Any]:
     """A shielded scope of anyio; where anyio is not loaded, nobody can be in one of its scopes."""
-    anyio = sys.modules.get("anyio")
-    return nullcontext() if anyio is None else anyio.CancelScope(shield=True)
+    scope = getattr(sys.modules.get("anyio"), "CancelScope", None)
+    return nullcontext() if scope is None else scope(shield=True)
