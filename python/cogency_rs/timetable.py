@@ -94,7 +94,7 @@ class Timetable:
     def arm(self) -> None:
         """Set the timer to the next deadline, unless it goes off before."""
         deadline = self._schedule.next_deadline()
-        if deadline is None or self._goes_off <= deadline:
+        if deadline is None or self._goes_off <= deadline or self._loop.is_closed():
             return
         self.disarm()
         self._goes_off = deadline

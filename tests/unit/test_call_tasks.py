@@ -272,7 +272,6 @@ async def test_a_batch_is_collected_when_it_is_over():
 
 
 @pytest.mark.parametrize("options", [{}, {"tool_timeout": 60, "max_concurrency": 1}], ids=repr)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_loop_that_is_abandoned_is_collected_with_its_tools(options):
     loop = asyncio.new_event_loop()
     tool = Waiting()
