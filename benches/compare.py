@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import chart
 import report
@@ -27,16 +28,8 @@ def main() -> None:
     rows = chosen(options.only)
     # The table is for people: it makes way for JSON that goes to the same place.
     table = sys.stderr if options.json == "-" else sys.stdout
-    records = []
-    with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        runner.get_loop()  # made before anything is shown: an interrupt here would leave half a loop
-        print(report.line(report.HEADS), file=table, flush=True)
-        for row in rows:
-            place = Path(folder, str(len(records)))
-            place.mkdir()
-            samples = runner.run(row.measure(Bench(options.rounds, place, options.wheel)))
-            records.append(report.record(row, samples))
-            print(report.line(report.cells(records[-1])), file=table, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        records = asyncio.run(measured(rows, options, Path(folder), table))
     environment = report.environment()
     if options.json:
         whole = {"environment": environment, "rows": records}
@@ -46,6 +39,24 @@ def main() -> None:
         replace(options.write / "benchmarks.svg", chart.draw(records))
         page = report.document(environment, records, "benchmarks.svg")
         replace(options.write / "benchmarks.md", page)
+
+
+async def measured(
+    rows: Sequence[Row], options: argparse.Namespace, folder: Path, table: TextIO
+) -> list[report.Record]:
+    """Measure rows, and show each as soon as it is there.
+
+    All in one coroutine: an interrupt then cancels it, and never meets a loop that is half made.
+    """
+    records: list[report.Record] = []
+    print(report.line(report.HEADS), file=table, flush=True)
+    for row in rows:
+        place = folder / str(len(records))
+        place.mkdir()
+        samples = await row.measure(Bench(options.rounds, place, options.wheel))
+        records.append(report.record(row, samples))
+        print(report.line(report.cells(records[-1])), file=table, flush=True)
+    return records
 
 
 def _options() -> argparse.Namespace:
