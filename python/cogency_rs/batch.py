@@ -73,9 +73,10 @@ class BatchOptions:
             raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
         if self.hooks:
             self.hooks = sorted_hooks(self.hooks)
-        for each in (*self.middleware, self.approve, self.on_tool_start, self.on_tool_end):
-            if each is not None and not callable(each):
-                raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
+        if self.middleware or self.approve or self.on_tool_start or self.on_tool_end:
+            for each in (*self.middleware, self.approve, self.on_tool_start, self.on_tool_end):
+                if each is not None and not callable(each):
+                    raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
 
 
 class ToolBatch:
