@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from dataclasses import replace
 
 from ..errors import ToolError
@@ -47,5 +46,7 @@ def _may_help(result: ToolResult) -> bool:
 
 def pause(attempt: int) -> float:
     """Seconds before the attempt after this one: twice as long each time, and random, so that calls part."""
+    import random  # here, because most programs never try a call again
+
     longest: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
     return longest * random.uniform(0.5, 1.0)
