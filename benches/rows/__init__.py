@@ -166,8 +166,15 @@ ROWS = (
         "import",
         "`import cogency_rs` (`import cogency`) in a new process",
         "`import asyncio, dataclasses, sqlite3`",
-        program.importing,
+        partial(program.importing, program="import cogency_rs"),
         (Share(1.2, "floor"),),
+    ),
+    Row(
+        "import-turn",
+        f"`{program.TURN}` (`import cogency`) in a new process",
+        "`import asyncio, dataclasses, sqlite3`",
+        partial(program.importing, program=program.TURN),
+        (),
     ),
     Row(
         "wheel",

@@ -12,10 +12,14 @@ from measure import Bench
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
-async def importing(bench: Bench) -> Samples:
+TURN = "from cogency_rs import Accumulator, SQLite, parse_tokens"
+"""What a program imports that reads turns and keeps a log."""
+
+
+async def importing(bench: Bench, program: str) -> Samples:
     return await bench.timed(
         patience=12,
-        ours=lambda: _python("import cogency_rs", bench.folder),
+        ours=lambda: _python(program, bench.folder),
         cogency=lambda: _python("import cogency", bench.folder),
         floor=lambda: _python("import asyncio, dataclasses, sqlite3", bench.folder),
     )

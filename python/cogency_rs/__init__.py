@@ -5,125 +5,104 @@ call order, every step is in the log (`Accumulator`, `SQLite`), and the next pro
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._core import (
-    BUILD,
-    CircuitBreaker,
-    Limits,
-    Parser,
-    __version__,
-)
-from .accumulator import Accumulator
+from ._core import BUILD, __version__
 from .build import warn_of_debug_code
-from .codec import (
-    format_call_agent,
-    format_result_agent,
-    format_results_array,
-    parse_tool_call,
-    parse_tool_result,
-    tool_instructions,
-)
-from .context import assemble, system_prompt, to_messages
-from .errors import (
-    BlockTool,
-    CogencyError,
-    ConfigError,
-    DeniedError,
-    LLMError,
-    ProtocolError,
-    SkipTool,
-    StorageError,
-    ToolError,
-    ToolParseError,
-)
-from .executor import execute_calls, execute_tool, execute_tools
-from .middleware import HookContext, Hooks, Invocation, Middleware, Next, ToolApproved, ToolDenied
-from .parser import parse_execute_block, parse_tokens
-from .records import ToolExecution
-from .storage import SQLite
-from .tools import ToolContext, ToolOptions
-from .types import Event, Execution, Storage, StreamMode, Tool, ToolCall, ToolResult
-from .workers import set_worker_threads, worker_threads
 
-if TYPE_CHECKING:
-    from .dropin import install, uninstall
-    from .function_tool import FunctionTool, Param, tool
+_PUBLIC = {
+    "_core": (
+        "CircuitBreaker",
+        "Limits",
+        "Parser",
+    ),
+    "accumulator": ("Accumulator",),
+    "codec": (
+        "format_call_agent",
+        "format_result_agent",
+        "format_results_array",
+        "parse_tool_call",
+        "parse_tool_result",
+        "tool_instructions",
+    ),
+    "context": (
+        "assemble",
+        "system_prompt",
+        "to_messages",
+    ),
+    "dropin": (
+        "install",
+        "uninstall",
+    ),
+    "errors": (
+        "BlockTool",
+        "CogencyError",
+        "ConfigError",
+        "DeniedError",
+        "LLMError",
+        "ProtocolError",
+        "SkipTool",
+        "StorageError",
+        "ToolError",
+        "ToolParseError",
+    ),
+    "executor": (
+        "execute_calls",
+        "execute_tool",
+        "execute_tools",
+    ),
+    "function_tool": (
+        "FunctionTool",
+        "Param",
+        "tool",
+    ),
+    "middleware": (
+        "HookContext",
+        "Hooks",
+        "Invocation",
+        "Middleware",
+        "Next",
+        "ToolApproved",
+        "ToolDenied",
+    ),
+    "parser": (
+        "parse_execute_block",
+        "parse_tokens",
+    ),
+    "records": ("ToolExecution",),
+    "storage": ("SQLite",),
+    "tools": (
+        "ToolContext",
+        "ToolOptions",
+    ),
+    "types": (
+        "Event",
+        "Execution",
+        "Storage",
+        "StreamMode",
+        "Tool",
+        "ToolCall",
+        "ToolResult",
+    ),
+    "workers": (
+        "set_worker_threads",
+        "worker_threads",
+    ),
+}
+"""Every public name, by the module that has it. A module is imported when the first of its names is asked for, so a
+program that only parses loads no storage. Type checkers read `__init__.pyi`, which says the same."""
 
-__all__ = [
-    "Accumulator",
-    "BlockTool",
-    "CircuitBreaker",
-    "CogencyError",
-    "ConfigError",
-    "DeniedError",
-    "Event",
-    "Execution",
-    "FunctionTool",
-    "HookContext",
-    "Hooks",
-    "Invocation",
-    "LLMError",
-    "Limits",
-    "Middleware",
-    "Next",
-    "Param",
-    "Parser",
-    "ProtocolError",
-    "SQLite",
-    "SkipTool",
-    "Storage",
-    "StorageError",
-    "StreamMode",
-    "Tool",
-    "ToolApproved",
-    "ToolCall",
-    "ToolContext",
-    "ToolDenied",
-    "ToolError",
-    "ToolExecution",
-    "ToolOptions",
-    "ToolParseError",
-    "ToolResult",
-    "__version__",
-    "assemble",
-    "execute_calls",
-    "execute_tool",
-    "execute_tools",
-    "format_call_agent",
-    "format_result_agent",
-    "format_results_array",
-    "install",
-    "parse_execute_block",
-    "parse_tokens",
-    "parse_tool_call",
-    "parse_tool_result",
-    "set_worker_threads",
-    "system_prompt",
-    "to_messages",
-    "tool",
-    "tool_instructions",
-    "uninstall",
-    "worker_threads",
-]
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = ["__version__", *_HOME]
 
 warn_of_debug_code(BUILD)
 
 
-_LATER = {
-    "FunctionTool": "function_tool",
-    "Param": "function_tool",
-    "install": "dropin",
-    "tool": "function_tool",
-    "uninstall": "dropin",
-}
-"""What only some programs need, and where it is: imported when it is asked for."""
-
-
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from ._core import Schedule
 from .errors import ConfigError, ToolError
+from .ids import uuid7
 from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
 from .middleware.chain import chain
 from .middleware.hooks import CallOrder, sorted_hooks
@@ -29,7 +30,6 @@ from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain
-from .storage.ids import uuid7
 from .timetable import Late, Timetable
 from .tools import ToolContext, ToolOptions, options_of
 from .tools.options import all_options, check_seconds

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ._core import Folding, to_messages
-from ._core import system_prompt as write_system_prompt
+from ._core import Folding, system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
 from .errors import StorageError
 from .signature import json_schema_of, signature

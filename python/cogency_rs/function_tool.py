@@ -15,10 +15,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, over
 from .arguments import CheckedTool, compiled
 from .docstring import read_docstring
 from .errors import ConfigError
+from .ids import uuid7
 from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
-from .storage.ids import uuid7
 from .tools import ToolContext, ToolOptions
 from .tools.options import NeedsApproval
 from .types import ToolCall, ToolResult

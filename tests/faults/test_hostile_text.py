@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aftermath import Scene, does
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from programs import printed
 from tools import block, call, stored
 from turns import CONVERSATION, MODES, USER, Log, carry_out, results_in, types

@@ -9,8 +9,7 @@ import os
 from functools import partial
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 
 from cogency_rs import ToolError, ToolResult
 

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import cogency_rs
 from cogency_rs import Execution, ToolCall, ToolResult

@@ -6,8 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import cogency_rs
 from cogency_rs import Limits

@@ -13,8 +13,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 import commands
 from commands import POSIX, PROGRAM
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cogency_rs import Parser
 from cogency_rs.cli.parse import Utf8

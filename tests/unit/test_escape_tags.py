@@ -8,8 +8,7 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tools import block, returns, stored, with_tools
 from turns import CONVERSATION, USER, accumulator, carry_out
 

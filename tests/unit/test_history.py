@@ -5,8 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cogency_rs import SQLite, assemble, to_messages
 from cogency_rs.storage import history

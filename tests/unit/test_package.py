@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import cogency_rs
 
@@ -17,3 +21,36 @@ def test_dir_lists_all_public_names_before_any_of_them_was_used():
 def test_every_public_name_is_there():
     assert [name for name in cogency_rs.__all__ if getattr(cogency_rs, name, None) is None] == []
     assert len(set(cogency_rs.__all__)) == len(cogency_rs.__all__)
+
+
+def test_type_checkers_read_the_same_names_from_the_same_modules():
+    stub = ast.parse(Path(cogency_rs.__file__).with_suffix(".pyi").read_text())
+    said = {
+        (node.module, alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    there = {(module, name) for module, names in cogency_rs._PUBLIC.items() for name in names}
+    assert said == {*there, ("_core", "__version__")}
+
+
+@pytest.mark.parametrize(
+    ("names", "unused"),
+    [
+        ("parse_tokens", {"batch", "storage.sqlite", "function_tool"}),
+        ("SQLite", {"batch", "accumulator", "middleware"}),
+        ("tool", {"batch", "storage.sqlite"}),
+        ("to_messages", {"batch", "function_tool"}),
+    ],
+)
+def test_a_part_loads_only_what_it_needs(names: str, unused: set[str]):
+    code = f"import sys; from cogency_rs import {names}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {f"cogency_rs.{module}" for module in unused} & set(done.stdout.split()) == set()
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'Agency'"):
+        _ = cogency_rs.Agency  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]

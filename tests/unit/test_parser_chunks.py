@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from outlines import read, runs
 from texts import calls, tags, texts
 

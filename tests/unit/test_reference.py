@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import reference
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from outlines import Outline, read, runs
 from texts import bodies, damaged_bodies, texts
 

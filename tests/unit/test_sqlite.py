@@ -18,8 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from cogency_rs import ids
 from cogency_rs.errors import ConfigError, StorageError
-from cogency_rs.storage import SQLite, ids, writer
+from cogency_rs.storage import SQLite, writer
 from cogency_rs.storage.connection import connect
 
 SCHEMA = """

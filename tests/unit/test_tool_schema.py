@@ -27,8 +27,7 @@ from typing import (
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, tool
 

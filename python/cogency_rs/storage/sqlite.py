@@ -18,11 +18,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ..errors import ConfigError, StorageError
+from ..ids import uuid7
 from ..types import MessageMatch
 from .connection import MEMORY
 from .database import Database, database_for
 from .history import Histories
-from .ids import uuid7
 
 if TYPE_CHECKING:
     import os

@@ -1,0 +1,64 @@
+"""The public names of the package, for type checkers: the same as in the table of `__init__.py`."""
+
+from ._core import (
+    CircuitBreaker as CircuitBreaker,
+    Limits as Limits,
+    Parser as Parser,
+    __version__ as __version__,
+)
+from .accumulator import Accumulator as Accumulator
+from .codec import (
+    format_call_agent as format_call_agent,
+    format_result_agent as format_result_agent,
+    format_results_array as format_results_array,
+    parse_tool_call as parse_tool_call,
+    parse_tool_result as parse_tool_result,
+    tool_instructions as tool_instructions,
+)
+from .context import (
+    assemble as assemble,
+    system_prompt as system_prompt,
+    to_messages as to_messages,
+)
+from .dropin import install as install, uninstall as uninstall
+from .errors import (
+    BlockTool as BlockTool,
+    CogencyError as CogencyError,
+    ConfigError as ConfigError,
+    DeniedError as DeniedError,
+    LLMError as LLMError,
+    ProtocolError as ProtocolError,
+    SkipTool as SkipTool,
+    StorageError as StorageError,
+    ToolError as ToolError,
+    ToolParseError as ToolParseError,
+)
+from .executor import (
+    execute_calls as execute_calls,
+    execute_tool as execute_tool,
+    execute_tools as execute_tools,
+)
+from .function_tool import FunctionTool as FunctionTool, Param as Param, tool as tool
+from .middleware import (
+    HookContext as HookContext,
+    Hooks as Hooks,
+    Invocation as Invocation,
+    Middleware as Middleware,
+    Next as Next,
+    ToolApproved as ToolApproved,
+    ToolDenied as ToolDenied,
+)
+from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
+from .records import ToolExecution as ToolExecution
+from .storage import SQLite as SQLite
+from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
+from .types import (
+    Event as Event,
+    Execution as Execution,
+    Storage as Storage,
+    StreamMode as StreamMode,
+    Tool as Tool,
+    ToolCall as ToolCall,
+    ToolResult as ToolResult,
+)
+from .workers import set_worker_threads as set_worker_threads, worker_threads as worker_threads
