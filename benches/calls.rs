@@ -1,6 +1,6 @@
 //! How fast an execute block is read: its JSON alone, and its JSON into calls.
 
-use cogency_rs::protocol::call::{CallReader, Progress};
+use cogency_rs::protocol::call::{CallReader, Progress, Reading};
 use cogency_rs::protocol::json::Scanner;
 use cogency_rs::protocol::{Call, Limits};
 use divan::{Bencher, counter::BytesCount};
@@ -74,7 +74,7 @@ fn read_in_chunks_of_4(bencher: Bencher, content: Content) {
 }
 
 fn read_in(prefixes: &[&[u8]]) -> Vec<Call> {
-    let mut reader = CallReader::new(CLOSE, Limits::default());
+    let mut reader = CallReader::new(CLOSE, Limits::default(), Reading::Strict);
     for prefix in prefixes {
         match reader.read(prefix) {
             Progress::More => {}

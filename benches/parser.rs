@@ -1,6 +1,6 @@
 //! How fast text becomes events, by the size of its chunks.
 
-use cogency_rs::protocol::{Event, Limits, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use divan::{Bencher, counter::BytesCount};
 
 const SIZE: usize = 200_000;
@@ -36,11 +36,12 @@ fn turn() -> String {
 }
 
 fn parse(stream: Stream, text: &str, chunk: usize) -> Vec<Event> {
-    let (mut parser, mut events) = (Parser::new(stream, Limits::default()), Vec::new());
+    let (mut parser, mut events) =
+        (Parser::new(Options { stream, ..Options::default() }), Vec::new());
     for chunk in text.as_bytes().chunks(chunk) {
         parser.feed(chunk, &mut events);
     }
-    parser.finish(&mut events);
+    parser.finish(&Ending::Unknown, &mut events);
     assert!(parser.is_done() && matches!(events.last(), Some(Event::Execute)));
     events
 }

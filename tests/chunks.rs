@@ -1,14 +1,15 @@
 //! Chunking never matters: however a text is cut, the parser says the same.
 
-use cogency_rs::protocol::{Event, Limits, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use proptest::prelude::*;
 
 fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
-    let (mut parser, mut events) = (Parser::new(stream, limits), Vec::new());
+    let (mut parser, mut events) =
+        (Parser::new(Options { stream, limits, ..Options::default() }), Vec::new());
     for chunk in chunks {
         parser.feed(chunk.as_bytes(), &mut events);
     }
-    parser.finish(&mut events);
+    parser.finish(&Ending::Unknown, &mut events);
     events
 }
 
@@ -138,7 +139,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
         in_a_block in any::<bool>(),
     ) {
-        let (mut parser, mut events) = (Parser::new(Stream::Token, Limits::default()), Vec::new());
+        let (mut parser, mut events) = (Parser::new(Options { stream: Stream::Token, ..Options::default() }), Vec::new());
         if in_a_block {
             parser.feed(b"<execute>[{\"name\":\"a\",\"args\":{\"x\":\"", &mut events);
         }
@@ -146,7 +147,7 @@ proptest! {
             parser.feed(&[*byte], &mut events);
         }
         parser.feed(b"\"}}]</execute>", &mut events);
-        parser.finish(&mut events);
+        parser.finish(&Ending::Unknown, &mut events);
         prop_assert!(!events.is_empty());
     }
 }

@@ -12,7 +12,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::call::{Call, stored_call};
 use cogency_rs::protocol::canonical::{Layout, Writer, canonical_string, json_string};
 use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
-use cogency_rs::protocol::{Event, Limits, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use cogency_rs_fuzz::conversation::StoredCall;
 use cogency_rs_fuzz::json::{self, Node, Reading, Value};
 use cogency_rs_fuzz::{conversation, parser, text};
@@ -198,9 +198,9 @@ fuzz_target!(|input: Input| {
         [b"<execute>[{\"name\":\"t\",\"args\":", &text[..], b"}]</execute>ok"].concat(),
     ] {
         let (mut parser, mut events) =
-            (Parser::new(Stream::Event, Limits::default()), Vec::<Event>::new());
+            (Parser::new(Options::default()), Vec::<Event>::new());
         parser.feed(&block, &mut events);
-        parser.finish(&mut events);
+        parser.finish(&Ending::Unknown, &mut events);
         assert_eq!(events, parser::events(&block, Limits::default()));
     }
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::protocol::{Event, Limits, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use cogency_rs_fuzz::memory::{Counting, allocated};
 use cogency_rs_fuzz::{parser, text};
 use libfuzzer_sys::fuzz_target;
@@ -44,11 +44,11 @@ impl Arbitrary<'_> for Input {
 }
 
 fn parse(stream: Stream, limits: Limits, chunks: &[&[u8]]) -> Vec<Event> {
-    let (mut parser, mut events) = (Parser::new(stream, limits), Vec::new());
+    let (mut parser, mut events) = (Parser::new(Options { stream, limits, ..Options::default() }), Vec::new());
     for chunk in chunks {
         parser.feed(chunk, &mut events);
     }
-    parser.finish(&mut events);
+    parser.finish(&Ending::Unknown, &mut events);
     assert!(parser.is_done());
     events
 }
@@ -59,7 +59,7 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
     let block = limits.max_block_bytes + "</execute>".len();
     let most = block * HELD_FOR_EACH_BYTE + 4 * longest + HELD_BESIDES;
     let before = allocated();
-    let mut parser = Parser::new(stream, limits);
+    let mut parser = Parser::new(Options { stream, limits, ..Options::default() });
     for chunk in chunks {
         parser.feed(chunk, &mut Vec::new());
         let held = allocated() - before;
@@ -70,7 +70,7 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
 /// Behind every chunk all is said that the text says so far.
 fn check_immediacy(chunks: &[&[u8]]) {
     let limits = Limits::default();
-    let (mut parser, mut events) = (Parser::new(Stream::Token, limits), Vec::new());
+    let (mut parser, mut events) = (Parser::new(Options { stream: Stream::Token, limits, ..Options::default() }), Vec::new());
     let mut text = Vec::new();
     for chunk in chunks {
         text.extend_from_slice(chunk);

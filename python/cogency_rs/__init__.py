@@ -13,6 +13,7 @@ from .build import warn_of_debug_code
 _PUBLIC = {
     "_core": (
         "CircuitBreaker",
+        "Finish",
         "Limits",
         "Parser",
     ),
@@ -83,6 +84,7 @@ _PUBLIC = {
         "Tool",
         "ToolCall",
         "ToolResult",
+        "TurnOutcome",
     ),
     "workers": (
         "set_worker_threads",

@@ -2,6 +2,7 @@
 
 from ._core import (
     CircuitBreaker as CircuitBreaker,
+    Finish as Finish,
     Limits as Limits,
     Parser as Parser,
     __version__ as __version__,
@@ -60,5 +61,6 @@ from .types import (
     Tool as Tool,
     ToolCall as ToolCall,
     ToolResult as ToolResult,
+    TurnOutcome as TurnOutcome,
 )
 from .workers import set_worker_threads as set_worker_threads, worker_threads as worker_threads

@@ -5,12 +5,13 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import Event, StreamMode, TurnEvent
+from .types import ErrorMode, Event, StreamMode, TurnEvent
 
 __all__ = [
     "BUILD",
     "ArgumentSchema",
     "CircuitBreaker",
+    "Finish",
     "Folding",
     "Limits",
     "Parser",
@@ -59,20 +60,48 @@ class Limits:
     def __ne__(self, value: object, /) -> bool: ...
 
 @final
+class Finish:
+    """Why a model stopped writing, among the chunks of its text.
+
+    Args:
+        reason: the provider's word for it, such as "stop" or "length"; `None` for none.
+    """
+
+    __match_args__ = ("reason",)
+
+    def __new__(cls, reason: str | None) -> Finish: ...
+    @property
+    def reason(self) -> str | None: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
 class Parser:
     """A model's text to events, without any waiting.
 
     Args:
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
         limits: bounds on an execute block; `Limits()` when not given.
+        errors: see `parse_tokens`.
+        lenient: see `parse_tokens`.
+        begins_in_think: see `parse_tokens`.
 
     Raises:
-        ConfigError: `stream` is neither mode.
+        ConfigError: `stream` or `errors` is neither mode.
 
     How the text is cut into chunks never matters. The cost is linear in the text.
     """
 
-    def __new__(cls, *, stream: StreamMode = "event", limits: Limits | None = None) -> Parser: ...
+    def __new__(
+        cls,
+        *,
+        stream: StreamMode = "event",
+        limits: Limits | None = None,
+        errors: ErrorMode = "respond",
+        lenient: bool = False,
+        begins_in_think: bool = False,
+    ) -> Parser: ...
     def feed(self, text: str) -> list[Event]:
         """Read the next chunk.
 
@@ -88,8 +117,14 @@ class Parser:
         The cost is linear in `text`, whatever came before.
         """
 
-    def finish(self) -> list[Event]:
+    def finish(
+        self, reason: str | None = None, *, error: BaseException | None = None
+    ) -> list[Event]:
         """Say that the text has ended.
+
+        Args:
+            reason: why the model stopped, in the provider's word; with "length" nothing runs of what was cut.
+            error: what the source of the text raised; likewise.
 
         Returns:
             The events of what was still open. A second time there are none.
@@ -129,7 +164,10 @@ class CircuitBreaker:
         """
 
     def is_open(self) -> bool:
-        """Whether at least `max_failures` calls in a row have failed."""
+        """Whether there were at least `max_failures` failures in a row."""
+
+    def close(self) -> None:
+        """Begin to count anew."""
 
 @final
 class Turn:
@@ -141,16 +179,40 @@ class Turn:
     Args:
         stream: see `Accumulator`.
         limits: bounds on an execute block; `Limits()` when not given.
+        errors: see `parse_tokens`.
+        lenient: see `parse_tokens`.
+        begins_in_think: see `parse_tokens`.
+
+    Attributes:
+        outcome: how the turn came out, as far as it has come: a `TurnOutcome` by its value.
+        finish_reason: why the model stopped, where its source said so.
 
     Raises:
-        ConfigError: `stream` is neither mode.
+        ConfigError: `stream` or `errors` is neither mode.
 
     The cost is linear in the text.
     """
 
-    def __new__(cls, *, stream: StreamMode, limits: Limits | None = None) -> Turn: ...
-    def finish(self) -> _Steps:
-        """Say that the model's text has ended; returns what is left to do."""
+    def __new__(
+        cls,
+        *,
+        stream: StreamMode,
+        limits: Limits | None = None,
+        errors: ErrorMode = "respond",
+        lenient: bool = False,
+        begins_in_think: bool = False,
+    ) -> Turn: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def finish_reason(self) -> str | None: ...
+    def finish(self, *, error: BaseException | None = None) -> _Steps:
+        """Say that the model's text has ended, or that its source raised `error`; returns what is left to do."""
+
+    def error(
+        self, kind: str, content: str, raw: str, line: int | None, column: int | None
+    ) -> None:
+        """Take an error that some other parser reported; see `ErrorEvent`."""
 
     def event(self, kind: str, content: str) -> None:
         """Take an event that some other parser made.
@@ -179,12 +241,12 @@ class Source:
     they are; or `None` when the iterator has ended or no more of it is wanted: then the rest is in the sink's `finish`.
 
     Args:
-        iterator: gives chunks of text; or, with `enter`, anything.
+        iterator: gives chunks of text, and `Finish` among them; or, with `enter`, anything.
         sink: what reads them.
         enter: called with every item, to hand it to the turn.
 
     Raises:
-        TypeError: a chunk is no `str`.
+        TypeError: a chunk is neither.
 
     Whatever the iterator raises passes on. The cost of an item is that of reading it: between two of them the event
     loop takes no step unless the iterator waits.

@@ -23,7 +23,7 @@ from .parser import ClosedOnce, text_behind
 from .patience import outlast
 from .registry import is_blocking, tool_call, tools_by_name
 from .results import failure
-from .types import Event, Execution, StreamMode, TurnEvent
+from .types import Event, Execution, StreamMode, TurnEvent, TurnOutcome
 
 __all__ = ["Accumulator", "CircuitBreaker"]
 
@@ -44,7 +44,7 @@ class Accumulator:
         conversation_id: which one.
         execution: the log, the tools and what they run with.
         stream: `"event"` to emit text joined and stripped, once it is saved; `"token"` to emit it as it arrives.
-        max_failures: after so many failed calls in a row a turn ends.
+        max_failures: after so many batches in a row in which no call succeeded a turn ends.
         tool_timeout: seconds one call may take; `None` for no limit.
         batch_timeout: seconds the calls of a batch may take together; `None` for no limit.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
@@ -57,7 +57,10 @@ class Accumulator:
             logged and harms nothing.
 
     Attributes:
-        circuit_breaker: counts the failures, across turns.
+        circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and when
+            it has ended a turn.
+        outcome: how the last turn came out; `None` before the first and while one runs.
+        finish_reason: why the model stopped writing, where its source said so with a `Finish`.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -107,18 +110,22 @@ class Accumulator:
             on_tool_end=on_tool_end,
         )
         self._state: dict[str, Any] = {}
+        self.outcome: TurnOutcome | None = None
+        self.finish_reason: str | None = None
 
     async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
 
         Args:
             events: a parser's events. A `parse_tokens(...)` that has not begun is read at its source, so that
-                `stream="token"` streams whatever mode it was made with.
+                `stream="token"` streams whatever mode it was made with. With `parse_tokens(..., errors="event")` output
+                that cannot be read is an `error` event and a row `error`, with the model's own text, which `assemble`
+                shows it until a later step succeeds.
 
         Yields:
             Events, each after its row is saved; in token mode text comes first and its row follows. After
             `execute` the calls run; the `result` event has all their results, in call order. A turn ends with
-            `end`, or when the model's text does.
+            `end`, or when the model's text does; then `outcome` says what it was.
 
         Raises:
             asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
@@ -127,12 +134,13 @@ class Accumulator:
         What the source raises passes on unchanged, after the text already received has been emitted; what the
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
         """
+        self.outcome = self.finish_reason = None
         text = text_behind(events)
         if text is None:
-            turn = Turn(stream=self.stream)
+            turn = Turn(stream=self.stream, errors="event")
             source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
         else:
-            turn = Turn(stream=self.stream, limits=text.limits)
+            turn = Turn(stream=self.stream, **text.reading)
             source = text.open(turn)
         log = _Log(self.storage, self.conversation_id, self.user_id)
         batches = _steps(source, turn)
@@ -148,6 +156,14 @@ class Accumulator:
                         await log.save(step)
                     else:
                         steps += await self._run(step, turn, log)
+        except Exception as error:
+            if error is source.failed:
+                self._end(turn)
+            else:
+                self.outcome = TurnOutcome.FAILED
+            raise
+        else:
+            self._end(turn)
         finally:
             try:
                 if log.open_calls:  # saved, but the turn was stopped before they could run
@@ -156,9 +172,19 @@ class Accumulator:
             finally:
                 await batches.aclose()
 
+    def _end(self, turn: Turn) -> None:
+        """Keep how a turn came out. A breaker has counted for the question that is answered, or given up, now."""
+        self.outcome, self.finish_reason = TurnOutcome(turn.outcome), turn.finish_reason
+        if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
+            self.circuit_breaker.close()
+
     def _enter_event(self, turn: Turn, event: Any) -> None:
         """Hand over an event that some other parser made."""
         kind = event["type"]
+        if kind == "error":
+            raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
+            turn.error(event.get("kind") or "malformed", event.get("content") or "", raw, *place)
+            return
         content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
         if kind == "call":
             content = format_call_agent(self._parse_call(content))
@@ -187,21 +213,20 @@ class Accumulator:
 
 async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
     """The steps of a turn, as its source brings them on; most in token mode are one event."""
-    failed: Exception | None = None
     try:
         while True:
             try:
                 steps = await source
             except Exception as error:
-                failed = error
+                source.failed = error
                 break
             if steps is None:
                 break
             yield steps
         await source.aclose()
-        yield turn.finish()
-        if failed is not None:
-            raise failed
+        yield turn.finish(error=source.failed)
+        if source.failed is not None:
+            raise source.failed
     finally:
         await source.aclose()
 

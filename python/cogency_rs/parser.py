@@ -5,41 +5,58 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
-from ._core import Limits, Parser, Source, Turn, read_block
+from ._core import Finish, Limits, Parser, Source, Turn, read_block
 from .errors import ConfigError, ProtocolError
-from .types import Event, StreamMode, ToolCall
+from .types import ErrorMode, Event, StreamMode, ToolCall
 
-__all__ = ["Limits", "Parser", "parse_execute_block", "parse_tokens"]
+__all__ = ["Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 
 def parse_tokens(
-    source: AsyncIterable[str] | str, *, stream: StreamMode = "event", limits: Limits | None = None
+    source: AsyncIterable[str | Finish] | str,
+    *,
+    stream: StreamMode = "event",
+    limits: Limits | None = None,
+    errors: ErrorMode = "respond",
+    lenient: bool = False,
+    begins_in_think: bool = False,
 ) -> AsyncGenerator[Event, None]:
     """Parse a model's output into events while it streams.
 
     Args:
-        source: chunks of text, cut anywhere; or the whole text.
+        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped; or
+            the whole text.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
         limits: bounds on an execute block; `Limits()` when not given.
+        errors: `"event"` for an `error` event where output cannot be read, `"respond"` to have it said in the answer, as
+            cogency 3.3.0 does.
+        lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array, `arguments`,
+            `parameters` or `input` for `args`, a comma in front of a closing bracket. What is valid means the same.
+        begins_in_think: the text begins inside reasoning, which the prompt has opened already.
 
     Yields:
-        Event dicts (`think`, `respond`, `call`, `execute`, `result`, `end`). The generator ends after `execute`;
+        Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after `execute`;
         what follows in the source is discarded and the source is closed.
 
     Raises:
-        TypeError: the source is no text, or yields something else than `str`.
-        ConfigError: `stream` or `limits` cannot be used.
+        TypeError: the source is no text, or yields something else than `str` and `Finish`.
+        ConfigError: `stream`, `limits` or `errors` cannot be used.
 
     Whatever the source raises passes on, after the events of the text already received. Malformed output never
-    raises: it becomes a `respond` event that says what is wrong and where.
+    raises: it is reported. An `error` event has `kind` ("malformed", "unfinished" where the model stopped inside a block,
+    "truncated" where its text was cut), `content` (what the model should be told), `raw` (the block as the model wrote it,
+    with its tags), and `line` and `column` in `raw`, from 1; `None` for an answer that was cut outside every block.
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
-    return _events(TextStream(source, limits), Parser(stream=stream, limits=limits))
+    reading = Reading(
+        limits=limits, errors=errors, lenient=lenient, begins_in_think=begins_in_think
+    )
+    return _events(TextStream(source, reading), Parser(stream=stream, **reading))
 
 
 def parse_execute_block(text: str) -> list[ToolCall]:
@@ -61,21 +78,31 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     return [ToolCall(call["name"], call["args"]) for call in calls]
 
 
+class Reading(TypedDict):
+    """How a text is read: what `Parser` and `Turn` both take."""
+
+    limits: Limits | None
+    errors: ErrorMode
+    lenient: bool
+    begins_in_think: bool
+
+
 class TextStream:
     """The text behind a `parse_tokens(...)`, read by one reader only.
 
     The accumulator reads it directly, in its own mode, so that no event is made only to be read again.
     """
 
-    def __init__(self, source: AsyncIterable[str] | str, limits: Limits | None) -> None:
+    def __init__(self, source: AsyncIterable[str | Finish] | str, reading: Reading) -> None:
         if not isinstance(source, str) and not hasattr(source, "__aiter__"):
             raise TypeError(
                 f"source must be str or an async iterable of str, not {type(source).__name__}"
             )
+        limits: object = reading["limits"]
         if limits is not None and not isinstance(limits, Limits):
             raise ConfigError(f"limits must be a Limits, got {limits!r}")
         self._source = source
-        self.limits = limits
+        self.reading = reading
         self.taken: bool = False
 
     def open(self, sink: Parser | Turn) -> ClosedOnce:
@@ -86,7 +113,11 @@ class TextStream:
 
 
 class ClosedOnce(Source):
-    """Reads an async iterator, and closes it once."""
+    """Reads an async iterator, and closes it once.
+
+    Attributes:
+        failed: what the iterator raised.
+    """
 
     def __init__(
         self,
@@ -95,6 +126,7 @@ class ClosedOnce(Source):
         enter: Callable[[Any], None] | None = None,
     ) -> None:
         self._close = getattr(iterator, "aclose", None)
+        self.failed: Exception | None = None
 
     async def aclose(self) -> None:
         """Close the iterator, where it can be closed.
@@ -130,13 +162,12 @@ async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, Non
     if text.taken:
         return
     source = text.open(parser)
-    failed: Exception | None = None
     try:
         while True:
             try:
                 events: Any = await source
             except Exception as error:
-                failed = error
+                source.failed = error
                 break
             if events is None:
                 break
@@ -146,9 +177,9 @@ async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, Non
             else:  # one event, as most are in token mode
                 yield events
         await source.aclose()
-        for event in parser.finish():
+        for event in parser.finish(error=source.failed):
             yield event
-        if failed is not None:
-            raise failed
+        if source.failed is not None:
+            raise source.failed
     finally:
         await source.aclose()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import (
     Any,
     Literal,
@@ -23,6 +24,8 @@ __all__ = [
     "BreakerOpened",
     "CallEvent",
     "EndEvent",
+    "ErrorEvent",
+    "ErrorMode",
     "Event",
     "ExecuteEvent",
     "Execution",
@@ -38,11 +41,15 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "TurnEvent",
+    "TurnOutcome",
     "WrittenResultEvent",
 ]
 
 StreamMode = Literal["event", "token"]
 """`"event"`: complete units; `"token"`: `think` and `respond` text as it arrives."""
+
+ErrorMode = Literal["respond", "event"]
+"""Where it is said that output cannot be read: in the answer, or in an `error` event."""
 
 Access = Literal["sandbox", "project", "system"]
 """How far file and shell tools may reach; passed on to every tool as `access`."""
@@ -100,7 +107,7 @@ class BreakerOpened(TypedDict):
 class ResultEvent(TypedDict):
     """Results of a batch: `content` is a JSON array in call order, and `payload` counts them.
 
-    When the circuit breaker opens, one more follows: `content` says so in words, and `payload` is a `BreakerOpened`.
+    When the circuit breaker opens, one more follows, whose only item says so and whose `payload` is a `BreakerOpened`.
     """
 
     type: Literal["result"]
@@ -118,6 +125,22 @@ class WrittenResultEvent(TypedDict):
     payload: NotRequired[None]
 
 
+class ErrorEvent(TypedDict):
+    """Output that cannot be read: a block of calls that is none, or an answer that was cut.
+
+    `content` is what the model should be told of it. `raw` is the block as the model wrote it, from its opening tag on, and
+    `line` and `column` are the place in it, from 1; an answer that was cut outside every block has none of these.
+    """
+
+    type: Literal["error"]
+    kind: Literal["malformed", "unfinished", "truncated"]
+    content: str
+    raw: str
+    line: int | None
+    column: int | None
+    timestamp: float
+
+
 class EndEvent(TypedDict):
     """The model said it is done."""
 
@@ -125,8 +148,30 @@ class EndEvent(TypedDict):
     timestamp: float
 
 
-TurnEvent = ThinkEvent | RespondEvent | CallEvent | ExecuteEvent | ResultEvent | EndEvent
+TurnEvent = (
+    ThinkEvent | RespondEvent | CallEvent | ExecuteEvent | ResultEvent | ErrorEvent | EndEvent
+)
 """What an accumulator emits."""
+
+
+class TurnOutcome(StrEnum):
+    """How a turn came out, which says what to do next."""
+
+    ACTED = "acted"
+    """Calls ran, and their results are in the log: ask the model again."""
+    ANSWERED = "answered"
+    """The model answered and called nothing."""
+    ENDED = "ended"
+    """The model said that it is done."""
+    MALFORMED = "malformed"
+    """A block could not be read and nothing ran: ask the model again, which is shown what was wrong."""
+    TRUNCATED = "truncated"
+    """What the model wrote was cut: at its length, or because its stream broke off."""
+    WAITING = "waiting"
+    """Calls wait for somebody's approval."""
+    FAILED = "failed"
+    """The turn was given up: too many batches in a row in which nothing succeeded, or the log failed."""
+
 
 Event = TurnEvent | WrittenResultEvent
 """What a parser or an accumulator emits."""

@@ -89,7 +89,7 @@ pub fn system_prompt(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Event, Limits, Parser, Stream};
+    use crate::protocol::{Event, Options, Parser};
 
     #[test]
     fn the_prompt_has_what_it_was_given() {
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_block_in_the_example_is_a_valid_one() {
         let mut events = Vec::new();
-        Parser::new(Stream::Event, Limits::default()).feed(EXAMPLE.as_bytes(), &mut events);
+        Parser::new(Options::default()).feed(EXAMPLE.as_bytes(), &mut events);
         assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), 2);
         assert_eq!(events.last(), Some(&Event::Execute));
     }

@@ -1,5 +1,9 @@
 //! Reads the body of an execute block: a JSON array of `{"name": …, "args": {…}}`.
 //!
+//! Read leniently ([`Reading::Lenient`]), the array may also stand in a Markdown fence and be one bare object, the
+//! arguments may have another usual name, and a comma may stand in front of a closing bracket. What is valid without
+//! that means the same with it.
+//!
 //! The body ends at the first closing tag outside a JSON string. Two kinds of problem are told apart, because
 //! they end the block at different places: JSON of the wrong shape is still read to its end; text that cannot
 //! be JSON, is too long or was cut off has no end of its own ([`Progress::Broken`]).
@@ -10,7 +14,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::canonical::{Layout, Writer, canonical_string};
-use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
+use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token, TrailingCommas};
 use super::parser::Limits;
 use super::text::line_and_column;
 
@@ -109,6 +113,14 @@ impl ProblemKind {
     }
 }
 
+impl ProblemKind {
+    /// Whether all that is wrong is that the text ended.
+    #[must_use]
+    pub fn is_the_end(&self) -> bool {
+        matches!(self, Self::Json(FaultKind::EndedInString | FaultKind::Ended))
+    }
+}
+
 /// What is wrong with a block, and at which byte of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -162,13 +174,26 @@ pub enum Progress {
     Broken(Problem),
 }
 
+/// How closely a body must keep to the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// As the specification has it.
+    #[default]
+    Strict,
+    /// As small models write it.
+    Lenient,
+}
+
 /// Reads one body while it arrives.
 #[derive(Clone, Debug)]
 pub struct CallReader {
     close: &'static str,
     limits: Limits,
+    reading: Reading,
     scanner: Scanner,
     place: Place,
+    /// How many brackets are open directly inside a call.
+    call_depth: usize,
     calls: Vec<Call>,
     /// The first thing wrong with the shape; the rest is read for its end only.
     problem: Option<Problem>,
@@ -176,26 +201,38 @@ pub struct CallReader {
 
 #[derive(Clone, Debug)]
 enum Place {
-    /// In front of the array.
+    /// In front of everything.
     Start,
+    /// In front of the array, behind a fence that was opened.
+    Opened,
     /// Between two calls, or behind the last one.
     Array,
+    /// Behind a fence that was closed.
+    Closed,
     /// Inside a call's object, which began at this byte.
     Call(usize, Fields),
 }
 
-/// The array's bracket and the call's.
-const CALL_DEPTH: usize = 2;
+/// How many backticks open or close a Markdown fence, at least and at most, and how long the language behind them is.
+const FENCE: usize = 3;
+const LONGEST_FENCE: usize = 16;
+const LONGEST_LANGUAGE: usize = 32;
 
 impl CallReader {
     /// A reader of a block that ends with the tag `close`.
     #[must_use]
-    pub fn new(close: &'static str, limits: Limits) -> Self {
+    pub fn new(close: &'static str, limits: Limits, reading: Reading) -> Self {
+        let trailing_commas = match reading {
+            Reading::Strict => TrailingCommas::Refused,
+            Reading::Lenient => TrailingCommas::Allowed,
+        };
         Self {
             close,
             limits,
-            scanner: Scanner::default(),
+            reading,
+            scanner: Scanner::default().with(trailing_commas),
             place: Place::Start,
+            call_depth: 2, // the array's bracket and its own
             calls: Vec::new(),
             problem: None,
         }
@@ -213,18 +250,31 @@ impl CallReader {
         }
     }
 
-    /// What is wrong with a body that ends here, before its closing tag.
-    #[must_use]
-    pub fn cut_off(&mut self, body: &[u8]) -> Problem {
+    /// What a body is that ends here, before its closing tag: the calls of an array that is complete, since servers take
+    /// stop strings away; or what is wrong with it.
+    ///
+    /// # Errors
+    /// The array is not complete, or not one of calls.
+    pub fn cut_off(&mut self, body: &[u8]) -> Result<Vec<Call>, Problem> {
         match self.scanner.end(body) {
-            _ if body.len() > self.limits.max_block_bytes => self.too_long(),
-            Err(fault) => fault.into(),
-            Ok(_) => Problem { kind: FaultKind::Ended.into(), at: body.len() },
+            _ if body.len() > self.limits.max_block_bytes => Err(self.too_long()),
+            Err(fault) => Err(fault.into()),
+            Ok(_) => self.take(),
         }
     }
 
     fn read_within(&mut self, body: &[u8]) -> Progress {
         if matches!(self.place, Place::Start) {
+            self.scanner.skip_space(body);
+            if self.reading == Reading::Lenient {
+                match fence(&body[self.scanner.position()..]) {
+                    Some(width) => self.scanner.skip(width),
+                    None => return Progress::More,
+                }
+            }
+            self.place = Place::Opened;
+        }
+        if matches!(self.place, Place::Opened) {
             self.scanner.skip_space(body);
         }
         while !self.scanner.is_complete() {
@@ -235,19 +285,33 @@ impl CallReader {
             }
         }
         self.scanner.skip_space(body);
+        if self.reading == Reading::Lenient && !matches!(self.place, Place::Closed) {
+            let rest = &body[self.scanner.position()..];
+            match ticks(rest) {
+                count if count == rest.len() => return Progress::More,
+                count if count >= FENCE => {
+                    self.place = Place::Closed;
+                    self.scanner.skip(count);
+                    self.scanner.skip_space(body);
+                }
+                _ => {}
+            }
+        }
         let at = self.scanner.position();
         let (rest, close) = (&body[at..], self.close.as_bytes());
         if rest.starts_with(close) {
-            let calls = std::mem::take(&mut self.calls);
-            Progress::Complete {
-                end: at + close.len(),
-                calls: self.problem.take().map_or(Ok(calls), Err),
-            }
+            Progress::Complete { end: at + close.len(), calls: self.take() }
         } else if close.starts_with(rest) {
             Progress::More
         } else {
             Progress::Broken(Problem { kind: FaultKind::Trailing.into(), at })
         }
+    }
+
+    /// The calls of a whole array, or what is wrong with it.
+    fn take(&mut self) -> Result<Vec<Call>, Problem> {
+        let calls = std::mem::take(&mut self.calls);
+        self.problem.take().map_or(Ok(calls), Err)
     }
 
     fn token(&mut self, body: &[u8], token: &Token) {
@@ -261,23 +325,27 @@ impl CallReader {
         }
         let index = self.calls.len();
         self.place = match (std::mem::replace(&mut self.place, Place::Array), token) {
-            (Place::Start, Token::Open(Container::Array)) | (Place::Array, Token::Close(_)) => {
+            (Place::Opened, Token::Open(Container::Array)) | (Place::Array, Token::Close(_)) => {
                 Place::Array
             }
-            (Place::Start, token) => {
+            (Place::Opened, Token::Open(Container::Object)) if self.reading == Reading::Lenient => {
+                self.call_depth = 1;
+                Place::Call(at, self.fields())
+            }
+            (Place::Start | Place::Opened | Place::Closed, token) => {
                 return self.refuse(ProblemKind::NotAnArray(name_of(token)), start_of(token, at));
             }
             (Place::Array, Token::Open(Container::Object)) => {
                 if index == self.limits.max_calls {
                     return self.refuse(ProblemKind::TooManyCalls(self.limits.max_calls), at);
                 }
-                Place::Call(at, Fields::new(CALL_DEPTH, Err("nothing"), Layout::Compact))
+                Place::Call(at, self.fields())
             }
             (Place::Array, token) => {
                 let found = name_of(token);
                 return self.refuse(ProblemKind::NotAnObject { index, found }, start_of(token, at));
             }
-            (Place::Call(start, fields), _) if depth < CALL_DEPTH => {
+            (Place::Call(start, fields), _) if depth < self.call_depth => {
                 match fields.into_parts() {
                     Ok((name, args)) => self.calls.push(Call::new(&name, &args)),
                     Err(Missing::Name(found)) => {
@@ -296,6 +364,10 @@ impl CallReader {
         };
     }
 
+    fn fields(&self) -> Fields {
+        Fields::new(self.call_depth, Err(NOTHING), Layout::Compact, self.reading)
+    }
+
     fn too_long(&self) -> Problem {
         let most = self.limits.max_block_bytes;
         Problem { kind: ProblemKind::TooLong(most), at: most }
@@ -308,6 +380,22 @@ impl CallReader {
     }
 }
 
+/// How many backticks `text` begins with, as far as they may be a fence.
+fn ticks(text: &[u8]) -> usize {
+    text.iter().take(LONGEST_FENCE).take_while(|&&byte| byte == b'`').count()
+}
+
+/// How many bytes at the start of `body` open a Markdown fence; 0 where none does, `None` where that is not known yet.
+fn fence(body: &[u8]) -> Option<usize> {
+    let ticks = ticks(body);
+    if ticks < FENCE {
+        return (body.len() > ticks).then_some(0);
+    }
+    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(byte);
+    let width = ticks + body[ticks..].iter().take(LONGEST_LANGUAGE).take_while(is_word).count();
+    (body.len() > width).then_some(width)
+}
+
 /// The fields of one call's object, while it is read.
 #[derive(Clone, Debug)]
 struct Fields {
@@ -315,14 +403,20 @@ struct Fields {
     depth: usize,
     /// How the arguments are written.
     layout: Layout,
+    reading: Reading,
     name: Slot,
     args: Slot,
+    /// Arguments under another name.
+    other_args: Slot,
     /// The field whose value is being read.
     open: Option<Field>,
 }
 
 /// What a field holds: its JSON, or what was found instead of the right type.
 type Slot = Result<String, &'static str>;
+
+/// What is found in the place of a field that is not there.
+const NOTHING: &str = "nothing";
 
 /// Which field is missing, and what was found in its place.
 enum Missing {
@@ -334,12 +428,14 @@ enum Missing {
 enum Field {
     Name,
     Args(Writer),
+    OtherArgs(Writer),
     Other,
 }
 
 impl Fields {
-    fn new(depth: usize, args: Slot, layout: Layout) -> Self {
-        Self { depth, layout, name: Err("nothing"), args, open: None }
+    fn new(depth: usize, args: Slot, layout: Layout, reading: Reading) -> Self {
+        let (name, other_args) = (Err(NOTHING), Err(NOTHING));
+        Self { depth, layout, reading, name, args, other_args, open: None }
     }
 
     /// Takes one token from inside the object. `depth` is the number of open brackets behind it.
@@ -349,11 +445,12 @@ impl Fields {
             None => {
                 if let Token::Key(range) = token {
                     let rest = &text[range.end..];
-                    self.open = Some(Field::of(&text[range.clone()], self.layout, rest.len()));
+                    let key = &text[range.clone()];
+                    self.open = Some(Field::of(key, self.layout, self.reading, rest.len()));
                 }
                 return;
             }
-            Some(Field::Args(writer)) => writer.token(text, token),
+            Some(Field::Args(writer) | Field::OtherArgs(writer)) => writer.token(text, token),
             Some(Field::Name | Field::Other) => {}
         }
         if !is_last {
@@ -364,16 +461,26 @@ impl Fields {
                 self.name = Ok(canonical_string(&text[range.clone()]));
             }
             (Some(Field::Name), token) => self.name = Err(name_of(token)),
-            (Some(Field::Args(writer)), Token::Close(Container::Object)) => {
-                self.args = Ok(writer.finish());
-            }
-            (Some(Field::Args(_)), token) => self.args = Err(name_of(token)),
+            (Some(Field::Args(writer)), token) => self.args = args_of(writer, token),
+            (Some(Field::OtherArgs(writer)), token) => self.other_args = args_of(writer, token),
             (Some(Field::Other) | None, _) => {}
         }
     }
 
     fn into_parts(self) -> Result<(String, String), Missing> {
-        Ok((self.name.map_err(Missing::Name)?, self.args.map_err(Missing::Args)?))
+        let args = match (self.args, self.other_args) {
+            (Err(NOTHING), other) | (Err(_), other @ Ok(_)) => other,
+            (args, _) => args,
+        };
+        Ok((self.name.map_err(Missing::Name)?, args.map_err(Missing::Args)?))
+    }
+}
+
+/// The arguments that end with `token`.
+fn args_of(writer: Writer, token: &Token) -> Slot {
+    match token {
+        Token::Close(Container::Object) => Ok(writer.finish()),
+        token => Err(name_of(token)),
     }
 }
 
@@ -383,7 +490,7 @@ const ROOM: usize = 512;
 impl Field {
     /// The field that a quoted key names. It may be written with escapes; what counts is what it says.
     /// `length` is how much text is known to follow.
-    fn of(key: &[u8], layout: Layout, length: usize) -> Self {
+    fn of(key: &[u8], layout: Layout, reading: Reading, length: usize) -> Self {
         let key = if key.contains(&b'\\') {
             Cow::Owned(canonical_string(key).into_bytes())
         } else {
@@ -392,6 +499,9 @@ impl Field {
         match &*key {
             b"\"name\"" => Self::Name,
             b"\"args\"" => Self::Args(Writer::new(layout, length.min(ROOM))),
+            b"\"arguments\"" | b"\"parameters\"" | b"\"input\"" if reading == Reading::Lenient => {
+                Self::OtherArgs(Writer::new(layout, length.min(ROOM)))
+            }
             _ => Self::Other,
         }
     }
@@ -427,7 +537,7 @@ pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
 /// The name and the arguments of a stored call.
 fn stored_fields(text: &[u8], layout: Layout) -> Result<Option<(String, String)>, Fault> {
     let mut scanner = Scanner::new(Controls::Escaped);
-    let mut fields = Fields::new(1, Ok("{}".into()), layout);
+    let mut fields = Fields::new(1, Ok("{}".into()), layout, Reading::Strict);
     let mut is_object = false;
     while let Some(token) = scanner.next(text)? {
         match (scanner.depth(), &token) {
@@ -470,7 +580,7 @@ mod tests {
     use super::*;
 
     fn read(body: &str) -> Progress {
-        CallReader::new("</execute>", Limits::default()).read(body.as_bytes())
+        CallReader::new("</execute>", Limits::default(), Reading::Strict).read(body.as_bytes())
     }
 
     fn calls(body: &str) -> Vec<String> {
@@ -555,8 +665,10 @@ mod tests {
     #[test]
     fn limits_hold_at_their_bound() {
         let limits = Limits { max_block_bytes: 20, max_depth: 3, max_calls: 1 };
-        let outcome = |body: &str| match CallReader::new("</execute>", limits).read(body.as_bytes())
-        {
+        let read = |body: &str| {
+            CallReader::new("</execute>", limits, Reading::Strict).read(body.as_bytes())
+        };
+        let outcome = |body: &str| match read(body) {
             Progress::More => "more".to_owned(),
             Progress::Complete { calls: Ok(calls), .. } => format!("{} calls", calls.len()),
             Progress::Complete { calls: Err(problem), .. } | Progress::Broken(problem) => {

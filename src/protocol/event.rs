@@ -1,13 +1,13 @@
 //! What the parser hands out.
 
-use super::{Call, Text};
+use super::{Call, Report, Text};
 
 /// One event of a model's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Reasoning; never part of a response.
     Think(Text),
-    /// Text for the user; also the report of a malformed block.
+    /// Text for the user.
     Respond(Text),
     /// One tool call of a block that is valid as a whole.
     Call(Call),
@@ -15,6 +15,8 @@ pub enum Event {
     Execute,
     /// What the model wrote between `<results>` tags. Not the system's word.
     Result(Text),
+    /// Output that cannot be read: a block that is none, or an answer that was cut.
+    Error(Box<Report>),
     /// `<end>`: the model is done.
     End,
 }

@@ -98,6 +98,16 @@ pub enum Controls {
     Escaped,
 }
 
+/// Whether a comma may stand in front of a closing bracket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrailingCommas {
+    /// As in JSON.
+    #[default]
+    Refused,
+    /// As models write it.
+    Allowed,
+}
+
 /// A reader of one JSON value.
 #[derive(Clone, Debug)]
 pub struct Scanner {
@@ -106,6 +116,7 @@ pub struct Scanner {
     unit: Unit,
     stack: Vec<Container>,
     controls: Controls,
+    trailing_commas: TrailingCommas,
 }
 
 /// What may stand next between two units.
@@ -184,7 +195,20 @@ impl Scanner {
     /// A scanner at the start of a value.
     #[must_use]
     pub fn new(controls: Controls) -> Self {
-        Self { at: 0, place: Place::Value, unit: Unit::None, stack: Vec::new(), controls }
+        Self {
+            at: 0,
+            place: Place::Value,
+            unit: Unit::None,
+            stack: Vec::new(),
+            controls,
+            trailing_commas: TrailingCommas::Refused,
+        }
+    }
+
+    /// The same scanner, with or without commas in front of closing brackets.
+    #[must_use]
+    pub fn with(self, trailing_commas: TrailingCommas) -> Self {
+        Self { trailing_commas, ..self }
     }
 
     /// The first byte that has not been read.
@@ -203,6 +227,11 @@ impl Scanner {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.place == Place::End
+    }
+
+    /// Passes over so many bytes, where the position is between two tokens.
+    pub fn skip(&mut self, bytes: usize) {
+        self.at += bytes;
     }
 
     /// Passes over whitespace of any kind, where the position is between two tokens.
@@ -275,9 +304,11 @@ impl Scanner {
                 }
                 (Place::CommaOrClose, b',') => {
                     self.at += 1;
-                    self.place = match self.stack.last() {
-                        Some(Container::Object) => Place::Key,
-                        _ => Place::Value,
+                    self.place = match (self.stack.last(), self.trailing_commas) {
+                        (Some(Container::Object), TrailingCommas::Refused) => Place::Key,
+                        (Some(Container::Object), TrailingCommas::Allowed) => Place::KeyOrClose,
+                        (_, TrailingCommas::Refused) => Place::Value,
+                        (_, TrailingCommas::Allowed) => Place::ValueOrClose,
                     };
                 }
                 (Place::Colon, b':') => {

@@ -9,11 +9,13 @@ pub mod canonical;
 pub mod event;
 pub mod json;
 pub mod parser;
+pub mod report;
 pub mod results;
 pub mod tag;
 pub mod text;
 
 pub use call::Call;
 pub use event::Event;
-pub use parser::{Limits, Parser, Run, Stream};
+pub use parser::{Limits, Options, Parser, Run, Stream};
+pub use report::{Ending, Report, ReportKind};
 pub use text::Text;

@@ -9,7 +9,9 @@
 
 use std::borrow::Cow;
 
-use super::call::{CallReader, Problem, Progress};
+use super::call::{Call, CallReader, Problem, Progress, Reading};
+use super::json::{FaultKind, Scanner};
+use super::report::{Ending, Report};
 use super::tag::{Kind, Search, TAGS, Tag, search};
 use super::text::{is_blank, leading_space, prefix};
 use super::{Event, Text};
@@ -41,15 +43,36 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// As much of a block as is kept to show what is wrong with it: as long as a block and its tags may be.
+    fn raw<'a>(&self, block: &'a [u8], tag: &Tag) -> &'a [u8] {
+        let tags = tag.open.len() + tag.close.len();
+        prefix(block, self.max_block_bytes.saturating_add(tags))
+    }
+}
+
+/// How a text is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// When text is handed out.
+    pub stream: Stream,
+    /// What is too much.
+    pub limits: Limits,
+    /// How closely a block must keep to the protocol.
+    pub reading: Reading,
+    /// Whether the text begins inside reasoning, which the prompt has opened already.
+    pub begins_in_think: bool,
+}
+
 /// The parser.
 ///
 /// # Complexity
 /// O(text), for every input and every chunking. Memory is bounded by the longest open block.
 ///
 /// ```
-/// use cogency_rs::protocol::{Event, Limits, Parser, Stream, Text};
+/// use cogency_rs::protocol::{Event, Options, Parser, Stream};
 ///
-/// let mut parser = Parser::new(Stream::Token, Limits::default());
+/// let mut parser = Parser::new(Options { stream: Stream::Token, ..Options::default() });
 /// let mut events = Vec::new();
 /// parser.feed("Hello <thi".as_bytes(), &mut events);
 /// parser.feed("nk>hm</think>".as_bytes(), &mut events);
@@ -59,6 +82,7 @@ impl Default for Limits {
 pub struct Parser {
     stream: Stream,
     limits: Limits,
+    reading: Reading,
     state: State,
     /// Text that no event holds yet: the run or the body that is open.
     held: Vec<u8>,
@@ -66,18 +90,31 @@ pub struct Parser {
     at: usize,
     /// What is known of the open run.
     run: Known,
+    /// What the text was so far.
+    said: Said,
+}
+
+/// What a text was so far, outside its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Something,
+    /// That it is done.
+    End,
 }
 
 #[derive(Debug)]
 enum State {
     /// Outside every block.
     Text,
+    /// Behind a tag that is one only if an array follows. It stands at this byte of the open run.
+    Perhaps(&'static Tag, usize, Box<Scanner>),
     /// Inside a block of text.
     Inside(&'static Tag),
     /// Inside an execute block.
     Calls(&'static Tag, Box<CallReader>),
-    /// Inside an execute block that is reported as broken, in search of its end.
-    Broken(&'static Tag),
+    /// Inside an execute block that is broken, in search of its end; the problem is there until it is reported.
+    Broken(&'static Tag, Option<Problem>),
     /// A batch is complete, or the text has ended.
     Done,
 }
@@ -85,8 +122,14 @@ enum State {
 impl Parser {
     /// A parser at the start of a text.
     #[must_use]
-    pub fn new(stream: Stream, limits: Limits) -> Self {
-        Self { stream, limits, state: State::Text, held: Vec::new(), at: 0, run: Known::Blank(0) }
+    pub fn new(options: Options) -> Self {
+        let Options { stream, limits, reading, begins_in_think } = options;
+        let state = match TAGS.iter().find(|tag| tag.kind == Kind::Think) {
+            Some(think) if begins_in_think => State::Inside(think),
+            _ => State::Text,
+        };
+        let (held, run) = (Vec::new(), Known::Blank(0));
+        Self { stream, limits, reading, state, held, at: 0, run, said: Said::Nothing }
     }
 
     /// Whether nothing more will come: a batch is complete, or [`finish`](Self::finish) was called.
@@ -100,6 +143,9 @@ impl Parser {
     pub fn feed(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         if chunk.is_empty() {
             return;
+        }
+        if self.said == Said::Nothing {
+            self.said = Said::Something;
         }
         if let Some(run) = self.pass(chunk) {
             events.push(run.event(chunk));
@@ -136,6 +182,7 @@ impl Parser {
             return None;
         }
         self.run = Known::Shown;
+        self.said = Said::Something;
         Some(run)
     }
 
@@ -144,7 +191,7 @@ impl Parser {
         let run = match &self.state {
             State::Text => Run::Respond,
             State::Inside(tag) => Run::inside(tag.kind),
-            State::Calls(..) | State::Broken(_) | State::Done => return None,
+            State::Perhaps(..) | State::Calls(..) | State::Broken(..) | State::Done => return None,
         };
         let is_text = self.at == self.held.len() && memchr::memchr(b'<', chunk).is_none();
         is_text.then_some(run)
@@ -152,38 +199,81 @@ impl Parser {
 
     /// The text has ended: hands out what is still open.
     ///
-    /// An open `think` becomes a think event, an open `results` a result event, an open execute block one
-    /// malformed error; no call of it is handed out.
-    pub fn finish(&mut self, events: &mut Vec<Event>) {
+    /// An open `think` becomes a think event, an open `results` a result event. An open execute block runs if its array is
+    /// complete, unless the text was cut; any other is an error, and no call of it is handed out. An answer that was cut
+    /// elsewhere is an error behind it.
+    pub fn finish(&mut self, ending: &Ending, events: &mut Vec<Event>) {
         let mut text = std::mem::take(&mut self.held);
+        let mut report = None;
         loop {
             match &mut self.state {
                 State::Text => {
+                    report = self.cut_answer(ending, &text);
                     let text = std::mem::take(&mut text).into();
                     self.end_run(Run::Respond, text, Blank::Shown, events);
                 }
+                State::Perhaps(tag, at, scanner) => {
+                    let (tag, at) = (*tag, *at);
+                    if scanner.depth() == 0 {
+                        self.state = State::Text;
+                        continue;
+                    }
+                    self.end_run(Run::Respond, text[..at].into(), Blank::Hidden, events);
+                    self.state = State::Inside(tag);
+                    text.drain(..at + tag.open.len());
+                    continue;
+                }
                 State::Inside(tag) => {
                     let run = Run::inside(tag.kind);
+                    report = self.cut_answer(ending, &text);
                     let text = std::mem::take(&mut text).into();
                     self.end_run(run, text, Blank::Hidden, events);
                 }
-                State::Calls(tag, reader) => {
-                    let problem = reader.cut_off(&text);
-                    events.push(malformed(&problem, &text));
-                    if problem.kind.may_hide_the_end() {
-                        self.state = State::Broken(tag);
-                        self.at = 0;
-                        let used = self.advance(&text, events);
-                        text.drain(..used);
+                State::Calls(tag, reader) => match reader.cut_off(&text[tag.open.len()..]) {
+                    Ok(calls) if !ending.is_cut() => complete(calls, events),
+                    Ok(_) => {
+                        let problem = Problem {
+                            kind: FaultKind::Ended.into(),
+                            at: text.len() - tag.open.len(),
+                        };
+                        report = Some(Report::cut_off(&problem, &text, tag.open, ending));
+                    }
+                    Err(problem) => {
+                        let (tag, hides_the_end) = (*tag, problem.kind.may_hide_the_end());
+                        self.state = State::Broken(tag, Some(problem));
+                        if hides_the_end {
+                            self.at = tag.open.len();
+                            let used = self.advance(&text, events);
+                            text.drain(..used);
+                        }
                         continue;
                     }
+                },
+                State::Broken(tag, Some(problem)) if problem.kind.is_the_end() => {
+                    let raw = self.limits.raw(&text, tag);
+                    report = Some(Report::cut_off(problem, raw, tag.open, ending));
                 }
-                State::Broken(_) | State::Done => {}
+                State::Broken(tag, Some(problem)) => {
+                    let raw = self.limits.raw(&text, tag);
+                    report = Some(Report::malformed(problem, raw, tag.open));
+                }
+                State::Broken(_, None) | State::Done => {}
             }
             break;
         }
+        events.extend(report.map(|report| Event::Error(Box::new(report))));
         self.state = State::Done;
         self.at = 0;
+    }
+
+    /// What is missing of a text that ends outside execute blocks, with `rest`.
+    fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
+        let is_whole = match self.said {
+            Said::Nothing => *ending != Ending::Length, // then nobody has cut it
+            Said::Something => false,
+            Said::End => is_blank(rest),
+        };
+        if is_whole { None } else { Report::cut_answer(ending) }
     }
 
     /// Reads on in `text`, whose first `self.at` bytes have been searched; returns how many of its bytes are
@@ -194,9 +284,17 @@ impl Parser {
             match &mut self.state {
                 State::Text => match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
                     Search::Found { needle, start: end, end: behind } => {
+                        let tag = &TAGS[needle];
+                        if tag.kind == Kind::Results {
+                            self.state = State::Perhaps(tag, end - start, Box::default());
+                            self.at = behind;
+                            continue;
+                        }
                         self.end_run(Run::Respond, text[start..end].into(), Blank::Hidden, events);
-                        self.enter(&TAGS[needle], events);
-                        (start, self.at) = (behind, behind);
+                        // What is said of a broken block holds the block, so its text is kept.
+                        start = if tag.kind == Kind::Calls { end } else { behind };
+                        self.at = behind;
+                        self.enter(tag, events);
                     }
                     search => {
                         self.at = search.or_end(text);
@@ -204,6 +302,35 @@ impl Parser {
                         break;
                     }
                 },
+                State::Perhaps(tag, at, scanner) => {
+                    let (tag, end) = (*tag, start + *at);
+                    let behind = end + tag.open.len();
+                    let most = self.limits.max_block_bytes;
+                    let rest = &text[behind..];
+                    match follows(scanner, &rest[..rest.len().min(most)]) {
+                        Some(true) => {}
+                        None if rest.len() > most => {}
+                        Some(false) => {
+                            (self.state, self.at) = (State::Text, behind);
+                            continue;
+                        }
+                        None => {
+                            let used = self.stream_run(Run::Respond, &text[start..end], events);
+                            self.state = match std::mem::replace(&mut self.state, State::Text) {
+                                State::Perhaps(tag, at, scanner) => {
+                                    State::Perhaps(tag, at - used, scanner)
+                                }
+                                state => state,
+                            };
+                            start += used;
+                            self.at = text.len();
+                            break;
+                        }
+                    }
+                    self.end_run(Run::Respond, text[start..end].into(), Blank::Hidden, events);
+                    self.state = State::Inside(tag);
+                    (start, self.at) = (behind, behind);
+                }
                 State::Inside(tag) => {
                     let run = Run::inside(tag.kind);
                     match search(text, self.at, &std::iter::once(tag.close)) {
@@ -219,36 +346,55 @@ impl Parser {
                         }
                     }
                 }
-                State::Calls(tag, reader) => match reader.read(&text[start..]) {
-                    Progress::More => break,
-                    Progress::Complete { calls: Ok(calls), .. } => {
-                        events.extend(calls.into_iter().map(Event::Call));
-                        events.push(Event::Execute);
-                        self.state = State::Done;
+                State::Calls(tag, reader) => {
+                    let body = start + tag.open.len();
+                    match reader.read(&text[body..]) {
+                        Progress::More => break,
+                        Progress::Complete { calls: Ok(calls), .. } => {
+                            complete(calls, events);
+                            self.state = State::Done;
+                        }
+                        Progress::Complete { end, calls: Err(problem) } => {
+                            let end = body + end;
+                            let report = Report::malformed(&problem, &text[start..end], tag.open);
+                            events.push(Event::Error(Box::new(report)));
+                            self.state = State::Text;
+                            (start, self.at) = (end, end);
+                        }
+                        Progress::Broken(problem) => {
+                            self.state = State::Broken(tag, Some(problem));
+                            self.at = body;
+                        }
                     }
-                    Progress::Complete { end, calls: Err(problem) } => {
-                        events.push(malformed(&problem, &text[start..]));
-                        self.state = State::Text;
-                        start += end;
-                        self.at = start;
+                }
+                State::Broken(tag, problem) => {
+                    let found = search(text, self.at, &std::iter::once(tag.close));
+                    let raw = self.limits.raw(&text[start..], tag);
+                    let end = match found {
+                        Search::Found { end, .. } => Some(end.min(start + raw.len())),
+                        _ if raw.len() < text.len() - start => Some(start + raw.len()),
+                        _ => None,
+                    };
+                    if let Some(end) = end
+                        && let Some(problem) = problem.take()
+                    {
+                        let report = Report::malformed(&problem, &text[start..end], tag.open);
+                        events.push(Event::Error(Box::new(report)));
                     }
-                    Progress::Broken(problem) => {
-                        events.push(malformed(&problem, &text[start..]));
-                        self.state = State::Broken(tag);
-                        self.at = start;
+                    match found {
+                        Search::Found { end, .. } => {
+                            self.state = State::Text;
+                            (start, self.at) = (end, end);
+                        }
+                        search => {
+                            self.at = search.or_end(text);
+                            if problem.is_none() {
+                                start = self.at;
+                            }
+                            break;
+                        }
                     }
-                },
-                State::Broken(tag) => match search(text, self.at, &std::iter::once(tag.close)) {
-                    Search::Found { end, .. } => {
-                        self.state = State::Text;
-                        (start, self.at) = (end, end);
-                    }
-                    search => {
-                        self.at = search.or_end(text);
-                        start = self.at;
-                        break;
-                    }
-                },
+                }
                 State::Done => {
                     (start, self.at) = (text.len(), text.len());
                     break;
@@ -263,10 +409,13 @@ impl Parser {
         match tag.kind {
             Kind::Think | Kind::Results => self.state = State::Inside(tag),
             Kind::Calls => {
-                let reader = CallReader::new(tag.close, self.limits);
+                let reader = CallReader::new(tag.close, self.limits, self.reading);
                 self.state = State::Calls(tag, Box::new(reader));
             }
-            Kind::End => events.push(Event::End),
+            Kind::End => {
+                self.said = Said::End;
+                events.push(Event::End);
+            }
         }
     }
 
@@ -369,13 +518,28 @@ impl Search {
     }
 }
 
-/// The report of a malformed block. Its first words are cogency 3.3.0's.
-fn malformed(problem: &Problem, body: &[u8]) -> Event {
-    Event::Respond(Text::from(format!(
-        "Error: Malformed tool call syntax. In the execute block: {} No call was run. Write the whole block \
-         again, as one JSON array: [{{\"name\": \"...\", \"args\": {{...}}}}].",
-        problem.located(body)
-    )))
+/// Hands out the calls of a block.
+fn complete(calls: Vec<Call>, events: &mut Vec<Event>) {
+    events.extend(calls.into_iter().map(Event::Call));
+    events.push(Event::Execute);
+}
+
+/// Whether a JSON array stands at the start of `text`; `None` while that is not known.
+fn follows(scanner: &mut Scanner, text: &[u8]) -> Option<bool> {
+    if scanner.depth() == 0 {
+        scanner.skip_space(text);
+        if text.get(scanner.position()).is_some_and(|&byte| byte != b'[') {
+            return Some(false);
+        }
+    }
+    loop {
+        match scanner.next(text) {
+            Ok(Some(_)) if scanner.depth() > 0 => {}
+            Ok(Some(_)) => return Some(true),
+            Ok(None) => return None,
+            Err(_) => return Some(false),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -386,7 +550,8 @@ mod tests {
     #[test]
     fn whitespace_that_is_held_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
-        let (mut parser, mut events) = (Parser::new(Stream::Token, Limits::default()), Vec::new());
+        let (mut parser, mut events) =
+            (Parser::new(Options { stream: Stream::Token, ..Options::default() }), Vec::new());
         for _ in 0..SIZE {
             parser.feed(b" ", &mut events);
         }

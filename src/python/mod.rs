@@ -9,6 +9,7 @@ mod convert;
 mod error;
 mod execution;
 mod json;
+mod options;
 mod protocol;
 mod source;
 mod turn;
@@ -27,7 +28,9 @@ mod _core {
     #[pymodule_export]
     use super::json::check_json;
     #[pymodule_export]
-    use super::protocol::{Limits, Parser, format_results, read_block};
+    use super::options::{Finish, Limits};
+    #[pymodule_export]
+    use super::protocol::{Parser, format_results, read_block};
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]

@@ -1,114 +1,49 @@
-//! `Parser`, `Limits` and the results array.
+//! `Parser` and the results array.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 
-use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
-use super::error::{ConfigError, protocol_error};
+use super::convert::{bytes_of, event, now, string_of, to_str};
+use super::error::{protocol_error, type_error};
 use super::json::strict_dumps;
+use super::options::{Finish, Limits, ending_of, errors_of, options_of, reason_of, stream_of};
 use super::source::{Read, Sink};
-use crate::protocol::call::{CallReader, Progress};
+use crate::protocol::call::{CallReader, Problem, Progress, Reading};
+use crate::protocol::json::FaultKind;
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::tag::{Kind, TAGS};
-use crate::protocol::{self as core, Event, Run, Stream};
-
-/// Bounds that keep memory bounded, whatever the text.
-#[pyclass(frozen, eq, from_py_object, module = "cogency_rs")]
-#[derive(Clone, PartialEq)]
-pub struct Limits {
-    pub inner: core::Limits,
-}
-
-#[pymethods]
-impl Limits {
-    #[new]
-    #[pyo3(signature = (
-        *,
-        max_block_bytes=Setting::Default,
-        max_depth=Setting::Default,
-        max_calls=Setting::Default,
-    ))]
-    #[pyo3(text_signature = "(*, max_block_bytes=10485760, max_depth=200, max_calls=1024)")]
-    fn new(max_block_bytes: Setting, max_depth: Setting, max_calls: Setting) -> PyResult<Self> {
-        let default = core::Limits::default();
-        Ok(Self {
-            inner: core::Limits {
-                max_block_bytes: max_block_bytes
-                    .positive("max_block_bytes", default.max_block_bytes)?,
-                max_depth: max_depth.positive("max_depth", default.max_depth)?,
-                max_calls: max_calls.positive("max_calls", default.max_calls)?,
-            },
-        })
-    }
-
-    #[getter]
-    fn max_block_bytes(&self) -> usize {
-        self.inner.max_block_bytes
-    }
-
-    #[getter]
-    fn max_depth(&self) -> usize {
-        self.inner.max_depth
-    }
-
-    #[getter]
-    fn max_calls(&self) -> usize {
-        self.inner.max_calls
-    }
-
-    fn __repr__(&self) -> String {
-        let core::Limits { max_block_bytes, max_depth, max_calls } = self.inner;
-        format!(
-            "Limits(max_block_bytes={max_block_bytes}, max_depth={max_depth}, max_calls={max_calls})"
-        )
-    }
-}
-
-impl Setting {
-    fn positive(self, name: &str, default: usize) -> PyResult<usize> {
-        let Self::Given(value) = self else {
-            return Ok(default);
-        };
-        Python::attach(|py| match value.extract(py) {
-            Ok(number) if number > 0 && !value.bind(py).is_instance_of::<PyBool>() => Ok(number),
-            _ => Err(ConfigError::new_err(format!(
-                "{name} must be a whole number above 0, got {}",
-                value.bind(py).repr()?
-            ))),
-        })
-    }
-}
-
-/// The streaming mode by its Python name.
-pub fn stream_of(name: &Bound<'_, PyAny>) -> PyResult<Stream> {
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("event") => Ok(Stream::Event),
-        Some("token") => Ok(Stream::Token),
-        _ => Err(ConfigError::new_err(format!(
-            "stream must be \"event\" or \"token\", got {}",
-            name.repr()?
-        ))),
-    }
-}
+use crate::protocol::{self as core, Event, Report, Run, Stream};
+use crate::turn::Errors;
 
 /// A model's text to events, without any waiting.
 #[pyclass(module = "cogency_rs")]
 pub struct Parser {
     inner: core::Parser,
+    errors: Errors,
     events: Vec<Event>,
+    /// Why the model stopped writing, if its source said so.
+    reason: Option<String>,
 }
 
 #[pymethods]
 impl Parser {
     #[new]
-    #[pyo3(signature = (*, stream=None, limits=None))]
-    #[pyo3(text_signature = "(*, stream=\"event\", limits=None)")]
-    fn new(stream: Option<&Bound<'_, PyAny>>, limits: Option<Limits>) -> PyResult<Self> {
+    #[pyo3(signature = (*, stream=None, limits=None, errors=None, lenient=false, begins_in_think=false))]
+    #[pyo3(
+        text_signature = "(*, stream=\"event\", limits=None, errors=\"respond\", lenient=False, begins_in_think=False)"
+    )]
+    fn new(
+        stream: Option<&Bound<'_, PyAny>>,
+        limits: Option<Limits>,
+        errors: Option<&Bound<'_, PyAny>>,
+        lenient: bool,
+        begins_in_think: bool,
+    ) -> PyResult<Self> {
         let stream = stream.map_or(Ok(Stream::Event), stream_of)?;
-        let limits = limits.map_or_else(core::Limits::default, |limits| limits.inner);
-        Ok(Self { inner: core::Parser::new(stream, limits), events: Vec::new() })
+        let options = options_of(stream, limits, lenient, begins_in_think);
+        let (inner, errors) = (core::Parser::new(options), errors_of(errors)?);
+        Ok(Self { inner, errors, events: Vec::new(), reason: None })
     }
 
     fn feed<'py>(&mut self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
@@ -117,8 +52,15 @@ impl Parser {
         self.take(text.py())
     }
 
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.inner.finish(&mut self.events);
+    #[pyo3(signature = (reason=None, *, error=None))]
+    fn finish<'py>(
+        &mut self,
+        py: Python<'py>,
+        reason: Option<&Bound<'py, PyAny>>,
+        error: Option<&Bound<'py, PyBaseException>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let reason = reason_of(reason)?.or_else(|| self.reason.take());
+        self.inner.finish(&ending_of(reason.as_deref(), error)?, &mut self.events);
         self.take(py)
     }
 
@@ -131,7 +73,12 @@ impl Parser {
 impl Sink for Parser {
     fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
         let py = chunk.py();
-        let text = string_of("a chunk", chunk)?;
+        let Ok(text) = chunk.cast::<PyString>() else {
+            let finish = chunk.cast::<Finish>();
+            let finish = finish.map_err(|_| type_error("a chunk", "str or Finish", chunk))?;
+            self.reason.clone_from(&finish.get().reason);
+            return Ok(Read::More);
+        };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.inner.pass(&bytes) {
             return Ok(Read::Out(passed(run, text, now())?.into_any()));
@@ -150,7 +97,9 @@ impl Parser {
         let list = PyList::empty(py);
         let timestamp = if self.events.is_empty() { 0.0 } else { now() };
         for event in self.events.drain(..) {
-            list.append(event_dict(py, &event, timestamp)?)?;
+            if let Some(event) = event_dict(py, &event, self.errors, timestamp)? {
+                list.append(event)?;
+            }
         }
         Ok(list)
     }
@@ -174,7 +123,13 @@ pub fn passed<'py>(
     event(kind, Some(content), timestamp)
 }
 
-fn event_dict<'py>(py: Python<'py>, item: &Event, timestamp: f64) -> PyResult<Bound<'py, PyDict>> {
+/// The event as Python has it; `None` for an error that has no place in the answer.
+fn event_dict<'py>(
+    py: Python<'py>,
+    item: &Event,
+    errors: Errors,
+    timestamp: f64,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
     let (kind, content) = match item {
         Event::Think(text) => (pyo3::intern!(py, "think"), Some(text.as_bytes())),
         Event::Respond(text) => (pyo3::intern!(py, "respond"), Some(text.as_bytes())),
@@ -182,12 +137,33 @@ fn event_dict<'py>(py: Python<'py>, item: &Event, timestamp: f64) -> PyResult<Bo
         Event::Result(text) => (pyo3::intern!(py, "result"), Some(text.as_bytes())),
         Event::Execute => (pyo3::intern!(py, "execute"), None),
         Event::End => (pyo3::intern!(py, "end"), None),
+        Event::Error(report) => match (errors, &report.respond) {
+            (Errors::Event, _) => return error_event(py, report, timestamp).map(Some),
+            (Errors::Respond, Some(text)) => (pyo3::intern!(py, "respond"), Some(text.as_bytes())),
+            (Errors::Respond, None) => return Ok(None),
+        },
     };
     let content = content.map(|content| to_str(py, content)).transpose()?;
     let dict = event(kind, content, timestamp)?;
     if matches!(item, Event::Result(_)) {
         dict.set_item(pyo3::intern!(py, "payload"), py.None())?;
     }
+    Ok(Some(dict))
+}
+
+/// The event of output that could not be read.
+pub fn error_event<'py>(
+    py: Python<'py>,
+    report: &Report,
+    timestamp: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let content = to_str(py, report.content.as_bytes())?;
+    let dict = event(pyo3::intern!(py, "error"), Some(content), timestamp)?;
+    let (line, column) = report.place.unzip();
+    dict.set_item(pyo3::intern!(py, "kind"), report.kind.name())?;
+    dict.set_item(pyo3::intern!(py, "line"), line)?;
+    dict.set_item(pyo3::intern!(py, "column"), column)?;
+    dict.set_item(pyo3::intern!(py, "raw"), to_str(py, report.raw.as_bytes())?)?;
     Ok(dict)
 }
 
@@ -205,15 +181,18 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         return error(&format!("No {} block found in the text", tag.open));
     };
     let body = &bytes[start + tag.open.len()..];
-    let mut reader = CallReader::new(tag.close, core::Limits::default());
-    let problem = match reader.read(body) {
-        Progress::Complete { calls: Ok(calls), .. } => {
-            return Ok(calls.into_iter().map(core::Call::into_json).collect());
-        }
-        Progress::Complete { calls: Err(problem), .. } | Progress::Broken(problem) => problem,
-        Progress::More => reader.cut_off(body),
+    let mut reader = CallReader::new(tag.close, core::Limits::default(), Reading::Strict);
+    let calls = match reader.read(body) {
+        Progress::Complete { calls, .. } => calls,
+        Progress::Broken(problem) => Err(problem),
+        Progress::More => reader.cut_off(body).and_then(|_| {
+            Err(Problem { kind: FaultKind::Ended.into(), at: body.len() }) // only the tag is missing
+        }),
     };
-    error(&format!("Invalid {} block: {}", tag.open, problem.located(body)))
+    match calls {
+        Ok(calls) => Ok(calls.into_iter().map(core::Call::into_json).collect()),
+        Err(problem) => error(&format!("Invalid {} block: {}", tag.open, problem.located(body))),
+    }
 }
 
 /// The outcome that a `ToolResult` stands for.

@@ -1,16 +1,18 @@
 //! `Turn`: the parser and the turn behind it, step by step.
 
-use pyo3::exceptions::{PyException, PyOverflowError};
+use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::convert::{Setting, bytes_of, event, now, string_of, to_str};
-use super::protocol::{Limits, outcome_of, passed, stream_of};
+use super::convert::{Setting, bytes_of, event, now, to_str};
+use super::error::type_error;
+use super::options::{Finish, Limits, ending_of, errors_of, options_of, stream_of};
+use super::protocol::{error_event, outcome_of, passed};
 use super::source::{Read, Sink};
 use crate::protocol::call::stored_call;
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::Outcome;
-use crate::protocol::{self as core, Event, Parser, Text};
+use crate::protocol::{self as core, Event, Parser, Report, ReportKind, Text};
 use crate::turn::{self, Emission, Row, Step};
 
 /// Opens after `max_failures` failures in a row.
@@ -69,6 +71,10 @@ impl CircuitBreaker {
     fn is_open(&self) -> bool {
         self.inner.is_open()
     }
+
+    fn close(&mut self) {
+        self.inner.record_success();
+    }
 }
 
 /// A number of any size; one too large for a float is beyond every count.
@@ -91,31 +97,77 @@ pub struct Turn {
     inner: turn::Turn,
     events: Vec<Event>,
     steps: Vec<Step>,
+    /// Why the model stopped writing, if its source said so.
+    #[pyo3(get)]
+    finish_reason: Option<String>,
 }
 
 #[pymethods]
 impl Turn {
     #[new]
-    #[pyo3(signature = (*, stream, limits=None))]
-    fn new(stream: &Bound<'_, PyAny>, limits: Option<Limits>) -> PyResult<Self> {
+    #[pyo3(signature = (*, stream, limits=None, errors=None, lenient=false, begins_in_think=false))]
+    #[pyo3(
+        text_signature = "(*, stream, limits=None, errors=\"respond\", lenient=False, begins_in_think=False)"
+    )]
+    fn new(
+        stream: &Bound<'_, PyAny>,
+        limits: Option<Limits>,
+        errors: Option<&Bound<'_, PyAny>>,
+        lenient: bool,
+        begins_in_think: bool,
+    ) -> PyResult<Self> {
         let stream = stream_of(stream)?;
-        let limits = limits.map_or_else(core::Limits::default, |limits| limits.inner);
         Ok(Self {
-            parser: Parser::new(stream, limits),
-            inner: turn::Turn::new(stream),
+            parser: Parser::new(options_of(stream, limits, lenient, begins_in_think)),
+            inner: turn::Turn::new(stream, errors_of(errors)?),
             events: Vec::new(),
             steps: Vec::new(),
+            finish_reason: None,
         })
     }
 
     /// The model's text has ended: what is left to do.
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.parser.finish(&mut self.events);
+    #[pyo3(signature = (*, error=None))]
+    fn finish<'py>(
+        &mut self,
+        py: Python<'py>,
+        error: Option<&Bound<'py, PyBaseException>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let ending = ending_of(self.finish_reason.as_deref(), error)?;
+        self.parser.finish(&ending, &mut self.events);
         self.enter_events();
         if !self.inner.has_ended() {
-            self.inner.finish(now(), &mut self.steps);
+            self.inner.finish(&ending, now(), &mut self.steps);
         }
         self.take(py)
+    }
+
+    /// How the turn came out, as far as it has come.
+    #[getter]
+    fn outcome(&self) -> &'static str {
+        self.inner.outcome().name()
+    }
+
+    /// Takes an error that some other parser reported.
+    #[pyo3(signature = (kind, content, raw, line, column))]
+    fn error(
+        &mut self,
+        kind: &Bound<'_, PyString>,
+        content: &Bound<'_, PyString>,
+        raw: &Bound<'_, PyString>,
+        line: Option<usize>,
+        column: Option<usize>,
+    ) -> PyResult<()> {
+        let content = Text::from(&*bytes_of(content)?);
+        self.events.push(Event::Error(Box::new(Report {
+            kind: ReportKind::of_name(kind.to_str()?).unwrap_or(ReportKind::Malformed),
+            content: content.clone(),
+            raw: Text::from(&*bytes_of(raw)?),
+            place: line.zip(column),
+            respond: Some(content),
+        })));
+        self.enter_events();
+        Ok(())
     }
 
     /// Takes an event that some other parser made. A `call` must be JSON; a type that is no part of a turn only ends
@@ -150,7 +202,12 @@ impl Turn {
 
 impl Sink for Turn {
     fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
-        let text = string_of("a chunk", chunk)?;
+        let Ok(text) = chunk.cast::<PyString>() else {
+            let finish = chunk.cast::<Finish>();
+            let finish = finish.map_err(|_| type_error("a chunk", "str or Finish", chunk))?;
+            self.finish_reason.clone_from(&finish.get().reason);
+            return Ok(Read::More);
+        };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.parser.pass(&bytes) {
             let now = now();
@@ -246,13 +303,15 @@ fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<B
             payload.set_item("failure_count", tally.failed)?;
             result(&payload, content.as_bytes(), timestamp)
         }
+        Emission::Error(report) => error_event(py, report, timestamp),
         Emission::BreakerOpened => {
             const MESSAGE: &str = "Max failures. Terminating.";
+            const CONTENT: &str = r#"[{"tool": "circuit_breaker", "status": "failure", "content": "Max failures. Terminating."}]"#;
             let payload = PyDict::new(py);
             payload.set_item("outcome", MESSAGE)?;
             payload.set_item("content", "")?;
             payload.set_item("error", true)?;
-            result(&payload, MESSAGE.as_bytes(), timestamp)
+            result(&payload, CONTENT.as_bytes(), timestamp)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Stops an agent that only fails.
 
-/// Opens after so many failures in a row.
+/// Opens after so many failures in a row: of batches in which nothing succeeded, where a turn counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breaker {
     /// Failures in a row at which it opens; infinite for never.
@@ -16,17 +16,17 @@ impl Breaker {
         Self { max_failures, consecutive_failures: 0 }
     }
 
-    /// A call returned: the count starts again.
+    /// Something succeeded, or the turn is over: the count starts again.
     pub fn record_success(&mut self) {
         self.consecutive_failures = 0;
     }
 
-    /// A call failed.
+    /// Nothing succeeded.
     pub fn record_failure(&mut self) {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
     }
 
-    /// Whether too many calls in a row have failed.
+    /// Whether there were too many failures in a row.
     #[must_use]
     pub fn is_open(&self) -> bool {
         f64::from(self.consecutive_failures) >= self.max_failures

@@ -4,22 +4,42 @@
 //! outcomes of its calls; whoever holds it carries out the [`Step`]s in order. It reads no clock: the time comes
 //! with the input.
 //!
+//! Output that cannot be read is saved as the model wrote it, with all that follows it in the turn, so that the model can be
+//! shown its own text; unless calls follow it, for then it has done without.
+//!
 //! Invariants: text that stands before a call is saved and emitted before it; every batch that is handed out as
 //! [`Step::Run`] takes exactly one results row; what the model wrote as `<results>` is dropped.
 
 mod breaker;
+mod outcome;
 mod step;
+mod unread;
 
 pub use breaker::Breaker;
+pub use outcome::TurnOutcome;
 pub use step::{Emission, Row, RowKind, Step, Tally};
 
 use crate::protocol::results::{Outcome, ResultItem, results_array};
-use crate::protocol::{self, Call, Event, Stream, Text};
+use crate::protocol::{self, Call, Ending, Event, Report, Stream, Text};
+use unread::Unread;
+
+/// What becomes of output that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Errors {
+    /// It is reported in the answer, as cogency 3.3.0 does it.
+    #[default]
+    Respond,
+    /// It is an error of its own, joined to nothing.
+    Event,
+}
 
 /// One turn of the model.
 #[derive(Debug)]
 pub struct Turn {
     stream: Stream,
+    errors: Errors,
+    /// Output that could not be read and is not saved yet.
+    unread: Vec<Unread>,
     /// Text of one kind that is not saved yet.
     run: Option<Run>,
     /// Calls that are not saved yet, and when each came.
@@ -29,6 +49,7 @@ pub struct Turn {
     /// When the batch was last added to, or closed by its execute event; its results carry this time.
     executed: f64,
     ended: bool,
+    outcome: TurnOutcome,
 }
 
 #[derive(Debug)]
@@ -64,15 +85,24 @@ impl Turn {
     /// A turn at its start. In [`Stream::Token`] mode text is emitted as it comes and saved once, as it was;
     /// in [`Stream::Event`] mode it is joined, stripped, saved and then emitted.
     #[must_use]
-    pub fn new(stream: Stream) -> Self {
+    pub fn new(stream: Stream, errors: Errors) -> Self {
         Self {
             stream,
+            errors,
+            unread: Vec::new(),
             run: None,
             calls: Vec::new(),
             batch: Vec::new(),
             executed: 0.0,
             ended: false,
+            outcome: TurnOutcome::Answered,
         }
+    }
+
+    /// How the turn came out, as far as it has come.
+    #[must_use]
+    pub fn outcome(&self) -> TurnOutcome {
+        self.outcome
     }
 
     /// Whether the model said it is done, or the breaker opened. Later events are not wanted.
@@ -92,7 +122,7 @@ impl Turn {
         match event {
             Event::Think(text) => self.text(RunKind::Think, text, now, steps),
             Event::Respond(text) => self.text(RunKind::Respond, text, now, steps),
-            Event::Result(_) => self.flush(now, steps),
+            Event::Result(_) => self.pause(now, steps),
             Event::Call(call) => self.calls.push((call, now)),
             Event::Execute => {
                 self.flush(now, steps);
@@ -102,8 +132,10 @@ impl Turn {
                     steps.push(Step::Run(self.batch.clone()));
                 }
             }
+            Event::Error(report) => self.error(*report, now, steps),
             Event::End => {
                 self.flush(now, steps);
+                self.outcome = self.outcome.and_end();
                 self.end(now, steps);
             }
         }
@@ -116,37 +148,37 @@ impl Turn {
         match run {
             protocol::Run::Think => self.keep(RunKind::Think, chunk, now, steps),
             protocol::Run::Respond => self.keep(RunKind::Respond, chunk, now, steps),
-            protocol::Run::Result => self.flush(now, steps),
+            protocol::Run::Result => self.pause(now, steps),
         }
     }
 
-    /// The model's output is over: saves and emits what is still open.
-    pub fn finish(&mut self, now: f64, steps: &mut Vec<Step>) {
+    /// The model's output is over, in this way: saves and emits what is still open.
+    pub fn finish(&mut self, ending: &Ending, now: f64, steps: &mut Vec<Step>) {
         self.flush(now, steps);
+        if ending.is_cut() {
+            self.outcome = self.outcome.and_cut();
+        }
     }
 
     /// Takes the outcomes of the batch, one for each of [`open_calls`](Self::open_calls) and in their order.
     ///
-    /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends behind them.
+    /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends behind them. It counts
+    /// batches in which nothing succeeded: what one batch did wrong, the model has not read yet.
     pub fn results(
         &mut self,
         outcomes: Vec<Outcome>,
         breaker: &mut Breaker,
         steps: &mut Vec<Step>,
     ) {
-        let mut tally = Tally::default();
-        for outcome in &outcomes {
-            match outcome {
-                Outcome::Success { .. } => {
-                    tally.succeeded += 1;
-                    breaker.record_success();
-                }
-                Outcome::Failure { .. } => {
-                    tally.failed += 1;
-                    breaker.record_failure();
-                }
-            }
+        let succeeded =
+            outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Success { .. })).count();
+        let tally = Tally { succeeded, failed: outcomes.len() - succeeded };
+        match tally {
+            Tally { succeeded: 0, failed: 0 } => {}
+            Tally { succeeded: 0, .. } => breaker.record_failure(),
+            _ => breaker.record_success(),
         }
+        self.outcome = TurnOutcome::Acted;
         let items: Vec<_> = std::mem::take(&mut self.batch)
             .into_iter()
             .zip(outcomes)
@@ -161,15 +193,42 @@ impl Turn {
         }]));
         steps.push(Step::Emit(Emission::Results(content, tally), timestamp));
         if breaker.is_open() {
+            self.outcome = TurnOutcome::Failed;
             steps.push(Step::Emit(Emission::BreakerOpened, timestamp));
             self.end(timestamp, steps);
         }
     }
 
     fn text(&mut self, kind: RunKind, text: Text, now: f64, steps: &mut Vec<Step>) {
+        if kind == RunKind::Respond && !text.is_blank() {
+            self.outcome = self.outcome.and_answer();
+        }
+        self.write(kind, text, now, steps);
+    }
+
+    fn write(&mut self, kind: RunKind, text: Text, now: f64, steps: &mut Vec<Step>) {
         self.keep(kind, text.as_bytes(), now, steps);
         if self.stream == Stream::Token {
             steps.push(Step::Emit(kind.emission(text), now));
+        }
+    }
+
+    /// Takes output that cannot be read.
+    fn error(&mut self, report: Report, now: f64, steps: &mut Vec<Step>) {
+        self.outcome = self.outcome.and_error(report.kind);
+        match self.errors {
+            Errors::Respond => {
+                if let Some(text) = report.respond {
+                    self.write(RunKind::Respond, text, now, steps);
+                }
+            }
+            Errors::Event => {
+                self.pause(now, steps);
+                if self.stream == Stream::Token {
+                    steps.push(Step::Emit(Emission::Error(report.clone()), now));
+                }
+                self.unread.push(Unread::new(report, now));
+            }
         }
     }
 
@@ -178,11 +237,20 @@ impl Turn {
         let goes_on =
             self.run.as_ref().is_some_and(|run| run.kind == kind) && self.calls.is_empty();
         if !goes_on {
-            self.flush(now, steps);
+            self.pause(now, steps);
         }
         let run =
             self.run.get_or_insert_with(|| Run { kind, content: Text::default(), started: now });
         run.content.push(text);
+    }
+
+    /// The open run is over. Behind output that could not be read it waits for what comes of the turn.
+    fn pause(&mut self, now: f64, steps: &mut Vec<Step>) {
+        if self.unread.is_empty() || !self.calls.is_empty() {
+            self.flush(now, steps);
+        } else {
+            self.pause_unread();
+        }
     }
 
     fn end(&mut self, now: f64, steps: &mut Vec<Step>) {
@@ -190,21 +258,24 @@ impl Turn {
         steps.push(Step::Emit(Emission::End, now));
     }
 
-    /// Saves what is not saved yet, the open run and the calls behind it, in one step; then emits it.
+    /// Saves what is not saved yet, in one step: output that could not be read, the open run, and the calls behind it. Then
+    /// emits it.
     fn flush(&mut self, now: f64, steps: &mut Vec<Step>) {
         let (mut rows, mut emissions) = (Vec::new(), Vec::new());
-        if let Some(Run { kind, content, started }) = self.run.take()
-            && !content.is_blank()
-        {
-            let content = match self.stream {
-                Stream::Token => content,
-                Stream::Event => {
-                    let content = content.stripped();
-                    emissions.push(Step::Emit(kind.emission(content.clone()), now));
-                    content
-                }
-            };
-            rows.push(Row { kind: kind.row(), content, timestamp: started });
+        self.pause_unread();
+        let does_without = !self.calls.is_empty();
+        for Unread { report, timestamp, behind } in std::mem::take(&mut self.unread) {
+            if self.stream == Stream::Event {
+                emissions.push(Step::Emit(Emission::Error(report.clone()), now));
+            }
+            let seen = if does_without { &[] } else { &behind[..] };
+            rows.push(Row { kind: RowKind::Error, content: unread::row(&report, seen), timestamp });
+            for run in behind {
+                self.say(run, now, does_without.then_some(&mut rows), &mut emissions);
+            }
+        }
+        if let Some(run) = self.run.take() {
+            self.say(run, now, Some(&mut rows), &mut emissions);
         }
         for (call, timestamp) in std::mem::take(&mut self.calls) {
             self.executed = now; // unless they run, their results are as old as they are
@@ -216,6 +287,32 @@ impl Turn {
         if !rows.is_empty() {
             steps.push(Step::Save(rows));
             steps.extend(emissions);
+        }
+    }
+
+    /// A run behind output that could not be read belongs to it.
+    fn pause_unread(&mut self) {
+        if let Some(unread) = self.unread.last_mut() {
+            unread.behind.extend(self.run.take());
+        }
+    }
+
+    /// Saves a run, among `rows` if it is a row of its own, and emits it where it has not been yet.
+    fn say(&self, run: Run, now: f64, rows: Option<&mut Vec<Row>>, emissions: &mut Vec<Step>) {
+        let Run { kind, content, started } = run;
+        if content.is_blank() {
+            return;
+        }
+        let content = match self.stream {
+            Stream::Token => content,
+            Stream::Event => {
+                let content = content.stripped();
+                emissions.push(Step::Emit(kind.emission(content.clone()), now));
+                content
+            }
+        };
+        if let Some(rows) = rows {
+            rows.push(Row { kind: kind.row(), content, timestamp: started });
         }
     }
 }
@@ -250,6 +347,7 @@ mod tests {
             Step::Emit(Emission::Results(_, tally), _) => {
                 format!("results {}+{}", tally.succeeded, tally.failed)
             }
+            Step::Emit(Emission::Error(report), _) => format!("error:{}", report.kind.name()),
             Step::Emit(Emission::BreakerOpened, _) => "breaker".into(),
             Step::Emit(Emission::End, _) => "end".into(),
             Step::Run(calls) => format!("run {}", calls.len()),
@@ -258,11 +356,11 @@ mod tests {
     }
 
     fn run(stream: Stream, events: Vec<Event>) -> Vec<String> {
-        let (mut turn, mut steps) = (Turn::new(stream), Vec::new());
+        let (mut turn, mut steps) = (Turn::new(stream, Errors::Event), Vec::new());
         for event in events {
             turn.event(event, 1.0, &mut steps);
         }
-        turn.finish(2.0, &mut steps);
+        turn.finish(&Ending::Unknown, 2.0, &mut steps);
         short(&steps)
     }
 
@@ -328,16 +426,16 @@ mod tests {
 
     #[test]
     fn all_results_are_saved_and_emitted_before_the_breaker_ends_the_turn() {
-        let (mut turn, mut steps) = (Turn::new(Stream::Event), Vec::new());
-        let mut breaker = Breaker::new(2.0);
+        let (mut turn, mut steps) = (Turn::new(Stream::Event, Errors::Respond), Vec::new());
+        let mut breaker = Breaker::new(1.0);
         for name in ["a", "b", "c"] {
             turn.event(Event::Call(call(name)), 1.0, &mut steps);
         }
         turn.event(Event::Execute, 1.0, &mut steps);
         steps.clear();
-        turn.results(vec![success(), failure(), failure()], &mut breaker, &mut steps);
+        turn.results(vec![failure(), failure(), failure()], &mut breaker, &mut steps);
         let steps = short(&steps);
-        assert_eq!(steps[1..], ["results 1+2", "breaker", "end"]);
+        assert_eq!(steps[1..], ["results 0+3", "breaker", "end"]);
         assert_eq!(steps[0].matches("\"status\"").count(), 3);
         assert!(turn.has_ended() && turn.open_calls().is_empty());
     }

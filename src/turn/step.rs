@@ -1,6 +1,6 @@
 //! What a turn asks to be done.
 
-use crate::protocol::{Call, Text};
+use crate::protocol::{Call, Report, Text};
 
 /// One thing to do, in the order given.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub enum RowKind {
     Call,
     /// The results of a batch.
     Result,
+    /// Output that could not be read.
+    Error,
 }
 
 impl RowKind {
@@ -46,6 +48,7 @@ impl RowKind {
             Self::Respond => "respond",
             Self::Call => "call",
             Self::Result => "result",
+            Self::Error => "error",
         }
     }
 }
@@ -63,6 +66,8 @@ pub enum Emission {
     Execute,
     /// The results of the batch, as JSON.
     Results(Text, Tally),
+    /// Output that could not be read.
+    Error(Report),
     /// Too many failures in a row.
     BreakerOpened,
     /// The turn is over.

@@ -1,0 +1,212 @@
+//! What is said of output that could not be read: a block that is no block, or an answer that was cut.
+
+use super::Text;
+use super::call::Problem;
+use super::text::line_and_column;
+
+/// How a model's text ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing is known of it.
+    #[default]
+    Unknown,
+    /// The model stopped by itself.
+    Stopped,
+    /// The answer was as long as it may be.
+    Length,
+    /// The stream broke off, and this is why.
+    Broken(String),
+}
+
+impl Ending {
+    /// What a provider's finish reason says; a reason that is not known says nothing.
+    #[must_use]
+    pub fn of_reason(reason: &str) -> Self {
+        match reason.to_ascii_lowercase().as_str() {
+            "length" | "max_tokens" | "max_output_tokens" | "model_length" => Self::Length,
+            "stop" | "end_turn" | "stop_sequence" | "tool_calls" | "tool_use" | "function_call" => {
+                Self::Stopped
+            }
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether text is missing behind what has arrived.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Self::Length | Self::Broken(_))
+    }
+}
+
+/// What kind of output could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    /// A block that is no block of calls.
+    Malformed,
+    /// A block in which the model stopped by itself.
+    Unfinished,
+    /// Output that was cut: by its length, with its stream, or nobody knows by what.
+    Truncated,
+}
+
+impl ReportKind {
+    /// Its name in events and in the log.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Unfinished => "unfinished",
+            Self::Truncated => "truncated",
+        }
+    }
+
+    /// The kind with this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Malformed, Self::Unfinished, Self::Truncated]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// What is wrong with a piece of output, and the piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What kind of thing is wrong.
+    pub kind: ReportKind,
+    /// What the model is told: what is wrong, where, and what to do.
+    pub content: Text,
+    /// The block as the model wrote it, from its opening tag on; empty for what is wrong with no block.
+    pub raw: Text,
+    /// Line and column in `raw`, from 1.
+    pub place: Option<(usize, usize)>,
+    /// The same as text of the answer, in which cogency 3.3.0 has its reports; `None` where it has none.
+    pub respond: Option<Text>,
+}
+
+const AGAIN: &str =
+    "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}].";
+
+impl Report {
+    /// A block that ends, but is no block of calls. `raw` begins with `open`; `problem` is one of what stands behind it.
+    #[must_use]
+    pub fn malformed(problem: &Problem, raw: &[u8], open: &str) -> Self {
+        let (line, column) = line_and_column(raw, open.len() + problem.at);
+        let kind = &problem.kind;
+        Self {
+            kind: ReportKind::Malformed,
+            content: format!(
+                "Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No call \
+                 was run. {AGAIN}"
+            )
+            .into(),
+            raw: raw.into(),
+            place: Some((line, column)),
+            respond: Some(malformed(problem, raw, open)),
+        }
+    }
+
+    /// A block in which the text ended.
+    #[must_use]
+    pub fn cut_off(problem: &Problem, raw: &[u8], open: &str, ending: &Ending) -> Self {
+        let (line, column) = line_and_column(raw, open.len() + problem.at);
+        let at = format!("inside the execute block, at line {line}, column {column}");
+        let (kind, content) = match ending {
+            Ending::Stopped => (
+                ReportKind::Unfinished,
+                format!("You stopped {at}: {}. No call was run. {AGAIN}", problem.kind),
+            ),
+            Ending::Unknown => (
+                ReportKind::Truncated,
+                format!("Your output ended {at}. No call was run. {AGAIN} Put less into one call."),
+            ),
+            Ending::Length => (
+                ReportKind::Truncated,
+                format!(
+                    "Your output reached the length that is allowed and was cut {at}. No call was run. Put less into \
+                     one call, and split what is long over several."
+                ),
+            ),
+            Ending::Broken(why) => (
+                ReportKind::Truncated,
+                format!(
+                    "The stream broke off {at} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
+                ),
+            ),
+        };
+        let respond = match ending {
+            Ending::Broken(why) => format!(
+                "Error: The stream broke off inside an execute block ({why}). No call was run."
+            )
+            .into(),
+            _ => malformed(problem, raw, open),
+        };
+        Self {
+            kind,
+            content: content.into(),
+            raw: raw.into(),
+            place: Some((line, column)),
+            respond: Some(respond),
+        }
+    }
+
+    /// An answer that was cut outside every block; `None` where nothing is missing.
+    #[must_use]
+    pub fn cut_answer(ending: &Ending) -> Option<Self> {
+        let content = match ending {
+            Ending::Unknown | Ending::Stopped => return None,
+            Ending::Length => "Your answer reached the length that is allowed and was cut. Go on where it stopped, \
+                               or say it in fewer words."
+                .into(),
+            Ending::Broken(why) => format!(
+                "The stream broke off while you wrote ({why}), and you did nothing wrong. Go on where your \
+                 answer stopped."
+            )
+            .into(),
+        };
+        let kind = ReportKind::Truncated;
+        Some(Self { kind, content, raw: Text::default(), place: None, respond: None })
+    }
+}
+
+/// The report of a malformed block, as text of the answer. Its first words are cogency 3.3.0's.
+fn malformed(problem: &Problem, raw: &[u8], open: &str) -> Text {
+    let problem = problem.located(&raw[open.len()..]);
+    format!(
+        "Error: Malformed tool call syntax. In the execute block: {problem} No call was run. {AGAIN}"
+    )
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json::FaultKind;
+
+    #[test]
+    fn reasons_of_providers_say_how_a_text_ended() {
+        for (reason, ending) in [
+            ("length", Ending::Length),
+            ("MAX_TOKENS", Ending::Length),
+            ("stop", Ending::Stopped),
+            ("tool_use", Ending::Stopped),
+            ("content_filter", Ending::Unknown),
+            ("", Ending::Unknown),
+        ] {
+            assert_eq!(Ending::of_reason(reason), ending, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_one_in_the_raw_text() {
+        let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
+        let report =
+            Report::malformed(&problem, "<execute>\n[7x</execute>".as_bytes(), "<execute>");
+        assert_eq!(report.place, Some((2, 3)));
+        assert!(report.content.to_string().contains("at line 2, column 3."));
+        let report = Report::malformed(&problem, "<execute>[7,x</execute>".as_bytes(), "<execute>");
+        assert_eq!(report.place, Some((1, 13)));
+        let respond = report.respond.map(|text| text.to_string()).unwrap_or_default();
+        assert!(respond.contains("at line 1, column 4."), "{respond}");
+    }
+}

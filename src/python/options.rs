@@ -1,0 +1,169 @@
+//! How a model's text is read, and how it ended: the arguments that `Parser` and `Turn` share.
+
+use pyo3::exceptions::PyBaseException;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString};
+
+use super::convert::{Setting, string_of};
+use super::error::ConfigError;
+use crate::protocol::call::Reading;
+use crate::protocol::{self as core, Ending, Options, Stream};
+use crate::turn::Errors;
+
+/// Bounds that keep memory bounded, whatever the text.
+#[pyclass(frozen, eq, from_py_object, module = "cogency_rs")]
+#[derive(Clone, PartialEq)]
+pub struct Limits {
+    pub inner: core::Limits,
+}
+
+#[pymethods]
+impl Limits {
+    #[new]
+    #[pyo3(signature = (
+        *,
+        max_block_bytes=Setting::Default,
+        max_depth=Setting::Default,
+        max_calls=Setting::Default,
+    ))]
+    #[pyo3(text_signature = "(*, max_block_bytes=10485760, max_depth=200, max_calls=1024)")]
+    fn new(max_block_bytes: Setting, max_depth: Setting, max_calls: Setting) -> PyResult<Self> {
+        let default = core::Limits::default();
+        Ok(Self {
+            inner: core::Limits {
+                max_block_bytes: max_block_bytes
+                    .positive("max_block_bytes", default.max_block_bytes)?,
+                max_depth: max_depth.positive("max_depth", default.max_depth)?,
+                max_calls: max_calls.positive("max_calls", default.max_calls)?,
+            },
+        })
+    }
+
+    #[getter]
+    fn max_block_bytes(&self) -> usize {
+        self.inner.max_block_bytes
+    }
+
+    #[getter]
+    fn max_depth(&self) -> usize {
+        self.inner.max_depth
+    }
+
+    #[getter]
+    fn max_calls(&self) -> usize {
+        self.inner.max_calls
+    }
+
+    fn __repr__(&self) -> String {
+        let core::Limits { max_block_bytes, max_depth, max_calls } = self.inner;
+        format!(
+            "Limits(max_block_bytes={max_block_bytes}, max_depth={max_depth}, max_calls={max_calls})"
+        )
+    }
+}
+
+impl Setting {
+    fn positive(self, name: &str, default: usize) -> PyResult<usize> {
+        let Self::Given(value) = self else {
+            return Ok(default);
+        };
+        Python::attach(|py| match value.extract(py) {
+            Ok(number) if number > 0 && !value.bind(py).is_instance_of::<PyBool>() => Ok(number),
+            _ => Err(ConfigError::new_err(format!(
+                "{name} must be a whole number above 0, got {}",
+                value.bind(py).repr()?
+            ))),
+        })
+    }
+}
+
+/// The streaming mode by its Python name.
+pub fn stream_of(name: &Bound<'_, PyAny>) -> PyResult<Stream> {
+    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+    match text {
+        Some("event") => Ok(Stream::Event),
+        Some("token") => Ok(Stream::Token),
+        _ => Err(ConfigError::new_err(format!(
+            "stream must be \"event\" or \"token\", got {}",
+            name.repr()?
+        ))),
+    }
+}
+
+/// The settings of a reader, from its arguments.
+pub fn options_of(
+    stream: Stream,
+    limits: Option<Limits>,
+    lenient: bool,
+    begins_in_think: bool,
+) -> Options {
+    Options {
+        stream,
+        limits: limits.map_or_else(core::Limits::default, |limits| limits.inner),
+        reading: if lenient { Reading::Lenient } else { Reading::Strict },
+        begins_in_think,
+    }
+}
+
+/// What becomes of errors, by its Python name.
+pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
+    let Some(name) = name else { return Ok(Errors::Respond) };
+    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+    match text {
+        Some("respond") => Ok(Errors::Respond),
+        Some("event") => Ok(Errors::Event),
+        _ => Err(ConfigError::new_err(format!(
+            "errors must be \"respond\" or \"event\", got {}",
+            name.repr()?
+        ))),
+    }
+}
+
+/// Why a model stopped writing, among the chunks of its text.
+#[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Finish {
+    /// The provider's word for it.
+    #[pyo3(get)]
+    pub reason: Option<String>,
+}
+
+#[pymethods]
+impl Finish {
+    #[new]
+    #[pyo3(signature = (reason))]
+    fn new(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        Ok(Self { reason: reason_of(reason)? })
+    }
+
+    #[classattr]
+    fn __match_args__() -> (&'static str,) {
+        ("reason",)
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.reason {
+            Some(reason) => format!("Finish({reason:?})"),
+            None => "Finish(None)".into(),
+        }
+    }
+}
+
+/// A finish reason, as an argument.
+pub fn reason_of(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    reason.map(|reason| string_of("reason", reason)?.extract()).transpose()
+}
+
+/// How a text ended: its source raised `error`, or the model stopped for this `reason`.
+pub fn ending_of(
+    reason: Option<&str>,
+    error: Option<&Bound<'_, PyBaseException>>,
+) -> PyResult<Ending> {
+    let Some(error) = error else { return Ok(reason.map_or(Ending::Unknown, Ending::of_reason)) };
+    let name = error.get_type().name()?;
+    // An exception may be unable to say what it is; that must not hide it.
+    let message = error.str().map(|message| message.to_string_lossy().into_owned());
+    let message = message.unwrap_or_default();
+    let separator = if message.is_empty() { "" } else { ": " };
+    Ok(Ending::Broken(format!("{name}{separator}{message}")))
+}

@@ -1,0 +1,69 @@
+//! How a turn came out.
+
+use crate::protocol::ReportKind;
+
+/// What a turn was, once it is over; tells whoever asks the model what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnOutcome {
+    /// Calls ran, and their results are in the log: the model is to read them.
+    Acted,
+    /// The model answered, and called nothing.
+    Answered,
+    /// The model said that it is done.
+    Ended,
+    /// A block could not be read: the model is to write it again.
+    Malformed,
+    /// What the model wrote was cut.
+    Truncated,
+    /// Calls wait for somebody's approval.
+    Waiting,
+    /// The turn was given up: too many batches in a row in which nothing succeeded.
+    Failed,
+}
+
+impl TurnOutcome {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acted => "acted",
+            Self::Answered => "answered",
+            Self::Ended => "ended",
+            Self::Malformed => "malformed",
+            Self::Truncated => "truncated",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+        }
+    }
+
+    // What follows is the outcome when something else happens behind it.
+
+    /// The model goes on to answer. Text behind a block that could not be read is no answer.
+    pub(super) fn and_answer(self) -> Self {
+        if self == Self::Acted { Self::Answered } else { self }
+    }
+
+    /// A block cannot be read, or the answer was cut.
+    pub(super) fn and_error(self, kind: ReportKind) -> Self {
+        match kind {
+            ReportKind::Malformed | ReportKind::Unfinished => Self::Malformed,
+            ReportKind::Truncated => Self::Truncated,
+        }
+    }
+
+    /// The model says that it is done; what could not be read is not done.
+    pub(super) fn and_end(self) -> Self {
+        match self {
+            Self::Malformed | Self::Truncated => self,
+            _ => Self::Ended,
+        }
+    }
+
+    /// The text was cut.
+    pub(super) fn and_cut(self) -> Self {
+        match self {
+            Self::Answered | Self::Malformed | Self::Truncated => Self::Truncated,
+            _ => self,
+        }
+    }
+}
