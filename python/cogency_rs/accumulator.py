@@ -57,8 +57,8 @@ class Accumulator:
             logged and harms nothing.
 
     Attributes:
-        circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and when
-            it has ended a turn.
+        circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
+            when it has ended a turn.
         outcome: how the last turn came out; `None` before the first and while one runs.
         finish_reason: why the model stopped writing, where its source said so with a `Finish`.
 
