@@ -96,7 +96,7 @@ program that only parses loads no storage. Type checkers read `__init__.pyi`, wh
 
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
 
 warn_of_debug_code(BUILD)
 

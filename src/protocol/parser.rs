@@ -261,7 +261,7 @@ impl Parser {
             }
             break;
         }
-        events.extend(report.map(|report| Event::Error(Box::new(report))));
+        events.extend(report.map(Event::from));
         self.state = State::Done;
         self.at = 0;
     }
@@ -280,129 +280,146 @@ impl Parser {
     /// no longer needed.
     fn advance(&mut self, text: &[u8], events: &mut Vec<Event>) -> usize {
         let mut start = 0;
-        loop {
-            match &mut self.state {
-                State::Text => match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
-                    Search::Found { needle, start: end, end: behind } => {
-                        let tag = &TAGS[needle];
-                        if tag.kind == Kind::Results {
-                            self.state = State::Perhaps(tag, end - start, Box::default());
-                            self.at = behind;
-                            continue;
-                        }
-                        self.end_run(Run::Respond, text[start..end].into(), Blank::Hidden, events);
-                        // What is said of a broken block holds the block, so its text is kept.
-                        start = if tag.kind == Kind::Calls { end } else { behind };
-                        self.at = behind;
-                        self.enter(tag, events);
-                    }
-                    search => {
-                        self.at = search.or_end(text);
-                        start += self.stream_run(Run::Respond, &text[start..self.at], events);
-                        break;
-                    }
-                },
-                State::Perhaps(tag, at, scanner) => {
-                    let (tag, end) = (*tag, start + *at);
-                    let behind = end + tag.open.len();
-                    let most = self.limits.max_block_bytes;
-                    let rest = &text[behind..];
-                    match follows(scanner, &rest[..rest.len().min(most)]) {
-                        Some(true) => {}
-                        None if rest.len() > most => {}
-                        Some(false) => {
-                            (self.state, self.at) = (State::Text, behind);
-                            continue;
-                        }
-                        None => {
-                            let used = self.stream_run(Run::Respond, &text[start..end], events);
-                            self.state = match std::mem::replace(&mut self.state, State::Text) {
-                                State::Perhaps(tag, at, scanner) => {
-                                    State::Perhaps(tag, at - used, scanner)
-                                }
-                                state => state,
-                            };
-                            start += used;
-                            self.at = text.len();
-                            break;
-                        }
-                    }
-                    self.end_run(Run::Respond, text[start..end].into(), Blank::Hidden, events);
-                    self.state = State::Inside(tag);
-                    (start, self.at) = (behind, behind);
-                }
-                State::Inside(tag) => {
-                    let run = Run::inside(tag.kind);
-                    match search(text, self.at, &std::iter::once(tag.close)) {
-                        Search::Found { start: end, end: behind, .. } => {
-                            self.end_run(run, text[start..end].into(), Blank::Hidden, events);
-                            self.state = State::Text;
-                            (start, self.at) = (behind, behind);
-                        }
-                        search => {
-                            self.at = search.or_end(text);
-                            start += self.stream_run(run, &text[start..self.at], events);
-                            break;
-                        }
-                    }
-                }
-                State::Calls(tag, reader) => {
-                    let body = start + tag.open.len();
-                    match reader.read(&text[body..]) {
-                        Progress::More => break,
-                        Progress::Complete { calls: Ok(calls), .. } => {
-                            complete(calls, events);
-                            self.state = State::Done;
-                        }
-                        Progress::Complete { end, calls: Err(problem) } => {
-                            let end = body + end;
-                            let report = Report::malformed(&problem, &text[start..end], tag.open);
-                            events.push(Event::Error(Box::new(report)));
-                            self.state = State::Text;
-                            (start, self.at) = (end, end);
-                        }
-                        Progress::Broken(problem) => {
-                            self.state = State::Broken(tag, Some(problem));
-                            self.at = body;
-                        }
-                    }
-                }
-                State::Broken(tag, problem) => {
-                    let found = search(text, self.at, &std::iter::once(tag.close));
-                    let raw = self.limits.raw(&text[start..], tag);
-                    let end = match found {
-                        Search::Found { end, .. } => Some(end.min(start + raw.len())),
-                        _ if raw.len() < text.len() - start => Some(start + raw.len()),
-                        _ => None,
-                    };
-                    if let Some(end) = end
-                        && let Some(problem) = problem.take()
-                    {
-                        let report = Report::malformed(&problem, &text[start..end], tag.open);
-                        events.push(Event::Error(Box::new(report)));
-                    }
-                    match found {
-                        Search::Found { end, .. } => {
-                            self.state = State::Text;
-                            (start, self.at) = (end, end);
-                        }
-                        search => {
-                            self.at = search.or_end(text);
-                            if problem.is_none() {
-                                start = self.at;
-                            }
-                            break;
-                        }
-                    }
-                }
-                State::Done => {
-                    (start, self.at) = (text.len(), text.len());
-                    break;
-                }
+        while match self.state {
+            State::Text => self.read_text(text, &mut start, events),
+            State::Perhaps(..) => self.read_array(text, &mut start, events),
+            State::Inside(tag) => self.read_inside(tag, text, &mut start, events),
+            State::Calls(..) => self.read_calls(text, &mut start, events),
+            State::Broken(..) => self.read_broken(text, &mut start, events),
+            State::Done => {
+                (start, self.at) = (text.len(), text.len());
+                false
             }
-        }
+        } {}
         self.at = self.at.saturating_sub(start);
         start
+    }
+
+    // Each of these reads on in one state. `start` is the first byte of `text` that is still needed. It tells whether there
+    // is more to read.
+
+    fn read_text(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
+            Search::Found { needle, start: end, end: behind } => {
+                let tag = &TAGS[needle];
+                self.at = behind;
+                if tag.kind == Kind::Results {
+                    self.state = State::Perhaps(tag, end - *start, Box::default());
+                    return true;
+                }
+                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+                // What is said of a broken block holds the block, so its text is kept.
+                *start = if tag.kind == Kind::Calls { end } else { behind };
+                self.enter(tag, events);
+                true
+            }
+            search => {
+                self.at = search.or_end(text);
+                *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
+                false
+            }
+        }
+    }
+
+    fn read_array(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        let State::Perhaps(tag, at, scanner) = &mut self.state else { return true };
+        let (tag, end) = (*tag, *start + *at);
+        let behind = end + tag.open.len();
+        let (rest, most) = (&text[behind..], self.limits.max_block_bytes);
+        match follows(scanner, &rest[..rest.len().min(most)]) {
+            Some(false) => {
+                (self.state, self.at) = (State::Text, behind);
+                return true;
+            }
+            None if rest.len() <= most => {
+                let used = self.stream_run(Run::Respond, &text[*start..end], events);
+                if let State::Perhaps(_, at, _) = &mut self.state {
+                    *at -= used;
+                }
+                *start += used;
+                self.at = text.len();
+                return false;
+            }
+            Some(true) | None => {}
+        }
+        self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+        self.state = State::Inside(tag);
+        (*start, self.at) = (behind, behind);
+        true
+    }
+
+    fn read_inside(
+        &mut self,
+        tag: &'static Tag,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let run = Run::inside(tag.kind);
+        match search(text, self.at, &std::iter::once(tag.close)) {
+            Search::Found { start: end, end: behind, .. } => {
+                self.end_run(run, text[*start..end].into(), Blank::Hidden, events);
+                self.state = State::Text;
+                (*start, self.at) = (behind, behind);
+                true
+            }
+            search => {
+                self.at = search.or_end(text);
+                *start += self.stream_run(run, &text[*start..self.at], events);
+                false
+            }
+        }
+    }
+
+    fn read_calls(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        let State::Calls(tag, reader) = &mut self.state else { return true };
+        let body = *start + tag.open.len();
+        match reader.read(&text[body..]) {
+            Progress::More => return false,
+            Progress::Complete { calls: Ok(calls), .. } => {
+                complete(calls, events);
+                self.state = State::Done;
+            }
+            Progress::Complete { end, calls: Err(problem) } => {
+                let end = body + end;
+                events.push(Report::malformed(&problem, &text[*start..end], tag.open).into());
+                self.state = State::Text;
+                (*start, self.at) = (end, end);
+            }
+            Progress::Broken(problem) => {
+                self.state = State::Broken(tag, Some(problem));
+                self.at = body;
+            }
+        }
+        true
+    }
+
+    fn read_broken(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        let State::Broken(tag, problem) = &mut self.state else { return true };
+        let found = search(text, self.at, &std::iter::once(tag.close));
+        let block = match found {
+            Search::Found { end, .. } => &text[*start..end],
+            _ => &text[*start..],
+        };
+        let raw = self.limits.raw(block, tag);
+        let is_known = matches!(found, Search::Found { .. }) || raw.len() < block.len();
+        if let Some(problem) = problem.take_if(|_| is_known) {
+            events.push(Report::malformed(&problem, raw, tag.open).into());
+        }
+        match found {
+            Search::Found { end, .. } => {
+                self.state = State::Text;
+                (*start, self.at) = (end, end);
+                true
+            }
+            search => {
+                self.at = search.or_end(text);
+                if problem.is_none() {
+                    *start = self.at;
+                }
+                false
+            }
+        }
     }
 
     fn enter(&mut self, tag: &'static Tag, events: &mut Vec<Event>) {
