@@ -56,6 +56,7 @@ _PUBLIC = {
         "Param",
         "tool",
     ),
+    "history": ("History",),
     "middleware": (
         "HookContext",
         "Hooks",
