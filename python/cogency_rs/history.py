@@ -61,7 +61,7 @@ class History:
             once for each text of a prompt, from the newest turn back to the first that does not fit.
         merge_roles: make one message of neighbours that have one role, with a blank line between them: a turn that
             was cancelled leaves two questions in a row, which strict chat templates refuse. Contents that are lists
-            of parts become one list. A message with other keys than `role` and `content` stays alone.
+            of parts become one list. Neighbours of which one has other keys, or a content of another kind, stay apart.
         transform: changes the messages before they are sent; a function or a coroutine function. It gets what the
             bounds left, not yet merged.
         max_result_chars: how many characters of each result's content the model is shown; a line says how many more
@@ -199,31 +199,36 @@ def _checked(returned: Any) -> Messages:
 
 def merged(messages: Iterable[Message]) -> Messages:
     """Make one message of neighbours that have one role; the cost is linear in them."""
-    runs: list[Messages] = []
+    sent: Messages = []
+    run: Messages = []  # those of one role, where there are several
     role: Any = None
     for message in messages:
-        if message["role"] == role and _joins(runs[-1][-1], message):
-            runs[-1].append(message)
-        else:
-            role = message["role"]
-            runs.append([message])
-    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
+        if message["role"] == role:
+            if not run:
+                run.append(sent.pop())
+            run.append(message)
+            continue
+        if run:
+            sent += _joined(run)
+            run = []
+        role = message["role"]
+        sent.append(message)
+    return sent + _joined(run)
 
 
-def _joins(first: Message, second: Message) -> bool:
-    return all(
-        len(message) == 2 and isinstance(message["content"], str | list)
-        for message in (first, second)
-    )
+def _joined(run: Messages) -> Messages:
+    """Neighbours that have one role, as one message where none of them has more than a role and a content."""
+    contents = [message["content"] for message in run if len(message) == 2]
+    if len(contents) < len(run) or not run:
+        return run
+    try:
+        content: Any = "\n\n".join(contents)
+    except TypeError:
+        if not all(isinstance(content, str | list) for content in contents):
+            return run
+        content = [part for content in contents for part in _parts(content)]
+    return [{"role": run[0]["role"], "content": content}]
 
 
-def _joined(run: Messages) -> Message:
-    contents = [message["content"] for message in run]
-    if all(isinstance(content, str) for content in contents):
-        return {"role": run[0]["role"], "content": "\n\n".join(contents)}
-    parts = [
-        part
-        for content in contents
-        for part in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
-    ]
-    return {"role": run[0]["role"], "content": parts}
+def _parts(content: str | list[Any]) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
