@@ -57,6 +57,7 @@ _PUBLIC = {
         "Param",
         "tool",
     ),
+    "history": ("History",),
     "middleware": (
         "HookContext",
         "Hooks",

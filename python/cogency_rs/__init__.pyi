@@ -40,6 +40,7 @@ from .executor import (
     execute_tools as execute_tools,
 )
 from .function_tool import FunctionTool as FunctionTool, Param as Param, tool as tool
+from .history import History as History
 from .middleware import (
     HookContext as HookContext,
     Hooks as Hooks,

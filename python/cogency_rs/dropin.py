@@ -18,10 +18,11 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from . import codec, context, parser, registry, types
-from ._core import CircuitBreaker
+from ._core import CircuitBreaker, FoldOptions
 from .accumulator import Accumulator
 from .batch import BatchOptions, ToolBatch
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
+from .history import CogencyHistory
 from .storage import SQLite
 from .storage.sqlite import ParseError
 
@@ -293,11 +294,9 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                     instructions=instructions,
                 ),
                 partial(assembly.profile_format, user_id, storage) if profile_enabled else None,
-                user_id,
-                conversation_id,
-                storage=storage,
-                history_window=history_window,
-                history_transform=history_transform,
+                context.StoredLog(storage, user_id, conversation_id),
+                history=CogencyHistory(history_window, history_transform),
+                options=FoldOptions(rules="installed"),
             )
         except StorageError as error:
             raise translated(error) from error

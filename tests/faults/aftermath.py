@@ -32,7 +32,7 @@ from tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
 from turns import CONVERSATION, USER, BatchLog, Log, Row, accumulator, carry_out, check_answered
 
 from cogency_rs import SQLite, ToolResult, parse_tokens, worker_threads
-from cogency_rs._core import Folding
+from cogency_rs._core import Folding, FoldOptions
 
 PATIENCE = 20
 """Seconds until what should end by itself counts as hanging."""
@@ -344,7 +344,7 @@ def check_log(rows: list[Row], acknowledged: Iterable[Row], started: Iterable[st
 
 def answers(rows: Iterable[Row]) -> list[tuple[list[str], list[dict[str, Any]]]]:
     """The batches as the next prompt shows them: the tools that were called, and their results."""
-    folding = Folding()
+    folding = Folding(FoldOptions())
     folding.extend(row._asdict() for row in rows)
     shown = [message["content"] for message in folding.messages()]
     return [

@@ -7,16 +7,17 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from cogency_rs import SQLite, assemble, to_messages
+from cogency_rs import History, SQLite, assemble, to_messages
 from cogency_rs.storage import history
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
+APART = History(merge_roles=False)
 INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
 
 
 async def assembled(storage, user="u", conversation="c"):
-    messages = await assemble(user, conversation, tools=[], storage=storage)
+    messages = await assemble(user, conversation, tools=[], storage=storage, history=APART)
     return messages[1:]
 
 
@@ -39,8 +40,8 @@ def fed(monkeypatch):
     rows, folding = [], history.Folding
 
     class Folding:
-        def __init__(self, **options):
-            self.inner = folding(**options)
+        def __init__(self, options):
+            self.inner = folding(options)
             self.messages = self.inner.messages
 
         def extend(self, events):
@@ -227,7 +228,7 @@ async def test_the_window_shows_them_too(storage):
     for kind, content in CALLS:
         await storage.save_message("c", "u", kind, content)
     messages = await assemble("u", "c", tools=[], storage=storage, history_window=2)
-    assert [message["role"] for message in messages] == ["system", "assistant", "user"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
 
 
 def test_to_messages_drops_them_as_cogency_does():

@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from .._core import Folding
+from .._core import Folding, FoldOptions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,15 +39,14 @@ class Histories:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str, bool], _History] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, FoldOptions], _History] = OrderedDict()
 
     def messages(
         self,
         connection: sqlite3.Connection,
         conversation_id: str,
         user_id: str,
-        *,
-        escape_tags: bool = False,
+        options: FoldOptions,
     ) -> tuple[int, list[dict[str, Any]]]:
         """Fold a conversation, from what is kept of it and what is new.
 
@@ -55,12 +54,12 @@ class Histories:
             How many events it has, and its messages; the list and its dicts are the caller's.
         """
         user_id = user_id or ""
-        key = (conversation_id, user_id, escape_tags)
+        key = (conversation_id, user_id, options)
         # Taken out while it is used: another thread that asks meanwhile folds its own.
         with self._lock:
             history = self._kept.pop(key, None)
         if history is None or not history.grow(connection, conversation_id, user_id):
-            history = _History(escape_tags)
+            history = _History(options)
             history.grow(connection, conversation_id, user_id)
         messages = history.folding.messages()
         with self._lock:
@@ -78,8 +77,8 @@ class Histories:
 class _History:
     """One conversation as far as it was folded."""
 
-    def __init__(self, escape_tags: bool) -> None:
-        self.folding = Folding(escape_tags=escape_tags)
+    def __init__(self, options: FoldOptions) -> None:
+        self.folding = Folding(options)
         self.events = 0
         self.characters = 0
         self._whole = (0, 0.0)  # how many rows of all users, and the sum of their numbers

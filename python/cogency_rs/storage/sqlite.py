@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from .._core import FoldOptions
+
 __all__ = ["ParseError", "SQLite"]
 
 MessageRow = tuple[str, str, str, str, float | None]
@@ -279,17 +281,17 @@ class SQLite:
         ]
 
     async def fold_messages(
-        self, conversation_id: str, user_id: str, *, escape_tags: bool = False
+        self, conversation_id: str, user_id: str, *, options: FoldOptions
     ) -> tuple[int, list[dict[str, Any]]]:
         """Fold a whole conversation into the messages of a prompt.
 
         Costs in proportion to the rows that are new since the last time, but for a count that is read off an
-        index. Calls that have no results, because whoever ran them died, are shown as failed.
+        index.
 
         Args:
             conversation_id: which one.
             user_id: only this user's rows; "" for everybody's.
-            escape_tags: see `to_messages`.
+            options: what the fold makes of the rows.
 
         Returns:
             How many rows it has, and the messages (`role`, `content`), which the caller may change.
@@ -297,9 +299,7 @@ class SQLite:
 
         def fold(connection: sqlite3.Connection) -> tuple[int, list[dict[str, Any]]] | Exception:
             try:
-                return self._histories.messages(
-                    connection, conversation_id, user_id, escape_tags=escape_tags
-                )
+                return self._histories.messages(connection, conversation_id, user_id, options)
             except (TypeError, ValueError) as error:  # not the file is at fault
                 return error
 
