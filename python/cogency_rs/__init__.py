@@ -36,6 +36,7 @@ _PUBLIC = {
     ),
     "errors": (
         "BlockTool",
+        "BusyError",
         "CogencyError",
         "ConfigError",
         "DeniedError",
@@ -70,7 +71,13 @@ _PUBLIC = {
         "parse_tokens",
     ),
     "records": ("ToolExecution",),
-    "storage": ("SQLite",),
+    "storage": (
+        "CallRecord",
+        "Conversation",
+        "Log",
+        "LogPage",
+        "SQLite",
+    ),
     "tools": (
         "ToolContext",
         "ToolOptions",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ._core import Folding, system_prompt as write_system_prompt, to_messages
+from ._core import system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
 from .errors import StorageError
+from .foldings import FoldOptions, fold, fold_conversation
 from .signature import json_schema_of, signature
-from .storage import SQLite
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
 
@@ -62,7 +61,8 @@ async def assemble(
         user_id: whose conversation; empty for everybody's.
         conversation_id: which one.
         tools: the tools the prompt lists.
-        storage: the log; `load_messages` is called and, for the profile, `load_profile`.
+        storage: the log; a `Log` is asked for what is new, any other for `load_messages`. For the profile,
+            `load_profile` is called.
         history_window: how many messages of history to send; `None` for all.
         history_transform: changes the history before it is sent, for example to compress it.
         profile_enabled: whether what is known of the user follows the system prompt.
@@ -78,8 +78,8 @@ async def assemble(
     Raises:
         StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events and no `history_window`.
 
-    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with `SQLite`
-    and no `history_window`, in those that are new since the last time.
+    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with a `Log`
+    such as `SQLite`, and no `history_window`, in those that are new since the last time.
     """
     return await assemble_behind(
         lambda: system_prompt(tools, identity, instructions),
@@ -141,29 +141,11 @@ async def _history(
         return count, messages
     # As many as cogency 3.3.0 loads: enough, unless a turn takes more than two rows for each message.
     events = await storage.load_messages(conversation_id, user_id, limit=2 * history_window)
-    return len(events), _fold(events, escape_tags)[-history_window:]
+    return len(events), (await fold(events, FoldOptions(escape_tags)))[-history_window:]
 
 
 async def _fold_all(
     user_id: str, conversation_id: str, storage: Any, escape_tags: bool
 ) -> tuple[int, Messages]:
     """How many events a conversation has, and its messages."""
-    # A storage that loads rows in a way of its own is asked for them.
-    if inspect.unwrap(_of_class(storage, "load_messages")) is SQLite.load_messages:
-        folded: tuple[int, Messages] = await storage.fold_messages(
-            conversation_id, user_id, escape_tags=escape_tags
-        )
-        return folded
-    events = await storage.load_messages(conversation_id, user_id, limit=None)
-    return len(events), _fold(events, escape_tags)
-
-
-def _of_class(storage: object, method: str) -> Any:
-    return getattr(type(storage), method, _of_class)
-
-
-def _fold(events: Iterable[Any], escape_tags: bool) -> Messages:
-    """Messages in which calls that have no results are shown as failed."""
-    folding = Folding(escape_tags=escape_tags)
-    folding.extend(events)
-    return folding.messages()
+    return await fold_conversation(storage, conversation_id, user_id, FoldOptions(escape_tags))

@@ -202,7 +202,7 @@ def small_disk(monkeypatch):
             opened[-1].execute(f"PRAGMA max_page_count = {pages}")
 
     def connect(path):
-        opened.append(connection.connect(path))
+        opened.append(connection.connect_to_write(path))
         limit()
         return opened[-1]
 
@@ -211,7 +211,7 @@ def small_disk(monkeypatch):
         pages = 1_000_000
         limit()
 
-    monkeypatch.setattr(writer, "connect", connect)
+    monkeypatch.setattr(writer, "connect_to_write", connect)
     return lift
 
 
