@@ -285,6 +285,7 @@ class ToolBatch:
         name: object = call.name
         tool = self._tools.get(name) if isinstance(name, str) else None
         if refused := refusal(call, tool, self._tools):
+            self._ended[index] = time()
             return refused
         timetable = self._timetable
         if timetable is not None:
