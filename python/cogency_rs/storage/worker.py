@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 
 __all__ = ["is_gone", "machine", "worker"]
 
@@ -32,8 +31,8 @@ def machine() -> str:
     if not hasattr(os, "uname"):
         return ""  # on Windows asking for a process by `os.kill` ends it
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            return f"{boot.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
     except OSError:
         return _host()
 
