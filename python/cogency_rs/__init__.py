@@ -37,6 +37,7 @@ _PUBLIC = {
     ),
     "errors": (
         "BlockTool",
+        "BusyError",
         "CogencyError",
         "ConfigError",
         "DeniedError",
@@ -72,7 +73,13 @@ _PUBLIC = {
         "parse_tokens",
     ),
     "records": ("ToolExecution",),
-    "storage": ("SQLite",),
+    "storage": (
+        "CallRecord",
+        "Conversation",
+        "Log",
+        "LogPage",
+        "SQLite",
+    ),
     "tools": (
         "ToolContext",
         "ToolOptions",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ._core import Folding, FoldOptions, system_prompt as write_system_prompt, to_messages
+from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
 from .errors import ConfigError, StorageError
+from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages
 from .signature import json_schema_of, signature
-from .storage import SQLite
 from .tools import options_of
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
@@ -63,7 +62,8 @@ async def assemble(
         user_id: whose conversation; empty for everybody's.
         conversation_id: which one.
         tools: the tools the prompt lists; their `max_result_chars` bounds what is shown of their results.
-        storage: the log; `load_messages` is called and, for the profile, `load_profile`.
+        storage: the log; a `Log` is asked for what is new, any other for `load_messages`. For the profile,
+            `load_profile` is called.
         history: how much of the conversation is shown, and in which form; `History()` when not given.
         history_window: cogency's name for `History(window=...)`.
         history_transform: cogency's name for `History(transform=...)`.
@@ -83,22 +83,23 @@ async def assemble(
             or nothing is stored for these ids, and something is for the same ids swapped.
         StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events, and the history no bound.
 
-    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with `SQLite`
-    and no `window` or `max_tokens`, in the messages and in the events that are new since the last time.
+    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with a `Log`
+    such as `SQLite`, and no `window` or `max_tokens`, in the messages and in the events that are new since the last
+    time.
     """
     history = _one_history(history, history_window, history_transform)
-    log = StoredLog(storage, user_id, conversation_id)
+    conversation = StoredConversation(storage, user_id, conversation_id)
     return await assemble_behind(
         lambda: system_prompt(tools, identity, instructions),
         partial(_profile, user_id, storage) if profile_enabled else None,
-        log,
+        conversation,
         history=history,
         options=FoldOptions(
             escape_tags=escape_tags,
             max_result_chars=history.max_result_chars,
             tool_result_chars=_bounds_of(tools),
         ),
-        check_empty=log.check_ids,
+        check_empty=conversation.check_ids,
     )
 
 
@@ -125,7 +126,7 @@ def _bounds_of(tools: Iterable[Any]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class StoredLog:
+class StoredConversation:
     """The rows of one conversation in a storage."""
 
     storage: Any
@@ -133,13 +134,12 @@ class StoredLog:
     conversation_id: str
 
     async def newest(self, limit: int) -> Sequence[Any]:
-        rows: Sequence[Any] = await self.storage.load_messages(
-            self.conversation_id, self.user_id, limit=limit
-        )
-        return rows
+        return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
 
     async def folded(self, options: FoldOptions) -> tuple[int, Messages]:
-        count, messages = await _fold_all(self.user_id, self.conversation_id, self.storage, options)
+        count, messages = await fold_conversation(
+            self.storage, self.conversation_id, self.user_id, options
+        )
         if count > MAX_CONVERSATION_LENGTH:
             raise StorageError(
                 f"Conversation {self.conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
@@ -156,7 +156,7 @@ class StoredLog:
         user_id, conversation_id = self.user_id, self.conversation_id
         if not user_id or user_id == conversation_id:
             return
-        if await self.storage.load_messages(user_id, conversation_id, limit=1):
+        if await newest_rows(self.storage, user_id, conversation_id, 1):
             raise ConfigError(
                 f"user_id {user_id!r} and conversation_id {conversation_id!r} are swapped: the log has nothing for "
                 f"them, but it has a conversation {user_id!r}. Write assemble(user_id, conversation_id, ...)"
@@ -166,7 +166,7 @@ class StoredLog:
 async def assemble_behind(
     prompt: Callable[[], str],
     profile: Callable[[], Awaitable[str]] | None,
-    log: StoredLog,
+    conversation: StoredConversation,
     *,
     history: History | CogencyHistory,
     options: FoldOptions,
@@ -179,7 +179,7 @@ async def assemble_behind(
     system = [prompt()]
     if profile is not None and (known := await profile()):
         system.append(known)
-    count, messages = await history.load(log, options)
+    count, messages = await history.load(conversation, options)
     if count:
         messages = await history.sent(messages)
     elif check_empty is not None:
@@ -198,23 +198,3 @@ async def _profile(user_id: str, storage: Any) -> str:
             return ""
         raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error
     return f"USER PROFILE:\n{json.dumps(profile, indent=2)}" if profile else ""
-
-
-async def _fold_all(
-    user_id: str, conversation_id: str, storage: Any, options: FoldOptions
-) -> tuple[int, Messages]:
-    """How many events a conversation has, and its messages."""
-    # A storage that loads rows in a way of its own is asked for them.
-    if inspect.unwrap(_of_class(storage, "load_messages")) is SQLite.load_messages:
-        folded: tuple[int, Messages] = await storage.fold_messages(
-            conversation_id, user_id, options=options
-        )
-        return folded
-    events = await storage.load_messages(conversation_id, user_id, limit=None)
-    folding = Folding(options)
-    folding.extend(events)
-    return len(events), folding.messages()
-
-
-def _of_class(storage: object, method: str) -> Any:
-    return getattr(type(storage), method, _of_class)

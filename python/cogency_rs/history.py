@@ -16,7 +16,7 @@ from ._core import Folding, FoldOptions
 from .errors import ConfigError
 from .tools.options import check_count
 
-__all__ = ["CogencyHistory", "History", "HistoryTransform", "Log", "Messages", "estimate_tokens"]
+__all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "estimate_tokens"]
 
 Message = dict[str, Any]
 Messages = list[Message]
@@ -34,7 +34,7 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_OF_A_TOKEN)
 
 
-class Log(Protocol):
+class Conversation(Protocol):
     """The rows of one conversation."""
 
     async def newest(self, limit: int) -> Sequence[Any]:
@@ -95,14 +95,14 @@ class History:
         if not isinstance(self.merge_roles, bool):
             raise ConfigError(f"merge_roles must be a bool, got {self.merge_roles!r}")
 
-    async def load(self, log: Log, options: FoldOptions) -> tuple[int, Messages]:
+    async def load(self, conversation: Conversation, options: FoldOptions) -> tuple[int, Messages]:
         """Load what the bounds leave; returns how many rows were loaded, and their messages."""
         if self.window is None and self.max_tokens is None:
-            return await log.folded(options)
+            return await conversation.folded(options)
         limit = min(max(_FIRST_LOAD, 2 * (self.window or 0)), sys.maxsize)
         counted: dict[str, int] = {}
         while True:
-            rows = await log.newest(limit)
+            rows = await conversation.newest(limit)
             folding = Folding(options)
             folding.extend(rows)
             messages, turns = folding.messages(), folding.questions()
@@ -161,11 +161,11 @@ class CogencyHistory:
     window: int | None
     transform: Callable[[Messages], Awaitable[Messages]] | None
 
-    async def load(self, log: Log, options: FoldOptions) -> tuple[int, Messages]:
+    async def load(self, conversation: Conversation, options: FoldOptions) -> tuple[int, Messages]:
         """See `History.load`. It loads what cogency 3.3.0 does: enough, unless a turn has over two rows a message."""
         if self.window is None:
-            return await log.folded(options)
-        rows = await log.newest(2 * self.window)
+            return await conversation.folded(options)
+        rows = await conversation.newest(2 * self.window)
         folding = Folding(options)
         folding.extend(rows)
         return len(rows), folding.messages()[-self.window :]

@@ -7,8 +7,7 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from cogency_rs import History, SQLite, assemble, to_messages
-from cogency_rs.storage import history
+from cogency_rs import History, SQLite, assemble, foldings, to_messages
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
@@ -37,7 +36,7 @@ async def storage(tmp_path):
 @pytest.fixture
 def fed(monkeypatch):
     """Every row that is folded."""
-    rows, folding = [], history.Folding
+    rows, folding = [], foldings.Folding
 
     class Folding:
         def __init__(self, options):
@@ -49,7 +48,7 @@ def fed(monkeypatch):
             rows.extend(event["content"] for event in events)
             self.inner.extend(events)
 
-    monkeypatch.setattr(history, "Folding", Folding)
+    monkeypatch.setattr(foldings, "Folding", Folding)
     return rows
 
 
@@ -79,7 +78,7 @@ def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
     import asyncio
 
     async def main():
-        path = tmp_path_factory.mktemp("history") / "store.db"
+        path = tmp_path_factory.mktemp("foldings") / "store.db"
         async with SQLite(path, synchronous="OFF") as storage:
             await storage.save_message("c", "u", "user", "hello", 0.0)
             with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
@@ -153,7 +152,7 @@ async def test_the_messages_are_the_caller_s_to_change(storage):
 
 @pytest.mark.parametrize(("bound", "most"), [("CONVERSATIONS", 2), ("CHARACTERS", 10)])
 async def test_what_was_not_used_for_longest_is_let_go(storage, fed, monkeypatch, bound, most):
-    monkeypatch.setattr(history, bound, most)
+    monkeypatch.setattr(foldings, bound, most)
     for name in "abc":
         await storage.save_message(name, "u", "user", f"hi, {name}")
     for name in "abc":
