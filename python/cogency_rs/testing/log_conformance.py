@@ -44,10 +44,10 @@ def on_a_log(test: Test) -> Callable[[Any], None]:
     """Run a test on an event loop and a log of its own."""
 
     def run(self: LogConformance) -> None:
-        asyncio.run(self._carry_out(test))
+        asyncio.run(self.carry_out(test))
 
     # Not by `functools.wraps`: pytest would take the log for a fixture.
-    run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__  # type: ignore[attr-defined]
+    run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__
     return run
 
 
@@ -70,7 +70,8 @@ class LogConformance:
         """Let the claim on a conversation be another process's, as if this one had been stopped for too long."""
         raise SkipTest("the suite does not say how a claim is lost: override lose_claim")
 
-    async def _carry_out(self, test: Test) -> None:
+    async def carry_out(self, test: Test) -> None:
+        """Run a test on a log of its own, and close what it used."""
         self._used: list[Any] = [await self.make_log()]
         try:
             async with asyncio.timeout(PATIENCE):
@@ -90,7 +91,7 @@ class LogConformance:
     @on_a_log
     async def test_a_conversation_that_does_not_exist_is_empty(self, log: Any) -> None:
         page = await log.read("c")
-        _equal((page.rows, page.is_whole), ([], True), "an empty page")
+        _shows(page, [], "an empty page", is_whole=True)
         _equal(await log.calls("c"), [], "its calls")
 
     @on_a_log
@@ -177,7 +178,7 @@ class LogConformance:
             seen += _contents(page)
         _equal(seen, [f"{number}{part}" for number in range(4) for part in "ab"], "all pages")
         page = await log.read("c", after=cursor)
-        _equal((page.rows, page.is_whole), ([], False), "a page without news")
+        _shows(page, [], "a page without news", is_whole=False)
 
     @on_a_log
     async def test_rows_of_the_cursor_s_own_time_are_new(self, log: Any) -> None:
@@ -185,7 +186,7 @@ class LogConformance:
         cursor = (await log.read("c")).cursor
         await _save(log, ("b", 1.0))
         page = await log.read("c", after=cursor)
-        _equal((_contents(page), page.is_whole), (["b"], False), "the page")
+        _shows(page, ["b"], "the page", is_whole=False)
 
     @on_a_log
     async def test_a_cursor_is_of_the_conversation_and_not_of_a_user(self, log: Any) -> None:
@@ -193,7 +194,7 @@ class LogConformance:
         cursor = (await log.read("c", user_id="u")).cursor
         await log.append("c", user_id="v", rows=[("user", "v's", 2.0)])
         page = await log.read("c", user_id="u", after=cursor)
-        _equal((page.rows, page.is_whole), ([], False), "another user's news")
+        _shows(page, [], "another user's news", is_whole=False)
         await log.append("c", user_id="u", rows=[("user", "two", 3.0)])
         _equal(_contents(await log.read("c", user_id="u", after=page.cursor)), ["two"], "own news")
 
@@ -203,7 +204,7 @@ class LogConformance:
         cursor = (await log.read("c")).cursor
         await _save(log, ("a", 1.0), ("c", 3.0))
         page = await log.read("c", after=cursor)
-        _equal((_contents(page), page.is_whole), (["a", "b", "c"], True), "the page")
+        _shows(page, ["a", "b", "c"], "the page", is_whole=True)
 
     @on_a_log
     async def test_a_conversation_that_began_anew_is_whole(self, log: Any) -> None:
@@ -212,10 +213,10 @@ class LogConformance:
         cursor = (await log.read("c")).cursor
         await delete("c")
         page = await log.read("c", after=cursor)
-        _equal((page.rows, page.is_whole), ([], True), "the page after it was deleted")
+        _shows(page, [], "the page after it was deleted", is_whole=True)
         await _save(log, ("new", 1.0), ("new too", 2.0))
         page = await log.read("c", after=cursor)
-        _equal((_contents(page), page.is_whole), (["new", "new too"], True), "the page after that")
+        _shows(page, ["new", "new too"], "the page after that", is_whole=True)
 
     @on_a_log
     async def test_what_is_not_a_cursor_is_refused(self, log: Any) -> None:
@@ -228,7 +229,7 @@ class LogConformance:
         again = await self._reopened(log)
         await _save(again, ("b", 2.0))
         page = await again.read("c", after=cursor)
-        _equal((_contents(page), page.is_whole), (["b"], False), "the page")
+        _shows(page, ["b"], "the page", is_whole=False)
         _equal(_contents(await log.read("c")), ["a", "b"], "the rows as the first one sees them")
 
     # Calls
@@ -331,16 +332,7 @@ class LogConformance:
     async def test_a_save_that_is_cancelled_is_whole_or_not_there(self, log: Any) -> None:
         for rounds in range(10):
             conversation, calls = f"c{rounds}", _calls(1)
-            save = asyncio.ensure_future(
-                _awaited(
-                    lambda conversation=conversation, calls=calls: log.append(
-                        conversation,
-                        user_id="u",
-                        rows=[("respond", "text", 1.0), ("call", CALL, 1.0)],
-                        calls=calls,
-                    )
-                )
-            )
+            save = asyncio.ensure_future(_save_call(log, conversation, calls))
             for _ in range(rounds):
                 await asyncio.sleep(0)
             save.cancel()
@@ -483,7 +475,7 @@ class LogConformance:
         ids: list[str] = []
 
         @tool
-        async def add(a: int, b: int, context: ToolContext) -> int:
+        async def add(a: int, b: int, context: ToolContext[Any]) -> int:
             """Add two numbers."""
             ids.append(context.execution_id)
             return a + b
@@ -521,6 +513,11 @@ async def _save(log: Any, *rows: tuple[str, float]) -> None:
     await log.append("c", user_id="u", rows=[("user", content, time) for content, time in rows])
 
 
+async def _save_call(log: Any, conversation_id: str, calls: list[CallRecord]) -> None:
+    rows = [("respond", "text", 1.0), ("call", CALL, 1.0)]
+    await log.append(conversation_id, user_id="u", rows=rows, calls=calls)
+
+
 def _calls(count: int) -> list[CallRecord]:
     """A batch of open calls."""
     batch = uuid7()
@@ -543,10 +540,6 @@ def _outside(run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
 
 
-async def _awaited(work: Callable[[], Awaitable[Any]]) -> Any:
-    return await work()
-
-
 def _optional(log: Any, method: str) -> Any:
     if not hasattr(log, method):
         raise SkipTest(f"the log has no {method}, which is optional")
@@ -559,6 +552,11 @@ def _optional(log: Any, method: str) -> Any:
 def _equal(found: object, expected: object, what: str) -> None:
     if found != expected:
         raise AssertionError(f"{what}: expected {_short(expected)}, found {_short(found)}")
+
+
+def _shows(page: Any, contents: list[str], what: str, *, is_whole: bool) -> None:
+    _equal(_contents(page), contents, what)
+    _equal(page.is_whole, is_whole, f"{what}: whether it is whole")
 
 
 def _contains(found: Any, *parts: object) -> None:
