@@ -37,11 +37,11 @@ ROWS = {
 
 BETWEEN_ROWS = b"\xff"
 
-# What stands before the text, as the targets read it: its form (0: as it is), limits, and sizes of chunks.
+# What stands before the text, as the targets read it: its form (as it is) and ending, limits, and sizes of chunks.
 PARSER_HEADERS = [
     bytes([0, 0, 0, 0, 1, 7, 0]),
-    bytes([0, 100, 3, 2, 3, 0, 11]),
-    bytes([0, 40, 2, 1, 1, 1, 5]),
+    bytes([4, 100, 3, 2, 3, 0, 11]),
+    bytes([6, 40, 2, 1, 1, 1, 5]),
 ]
 JSON_HEADER = bytes([0, 1, 0, 5])
 

@@ -27,7 +27,7 @@ def parse(text: str, limits: Limits = DEFAULT) -> list[Outline]:
     """The events of a text, in event mode."""
     events: list[Outline] = []
     at = 0
-    while tag := OPENING.search(text, at):
+    while tag := next_tag(text, at, limits):
         before = text[at : tag.start()]
         events += run("respond", before, limits) if is_shown(before, limits) else []
         at = tag.end()
@@ -45,6 +45,29 @@ def parse(text: str, limits: Limits = DEFAULT) -> list[Outline]:
             events += run(kind, content, limits) if is_shown(content, limits) else []
             at += len(content + close)
     return [*events, *run("respond", text[at:], limits)]
+
+
+def next_tag(text: str, at: int, limits: Limits) -> re.Match[str] | None:
+    """The first tag of `text` from `at` on; `<results>` is one only if an array follows."""
+    return next(
+        (
+            tag
+            for tag in OPENING.finditer(text, at)
+            if tag[1] != "results" or begins_with_array(text[tag.end() :], limits)
+        ),
+        None,
+    )
+
+
+def begins_with_array(text: str, limits: Limits) -> bool:
+    """Whether `text` begins with an array, as far as the limit lets one see."""
+    array = text.lstrip()
+    free = limits.max_block_bytes - size(text.removesuffix(array))
+    # As bytes, since the last character may be cut; what it is only counts outside a string, where none may stand.
+    seen = encoded(array)[: max(0, free)].decode("latin-1")
+    if not seen.startswith("["):
+        return False
+    return complaint(seen) is None or goes_on(seen) or goes_on_in_string(seen)
 
 
 def is_shown(content: str, limits: Limits) -> bool:
@@ -69,24 +92,33 @@ def block(text: str, limits: Limits) -> tuple[list[Outline] | None, int]:
     """The calls of the block whose body `text` begins with, or `None`, and how far the block goes."""
     first, close, _ = text.partition(CLOSE)
     broken = None, len(first + close)
-    cut_off = (None, len(text)) if size(text) <= limits.max_block_bytes else broken
     try:
         value, end = READER.raw_decode(text, len(text) - len(text.lstrip()))
     except json.JSONDecodeError:
-        return cut_off if goes_on(text.lstrip()) else broken
+        is_cut_off = goes_on(text.lstrip()) and size(text) <= limits.max_block_bytes
+        return (None, len(text)) if is_cut_off else broken
     rest = text[end:].lstrip()
     body = text.removesuffix(rest)
-    if rest.startswith(CLOSE) and size(body) <= limits.max_block_bytes:
-        return calls(value, body, limits), len(body + CLOSE)
-    return cut_off if CLOSE.startswith(rest) else broken
+    # A tag that is missing, or a part of it, is no harm: servers take stop strings away.
+    if (rest.startswith(CLOSE) or CLOSE.startswith(rest)) and size(body) <= limits.max_block_bytes:
+        return calls(value, body, limits), len(body + rest[: len(CLOSE)])
+    return broken
 
 
 def goes_on(text: str) -> bool:
-    """Whether `text` is a beginning of JSON that ends outside a string.
-
-    It is if some ending of the number or word it may end in moves what `json` complains of to the text's end.
-    """
+    """Whether `text` is a beginning of JSON that ends outside a string."""
     endings = ["", "0", *(word[at:] for word in WORDS for at in range(1, len(word)))]
+    return ends_with_one_of(endings, text)
+
+
+def goes_on_in_string(text: str) -> bool:
+    """Whether `text` is a beginning of JSON that ends inside a string."""
+    escapes = ["", '"', "n", *("u0000"[at:] for at in range(5))]
+    return ends_with_one_of([escape + '"' for escape in escapes], text)
+
+
+def ends_with_one_of(endings: list[str], text: str) -> bool:
+    """Whether an ending of what `text` may end in moves what `json` complains of to the text's end."""
     return any(complaint(text + ending) == len(text + ending) for ending in endings)
 
 
@@ -119,5 +151,10 @@ def calls(value: object, body: str, limits: Limits) -> list[Outline] | None:
 
 
 def size(text: str) -> int:
+    """How many bytes `text` has."""
+    return len(encoded(text))
+
+
+def encoded(text: str) -> bytes:
     """The bytes of `text`."""
-    return len(text.encode("utf-8", "surrogatepass"))
+    return text.encode("utf-8", "surrogatepass")

@@ -88,8 +88,11 @@ def damaged_bodies(draw: st.DrawFn) -> str:
 
 @st.composite
 def cut_off(draw: st.DrawFn) -> str:
+    """A block that has begun, with an array that may be complete and a part of the closing tag."""
+    name = draw(st.sampled_from(["execute", "execute", "results"]))
     body = draw(bodies())
-    return "<execute>" + body[: draw(st.integers(0, len(body)))]
+    end = draw(st.just(len(body)) | st.integers(0, len(body)))
+    return f"<{name}>{body[:end]}" + draw(st.sampled_from(["", "", "</", f"</{name}"]))
 
 
 def in_tags(name: str, content: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -102,6 +105,7 @@ texts = st.lists(
         strings,
         in_tags("think", strings),
         in_tags("results", strings),
+        in_tags("results", bodies() | damaged_bodies()),
         in_tags("execute", bodies()),
         in_tags("execute", damaged_bodies()),
         cut_off(),

@@ -197,10 +197,9 @@ fuzz_target!(|input: Input| {
         [b"<execute>", &text[..], b"</execute>ok"].concat(),
         [b"<execute>[{\"name\":\"t\",\"args\":", &text[..], b"}]</execute>ok"].concat(),
     ] {
-        let (mut parser, mut events) =
-            (Parser::new(Options::default()), Vec::<Event>::new());
+        let (mut parser, mut events) = (Parser::new(Options::default()), Vec::<Event>::new());
         parser.feed(&block, &mut events);
         parser.finish(&Ending::Unknown, &mut events);
-        assert_eq!(events, parser::events(&block, Limits::default()));
+        assert_eq!(events, parser::events(&block, Limits::default(), &Ending::Unknown));
     }
 });

@@ -1,8 +1,10 @@
-//! Any text in any chunks, in both modes, under any limits: the events are those of the specification, read
-//! literally; each is there as soon as the text says so; and memory stays within the limits.
+//! Any text in any chunks, in both modes, under any limits, however it ends: the events are those of the
+//! specification, read literally; each is there as soon as the text says so; and memory stays within the limits.
+//! Read leniently, the chunks do not matter either, and what is valid means the same.
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
+use cogency_rs::protocol::call::Reading;
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use cogency_rs_fuzz::memory::{Counting, allocated};
 use cogency_rs_fuzz::{parser, text};
@@ -16,12 +18,14 @@ static ALLOCATOR: Counting = Counting;
 const HELD_FOR_EACH_BYTE: usize = 32;
 const HELD_BESIDES: usize = 512;
 
-/// A text as bytes or as pieces of the protocol, how it is cut, and the limits. The text comes last and takes
+/// A text as bytes or as pieces of the protocol, how it is cut, how it ends, and the limits. The text comes last and takes
 /// all bytes that are left, so that a file is easily made of one.
 #[derive(Debug)]
 struct Input {
     limits: Limits,
     sizes: [u8; 3],
+    ending: Ending,
+    begins_in_think: bool,
     text: Vec<u8>,
 }
 
@@ -38,17 +42,24 @@ impl Arbitrary<'_> for Input {
         Ok(Self {
             limits: if bytes == 0 { Limits::default() } else { small },
             sizes,
+            ending: match form / 2 % 4 {
+                0 => Ending::Unknown,
+                1 => Ending::Stopped,
+                2 => Ending::Length,
+                _ => Ending::Broken("reset".into()),
+            },
+            begins_in_think: form / 8 % 4 == 3,
             text: if form % 2 == 0 { text::from_bytes(rest) } else { text::from_pieces(rest) },
         })
     }
 }
 
-fn parse(stream: Stream, limits: Limits, chunks: &[&[u8]]) -> Vec<Event> {
-    let (mut parser, mut events) = (Parser::new(Options { stream, limits, ..Options::default() }), Vec::new());
+fn parse(options: Options, ending: &Ending, chunks: &[&[u8]]) -> Vec<Event> {
+    let (mut parser, mut events) = (Parser::new(options), Vec::new());
     for chunk in chunks {
         parser.feed(chunk, &mut events);
     }
-    parser.finish(&Ending::Unknown, &mut events);
+    parser.finish(ending, &mut events);
     assert!(parser.is_done());
     events
 }
@@ -70,7 +81,8 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
 /// Behind every chunk all is said that the text says so far.
 fn check_immediacy(chunks: &[&[u8]]) {
     let limits = Limits::default();
-    let (mut parser, mut events) = (Parser::new(Options { stream: Stream::Token, limits, ..Options::default() }), Vec::new());
+    let (mut parser, mut events) =
+        (Parser::new(Options { stream: Stream::Token, limits, ..Options::default() }), Vec::new());
     let mut text = Vec::new();
     for chunk in chunks {
         text.extend_from_slice(chunk);
@@ -81,14 +93,31 @@ fn check_immediacy(chunks: &[&[u8]]) {
 }
 
 fuzz_target!(|input: Input| {
-    let Input { limits, sizes, text } = input;
+    let Input { limits, sizes, ending, begins_in_think, text } = input;
+    let options = Options { limits, begins_in_think, ..Options::default() };
     let characters: Vec<&[u8]> = text::characters(&text).collect();
     let chunks = text::chunks(&text, &sizes);
-    let expected = parser::events(&text, limits);
+    let expected = if begins_in_think && !text.is_empty() {
+        parser::events(&[b"<think>", &text[..]].concat(), limits, &ending)
+    } else {
+        parser::events(&text, limits, &ending)
+    };
     let expected_joined = parser::joined(expected.clone());
+    let lenient = parse(Options { reading: Reading::Lenient, ..options }, &ending, &[&text]);
+    if !expected.iter().any(|event| matches!(event, Event::Error(_))) {
+        assert_eq!(lenient, expected);
+    }
+    let lenient_joined = parser::joined(lenient.clone());
     for chunks in [&[&text[..]][..], &characters, &chunks] {
-        assert_eq!(parse(Stream::Event, limits, chunks), expected);
-        assert_eq!(parser::joined(parse(Stream::Token, limits, chunks)), expected_joined);
+        for (reading, whole, joined) in [
+            (Reading::Strict, &expected, &expected_joined),
+            (Reading::Lenient, &lenient, &lenient_joined),
+        ] {
+            let options = Options { reading, ..options };
+            assert_eq!(parse(options, &ending, chunks), *whole);
+            let options = Options { stream: Stream::Token, ..options };
+            assert_eq!(parser::joined(parse(options, &ending, chunks)), *joined);
+        }
         check_memory(Stream::Event, limits, chunks);
         check_memory(Stream::Token, limits, chunks);
     }

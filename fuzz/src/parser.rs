@@ -9,16 +9,17 @@ use std::ops::Range;
 use cogency_rs::protocol::call::ProblemKind;
 use cogency_rs::protocol::canonical::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
-use cogency_rs::protocol::{Call, Event, Limits, Text};
+use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};
 
 use crate::json::{self, Node, Value};
 use crate::text::{characters, is_blank, leading_space};
+use cogency_rs::protocol::text::prefix;
 
 /// Whether a text may still go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     Open,
-    Ended,
+    Ended(Ending),
 }
 
 /// A part of a text.
@@ -42,8 +43,8 @@ pub enum Meaning {
     /// The body of a valid block.
     Calls(Vec<Call>),
     /// The body of a block that is none: the report of it.
-    Malformed(String),
-    /// The body of a block that has not ended.
+    Unread(Box<Report>),
+    /// The body of a block that has not ended, or a tag of which it is not known whether it is one, and all behind it.
     Unknown,
     /// Text behind a valid block.
     Discarded,
@@ -57,15 +58,17 @@ pub enum Run {
     Result,
 }
 
-const OPENING: [&[u8]; 4] = [b"<think>", b"<results>", b"<end>", b"<execute>"];
+const OPENING: [&[u8]; 4] = [b"<think>", RESULTS, b"<end>", OPEN];
+const OPEN: &[u8] = b"<execute>";
 const CLOSE: &[u8] = b"</execute>";
+const RESULTS: &[u8] = b"<results>";
 
 /// Divides a text.
 ///
 /// # Panics
 /// Where the parts do not cover the text.
 #[must_use]
-pub fn parts(text: &[u8], limits: Limits, source: Source) -> Vec<Part> {
+pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut add = |length: usize, meaning| {
         let start = parts.last().map_or(0, |part| part.range.end);
@@ -73,11 +76,15 @@ pub fn parts(text: &[u8], limits: Limits, source: Source) -> Vec<Part> {
     };
     let mut rest = text;
     loop {
-        let Some((at, tag)) = first_of(rest, &OPENING) else {
+        let Some((at, tag, is_tag)) = next_tag(rest, limits, source) else {
             add(rest.len(), Meaning::LastRun(Run::Respond));
             break;
         };
         add(at, Meaning::Run(Run::Respond));
+        if is_tag == Answer::Unknown {
+            add(rest.len() - at, Meaning::Unknown);
+            break;
+        }
         add(tag.len(), if tag == b"<end>" { Meaning::EndTag } else { Meaning::Tag });
         rest = &rest[at + tag.len()..];
         let (run, close): (_, &[u8]) = match tag {
@@ -117,6 +124,49 @@ pub fn parts(text: &[u8], limits: Limits, source: Source) -> Vec<Part> {
     parts
 }
 
+/// What is known of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    Unknown,
+}
+
+/// The first place at which a tag stands, or what may be one, and which: `<results>` is one only if an array follows.
+fn next_tag<'n>(text: &[u8], limits: Limits, source: &Source) -> Option<(usize, &'n [u8], Answer)> {
+    let mut from = 0;
+    loop {
+        let (at, tag) = first_of(&text[from..], &OPENING)?;
+        let (at, behind) = (from + at, from + at + tag.len());
+        let answer =
+            if tag == RESULTS { array(&text[behind..], limits, source) } else { Answer::Yes };
+        if answer != Answer::No {
+            return Some((at, tag, answer));
+        }
+        from = behind;
+    }
+}
+
+/// Whether `text` begins with an array, behind whitespace: as far as the limit lets one look.
+fn array(text: &[u8], limits: Limits, source: &Source) -> Answer {
+    let seen = &text[..text.len().min(limits.max_block_bytes)];
+    let is_all = seen.len() < text.len() || *source != Source::Open;
+    let at = leading_space(seen);
+    match (seen.get(at), json::read(seen, at, Controls::Raw)) {
+        (None, _) if is_all => Answer::No,
+        (None, _) => Answer::Unknown,
+        (Some(b'['), Ok(_)) => Answer::Yes,
+        (Some(b'['), Err(Fault { kind: FaultKind::Ended | FaultKind::EndedInString, .. })) => {
+            if is_all {
+                Answer::Yes
+            } else {
+                Answer::Unknown
+            }
+        }
+        _ => Answer::No,
+    }
+}
+
 /// The first place at which one of `needles` stands, and which.
 fn first_of<'n>(text: &[u8], needles: &[&'n [u8]]) -> Option<(usize, &'n [u8])> {
     (0..text.len()).find_map(|at| {
@@ -126,38 +176,66 @@ fn first_of<'n>(text: &[u8], needles: &[&'n [u8]]) -> Option<(usize, &'n [u8])> 
 }
 
 /// The length and the meaning of the block's body that `text` begins with.
-fn block(text: &[u8], limits: Limits, source: Source) -> (usize, Meaning) {
+fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
     let most = limits.max_block_bytes;
     // All that a block may hold, and its closing tag: more than this is too long.
     let seen = &text[..text.len().min(most + CLOSE.len())];
-    let is_too_long =
-        seen.len() == most + CLOSE.len() || source == Source::Ended && text.len() > most;
-    let first_close = first_of(text, &[CLOSE]).map_or(text.len(), |(at, _)| at);
-    let malformed = |length, kind, at| (length, Meaning::Malformed(report(&kind, at, text)));
-    let cut_off = |length, fault: Fault| match source {
-        _ if is_too_long => malformed(first_close, ProblemKind::TooLong(most), most),
-        Source::Open => (text.len(), Meaning::Unknown),
-        Source::Ended => malformed(length, fault.kind.into(), fault.at),
+    let is_more = text.len() >= most + CLOSE.len();
+    let first_close = first_of(text, &[CLOSE]).map(|(at, _)| at);
+
+    // A block that ends at `end`: at its closing tag, or with the text.
+    let unread = |end: Option<usize>, kind: ProblemKind, at: usize| {
+        let length = end.map_or(text.len(), |end| end + CLOSE.len());
+        let is_over = end.is_some() || length > most + CLOSE.len();
+        if !is_over && *source == Source::Open {
+            return (text.len(), Meaning::Unknown);
+        }
+        let raw = [OPEN, &text[..length]].concat();
+        let raw = prefix(&raw, OPEN.len() + most + CLOSE.len());
+        let report = match (source, &kind) {
+            (
+                Source::Ended(ending),
+                ProblemKind::Json(FaultKind::Ended | FaultKind::EndedInString),
+            ) if end.is_none() => cut_off(&kind, at, text, raw, ending),
+            _ => malformed(&kind, at, text, raw),
+        };
+        (end.unwrap_or(text.len()), Meaning::Unread(Box::new(report)))
     };
-    let ended = Fault { kind: FaultKind::Ended, at: text.len() };
+    let ended = || (FaultKind::Ended.into(), text.len());
 
     let value = match json::read(seen, leading_space(seen), Controls::Raw) {
         Ok(value) => value,
-        Err(Fault { kind: FaultKind::Ended, .. }) => return cut_off(text.len(), ended),
-        Err(fault) if fault.kind == FaultKind::EndedInString => return cut_off(first_close, fault),
-        Err(fault) => return malformed(first_close, fault.kind.into(), fault.at),
+        Err(Fault { kind: kind @ (FaultKind::Ended | FaultKind::EndedInString), at }) => {
+            return match source {
+                Source::Open if !is_more => (text.len(), Meaning::Unknown),
+                _ if text.len() > most => unread(first_close, ProblemKind::TooLong(most), most),
+                _ if kind == FaultKind::Ended => unread(None, kind.into(), text.len()),
+                _ => unread(first_close, kind.into(), at),
+            };
+        }
+        Err(fault) => return unread(first_close, fault.kind.into(), fault.at),
     };
     let end = value.end + leading_space(&seen[value.end..]);
     let behind = &seen[end..];
+    let calls = calls(&value.node, limits);
     if behind.starts_with(CLOSE) {
-        match calls(&value.node, limits) {
+        match calls {
             Ok(calls) => (end, Meaning::Calls(calls)),
-            Err((kind, at)) => malformed(end, kind, at),
+            Err((kind, at)) => unread(Some(end), kind, at),
         }
-    } else if CLOSE.starts_with(behind) {
-        cut_off(text.len(), ended)
+    } else if !CLOSE.starts_with(behind) {
+        unread(first_close, FaultKind::Trailing.into(), end)
     } else {
-        malformed(first_close, FaultKind::Trailing.into(), end)
+        match (source, calls) {
+            (Source::Open, _) if !is_more => (text.len(), Meaning::Unknown),
+            _ if is_more || end > most => unread(first_close, ProblemKind::TooLong(most), most),
+            (Source::Ended(ending), Ok(_)) if ending.is_cut() => {
+                let (kind, at) = ended();
+                unread(None, kind, at)
+            }
+            (_, Ok(calls)) => (text.len(), Meaning::Calls(calls)),
+            (_, Err((kind, at))) => unread(None, kind, at),
+        }
     }
 }
 
@@ -227,33 +305,118 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// The report of a block that is malformed at byte `at` of `body`.
-fn report(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
+/// Line and column of byte `at`, both from 1; of the end where `text` is shorter.
+fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
     let (mut line, mut column, mut passed) = (1, 1, 0);
-    for character in characters(body) {
+    for character in characters(text) {
         if passed >= at {
             break;
         }
         passed += character.len();
         (line, column) = if character == b"\n" { (line + 1, 1) } else { (line, column + 1) };
     }
+    (line, column)
+}
+
+const AGAIN: &str =
+    "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}].";
+
+/// The report of a block that is malformed at byte `at` of `body`, as text of the answer.
+fn respond(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
+    let (line, column) = line_and_column(body, at);
     format!(
         "Error: Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No \
-         call was run. Write the whole block again, as one JSON array: [{{\"name\": \"...\", \"args\": {{...}}}}]."
+         call was run. {AGAIN}"
     )
 }
 
-/// The events of a text: in event mode, piece for piece.
+/// The report of a block that has ended. `body` goes on behind it.
+fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
+    let (line, column) = line_and_column(raw, OPEN.len() + at);
+    Report {
+        kind: ReportKind::Malformed,
+        content: format!(
+            "Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No call \
+             was run. {AGAIN}"
+        )
+        .into(),
+        raw: raw.into(),
+        place: Some((line, column)),
+        respond: Some(respond(kind, at, body).into()),
+    }
+}
+
+/// The report of a block in which the text ended.
+fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Ending) -> Report {
+    let (line, column) = line_and_column(raw, OPEN.len() + at);
+    let place = format!("inside the execute block, at line {line}, column {column}");
+    let content = match ending {
+        Ending::Stopped => format!("You stopped {place}: {kind}. No call was run. {AGAIN}"),
+        Ending::Unknown => {
+            format!("Your output ended {place}. No call was run. {AGAIN} Put less into one call.")
+        }
+        Ending::Length => format!(
+            "Your output reached the length that is allowed and was cut {place}. No call was run. Put less into one \
+             call, and split what is long over several."
+        ),
+        Ending::Broken(why) => format!(
+            "The stream broke off {place} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
+        ),
+    };
+    let respond = match ending {
+        Ending::Broken(why) => {
+            format!("Error: The stream broke off inside an execute block ({why}). No call was run.")
+        }
+        _ => respond(kind, at, body),
+    };
+    Report {
+        kind: if *ending == Ending::Stopped {
+            ReportKind::Unfinished
+        } else {
+            ReportKind::Truncated
+        },
+        content: content.into(),
+        raw: raw.into(),
+        place: Some((line, column)),
+        respond: Some(respond.into()),
+    }
+}
+
+/// The report of an answer that was cut outside every block.
+fn cut_answer(ending: &Ending) -> Option<Report> {
+    let content = match ending {
+        Ending::Unknown | Ending::Stopped => return None,
+        Ending::Length => "Your answer reached the length that is allowed and was cut. Go on where it stopped, or say \
+                           it in fewer words."
+            .into(),
+        Ending::Broken(why) => format!(
+            "The stream broke off while you wrote ({why}), and you did nothing wrong. Go on where your answer stopped."
+        )
+        .into(),
+    };
+    let kind = ReportKind::Truncated;
+    Some(Report { kind, content, raw: Text::default(), place: None, respond: None })
+}
+
+/// The events of a text that ended so: in event mode, piece for piece.
 #[must_use]
-pub fn events(text: &[u8], limits: Limits) -> Vec<Event> {
+pub fn events(text: &[u8], limits: Limits, ending: &Ending) -> Vec<Event> {
     let mut events = Vec::new();
-    for Part { range, meaning } in parts(text, limits, Source::Ended) {
+    let mut report = None;
+    for Part { range, meaning } in parts(text, limits, &Source::Ended(ending.clone())) {
         let content = &text[range];
         match meaning {
             Meaning::Run(run) | Meaning::LastRun(run) => {
-                let is_shown = !is_blank(content)
-                    || content.len() > limits.max_block_bytes
-                    || meaning == Meaning::LastRun(Run::Respond);
+                let says = !is_blank(content) || content.len() > limits.max_block_bytes;
+                if matches!(meaning, Meaning::LastRun(_)) {
+                    // Nothing is missing where the model had said that it is done, or nothing has come at all.
+                    let is_whole = match events.last() {
+                        Some(Event::End) => !says,
+                        _ => text.is_empty() && *ending != Ending::Length,
+                    };
+                    report = if is_whole { None } else { cut_answer(ending) };
+                }
+                let is_shown = says || meaning == Meaning::LastRun(Run::Respond);
                 let pieces = if is_shown { pieces(content, limits) } else { Vec::new() };
                 events.extend(pieces.into_iter().map(|piece| run.event(piece)));
             }
@@ -262,11 +425,12 @@ pub fn events(text: &[u8], limits: Limits) -> Vec<Event> {
                 events.extend(calls.into_iter().map(Event::Call));
                 events.push(Event::Execute);
             }
-            Meaning::Malformed(report) => events.push(Event::Respond(report.into())),
+            Meaning::Unread(report) => events.push(Event::Error(report)),
             Meaning::Tag | Meaning::Discarded => {}
             Meaning::Unknown => unreachable!("the text has ended"),
         }
     }
+    events.extend(report.map(|report| Event::Error(Box::new(report))));
     events
 }
 
@@ -275,7 +439,7 @@ pub fn events(text: &[u8], limits: Limits) -> Vec<Event> {
 #[must_use]
 pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
     let mut events = Vec::new();
-    for Part { range, meaning } in parts(text, limits, Source::Open) {
+    for Part { range, meaning } in parts(text, limits, &Source::Open) {
         let content = &text[range];
         match meaning {
             Meaning::Run(run) if !is_blank(content) => events.push(run.event(content)),
@@ -298,7 +462,7 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
                 events.extend(calls.into_iter().map(Event::Call));
                 events.push(Event::Execute);
             }
-            Meaning::Malformed(report) => events.push(Event::Respond(report.into())),
+            Meaning::Unread(report) => events.push(Event::Error(report)),
             Meaning::Run(_) | Meaning::Tag | Meaning::Discarded | Meaning::Unknown => {}
         }
     }

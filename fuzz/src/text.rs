@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::text::prefix;
 
 /// Pieces that the protocol and its JSON are made of, whole, in part and damaged.
-const PIECES: [&str; 64] = [
+const PIECES: [&str; 68] = [
     "<think>",
     "</think>",
     "<execute>",
@@ -37,6 +37,10 @@ const PIECES: [&str; 64] = [
     "\\x",
     "\\/",
     "<execute>[",
+    "<results>[",
+    "<results> [{\"x\": \"",
+    "```",
+    "```json\n",
     "]</execute>",
     "[{\"name\": \"t\", \"args\": {\"x\": ",
     "[{\"name\": \"t\", \"args\": {\"x\": \"",

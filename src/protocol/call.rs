@@ -260,10 +260,18 @@ impl CallReader {
     /// # Errors
     /// The array is not complete, or not one of calls.
     pub fn cut_off(&mut self, body: &[u8]) -> Result<Vec<Call>, Problem> {
+        let most = self.limits.max_block_bytes;
         match self.scanner.end(body) {
-            _ if body.len() > self.limits.max_block_bytes => Err(self.too_long()),
+            Err(_) if body.len() > most => Err(self.too_long()),
             Err(fault) => Err(fault.into()),
-            Ok(_) => self.take(),
+            // Behind the array stands a part of the closing tag at most.
+            Ok(_) if self.scanner.position() > most => Err(self.too_long()),
+            Ok(number) => {
+                if let Some(number) = number {
+                    self.token(body, &number);
+                }
+                self.take()
+            }
         }
     }
 

@@ -90,11 +90,10 @@ pub struct Parser {
     at: usize,
     /// What is known of the open run.
     run: Known,
-    /// What the text was so far.
     said: Said,
 }
 
-/// What a text was so far, outside its blocks.
+/// What a text said last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Nothing,
@@ -148,7 +147,7 @@ impl Parser {
             self.said = Said::Something;
         }
         if let Some(run) = self.pass(chunk) {
-            events.push(run.event(chunk));
+            self.say(run.event(chunk), events);
             return;
         }
         let fits = self.held.len() + chunk.len() <= self.limits.max_block_bytes;
@@ -218,9 +217,13 @@ impl Parser {
                         self.state = State::Text;
                         continue;
                     }
+                    // As for an array that is complete, the first closing tag ends it, also where it stands in a string.
                     self.end_run(Run::Respond, text[..at].into(), Blank::Hidden, events);
                     self.state = State::Inside(tag);
                     text.drain(..at + tag.open.len());
+                    self.at = 0;
+                    let used = self.advance(&text, events);
+                    text.drain(..used);
                     continue;
                 }
                 State::Inside(tag) => {
@@ -230,7 +233,7 @@ impl Parser {
                     self.end_run(run, text, Blank::Hidden, events);
                 }
                 State::Calls(tag, reader) => match reader.cut_off(&text[tag.open.len()..]) {
-                    Ok(calls) if !ending.is_cut() => complete(calls, events),
+                    Ok(calls) if !ending.is_cut() => self.complete(calls, events),
                     Ok(_) => {
                         let problem = Problem {
                             kind: FaultKind::Ended.into(),
@@ -254,19 +257,21 @@ impl Parser {
                     report = Some(Report::cut_off(problem, raw, tag.open, ending));
                 }
                 State::Broken(tag, Some(problem)) => {
-                    let raw = self.limits.raw(&text, tag);
-                    report = Some(Report::malformed(problem, raw, tag.open));
+                    let length = self.limits.raw(&text, tag).len();
+                    report = Some(Report::malformed(problem, &text, length, tag.open));
                 }
                 State::Broken(_, None) | State::Done => {}
             }
             break;
         }
-        events.extend(report.map(Event::from));
+        if let Some(report) = report {
+            self.say(report.into(), events);
+        }
         self.state = State::Done;
         self.at = 0;
     }
 
-    /// What is missing of a text that ends outside execute blocks, with `rest`.
+    /// What is missing of a text that ends outside execute blocks, with `rest` that no event holds yet.
     fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
         let is_whole = match self.said {
             Said::Nothing => *ending != Ending::Length, // then nobody has cut it
@@ -285,7 +290,7 @@ impl Parser {
             State::Perhaps(..) => self.read_array(text, &mut start, events),
             State::Inside(tag) => self.read_inside(tag, text, &mut start, events),
             State::Calls(..) => self.read_calls(text, &mut start, events),
-            State::Broken(..) => self.read_broken(text, &mut start, events),
+            State::Broken(tag, _) => self.read_broken(tag, text, &mut start, events),
             State::Done => {
                 (start, self.at) = (text.len(), text.len());
                 false
@@ -326,26 +331,25 @@ impl Parser {
         let (tag, end) = (*tag, *start + *at);
         let behind = end + tag.open.len();
         let (rest, most) = (&text[behind..], self.limits.max_block_bytes);
-        match follows(scanner, &rest[..rest.len().min(most)]) {
-            Some(false) => {
-                (self.state, self.at) = (State::Text, behind);
-                return true;
+        let is_array = follows(scanner, &rest[..rest.len().min(most)])
+            .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
+        match is_array {
+            Some(true) => {
+                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+                self.state = State::Inside(tag);
+                (*start, self.at) = (behind, behind);
             }
-            None if rest.len() <= most => {
+            Some(false) => (self.state, self.at) = (State::Text, behind),
+            None => {
                 let used = self.stream_run(Run::Respond, &text[*start..end], events);
                 if let State::Perhaps(_, at, _) = &mut self.state {
                     *at -= used;
                 }
                 *start += used;
                 self.at = text.len();
-                return false;
             }
-            Some(true) | None => {}
         }
-        self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
-        self.state = State::Inside(tag);
-        (*start, self.at) = (behind, behind);
-        true
+        is_array.is_some()
     }
 
     fn read_inside(
@@ -373,16 +377,17 @@ impl Parser {
 
     fn read_calls(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
         let State::Calls(tag, reader) = &mut self.state else { return true };
-        let body = *start + tag.open.len();
+        let (tag, body) = (*tag, *start + tag.open.len());
         match reader.read(&text[body..]) {
             Progress::More => return false,
             Progress::Complete { calls: Ok(calls), .. } => {
-                complete(calls, events);
+                self.complete(calls, events);
                 self.state = State::Done;
             }
             Progress::Complete { end, calls: Err(problem) } => {
                 let end = body + end;
-                events.push(Report::malformed(&problem, &text[*start..end], tag.open).into());
+                let report = Report::malformed(&problem, &text[*start..], end - *start, tag.open);
+                self.say(report.into(), events);
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
             }
@@ -394,17 +399,24 @@ impl Parser {
         true
     }
 
-    fn read_broken(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
-        let State::Broken(tag, problem) = &mut self.state else { return true };
+    fn read_broken(
+        &mut self,
+        tag: &'static Tag,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
         let found = search(text, self.at, &std::iter::once(tag.close));
-        let block = match found {
-            Search::Found { end, .. } => &text[*start..end],
-            _ => &text[*start..],
+        let block = &text[*start..];
+        let most = self.limits.raw(block, tag).len();
+        let length = match found {
+            Search::Found { end, .. } => Some(most.min(end - *start)),
+            _ => (most < block.len()).then_some(most),
         };
-        let raw = self.limits.raw(block, tag);
-        let is_known = matches!(found, Search::Found { .. }) || raw.len() < block.len();
-        if let Some(problem) = problem.take_if(|_| is_known) {
-            events.push(Report::malformed(&problem, raw, tag.open).into());
+        if let (Some(length), State::Broken(_, problem)) = (length, &mut self.state)
+            && let Some(problem) = problem.take()
+        {
+            self.say(Report::malformed(&problem, block, length, tag.open).into(), events);
         }
         match found {
             Search::Found { end, .. } => {
@@ -414,7 +426,7 @@ impl Parser {
             }
             search => {
                 self.at = search.or_end(text);
-                if problem.is_none() {
+                if let State::Broken(_, None) = self.state {
                     *start = self.at;
                 }
                 false
@@ -429,10 +441,7 @@ impl Parser {
                 let reader = CallReader::new(tag.close, self.limits, self.reading);
                 self.state = State::Calls(tag, Box::new(reader));
             }
-            Kind::End => {
-                self.said = Said::End;
-                events.push(Event::End);
-            }
+            Kind::End => self.say(Event::End, events),
         }
     }
 
@@ -450,7 +459,7 @@ impl Parser {
         }
         if !text.is_empty() {
             self.run = Known::Shown;
-            events.push(run.event(text));
+            self.say(run.event(text), events);
         }
         text.len()
     }
@@ -461,7 +470,7 @@ impl Parser {
         while text.len() - used > self.limits.max_block_bytes {
             let piece = prefix(&text[used..], self.limits.max_block_bytes);
             self.run = Known::Shown;
-            events.push(run.event(piece));
+            self.say(run.event(piece), events);
             used += piece.len();
         }
         used
@@ -473,9 +482,20 @@ impl Parser {
         let rest = if used == 0 { text } else { Cow::Borrowed(&text[used..]) };
         let is_shown = self.run == Known::Shown || blank == Blank::Shown;
         if !rest.is_empty() && (is_shown || !is_blank(&rest)) {
-            events.push(run.event(rest));
+            self.say(run.event(rest), events);
         }
         self.run = Known::Blank(0);
+    }
+
+    /// Hands out the calls of a block.
+    fn complete(&mut self, calls: Vec<Call>, events: &mut Vec<Event>) {
+        events.extend(calls.into_iter().map(Event::Call));
+        self.say(Event::Execute, events);
+    }
+
+    fn say(&mut self, event: Event, events: &mut Vec<Event>) {
+        self.said = if event == Event::End { Said::End } else { Said::Something };
+        events.push(event);
     }
 }
 
@@ -535,12 +555,6 @@ impl Search {
     }
 }
 
-/// Hands out the calls of a block.
-fn complete(calls: Vec<Call>, events: &mut Vec<Event>) {
-    events.extend(calls.into_iter().map(Event::Call));
-    events.push(Event::Execute);
-}
-
 /// Whether a JSON array stands at the start of `text`; `None` while that is not known.
 fn follows(scanner: &mut Scanner, text: &[u8]) -> Option<bool> {
     if scanner.depth() == 0 {
@@ -562,6 +576,90 @@ fn follows(scanner: &mut Scanner, text: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(text: &str, options: Options, ending: &Ending) -> Vec<Event> {
+        let (mut parser, mut events) = (Parser::new(options), Vec::new());
+        parser.feed(text.as_bytes(), &mut events);
+        parser.finish(ending, &mut events);
+        events
+    }
+
+    fn respond(text: &str) -> Event {
+        Event::Respond(text.into())
+    }
+
+    #[test]
+    fn an_array_of_results_that_the_text_ends_in_ends_at_its_closing_tag_if_there_is_one() {
+        for (text, expected) in [
+            ("<results>[\"a", vec![Event::Result("[\"a".into())]),
+            (
+                "<results>[\"a</results>4.<end>",
+                vec![Event::Result("[\"a".into()), respond("4."), Event::End],
+            ),
+            (
+                "<results>[\"a</results>b<results>[1",
+                vec![Event::Result("[\"a".into()), respond("b"), Event::Result("[1".into())],
+            ),
+        ] {
+            assert_eq!(read(text, Options::default(), &Ending::Unknown), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_array_of_results_begins_within_the_limit() {
+        let limits = Limits { max_block_bytes: 4, ..Limits::default() };
+        for (text, kind, pieces) in [
+            ("<results>   [12", Run::Result, vec!["   [", "12"]),
+            ("<results>    [1", Run::Respond, vec!["<res", "ults", ">   ", " [1"]),
+            ("<results> \u{3000}[1", Run::Respond, vec!["<res", "ults", "> ", "\u{3000}[", "1"]),
+        ] {
+            let options = Options { limits, ..Options::default() };
+            let expected: Vec<_> =
+                pieces.into_iter().map(|piece| kind.event(piece.as_bytes())).collect();
+            assert_eq!(read(text, options, &Ending::Unknown), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_without_its_closing_tag_is_read_to_its_end() {
+        let array = "[{\"name\": \"t\", \"args\": {}}]";
+        let limits = Limits { max_block_bytes: array.len(), ..Limits::default() };
+        let kinds = |body: &str| {
+            let options = Options { limits, ..Options::default() };
+            let kind = |event: Event| match event {
+                Event::Call(_) => "call".to_owned(),
+                Event::Execute => "execute".to_owned(),
+                Event::Error(report) => report.content.to_string(),
+                event => format!("{event:?}"),
+            };
+            let events = read(&format!("<execute>{body}"), options, &Ending::Unknown);
+            events.into_iter().map(kind).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(kinds(array), "call execute");
+        assert_eq!(kinds(&format!("{array}</execute")), "call execute");
+        assert!(kinds(&format!("{array} </execute")).contains("longer than"));
+        assert!(kinds("12").contains("expected a JSON array of calls, found a number"));
+    }
+
+    #[test]
+    fn an_answer_behind_the_end_may_be_cut_too() {
+        let kinds = |text: &str, stream| {
+            let events = read(text, Options { stream, ..Options::default() }, &Ending::Length);
+            events.iter().filter(|event| matches!(event, Event::Error(_))).count()
+        };
+        for (text, errors) in [
+            ("", 1),
+            ("a", 1),
+            ("a<end>", 0),
+            ("a<end> <think> </think>\n", 0),
+            ("<end>a", 1),
+            ("<end>a<think>b</think>", 1),
+            ("<end>a<end>", 0),
+        ] {
+            assert_eq!(kinds(text, Stream::Event), errors, "{text}");
+            assert_eq!(kinds(text, Stream::Token), errors, "{text}");
+        }
+    }
 
     /// Searched from its start for every chunk, this would take minutes.
     #[test]

@@ -88,9 +88,11 @@ const AGAIN: &str =
     "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}].";
 
 impl Report {
-    /// A block that ends, but is no block of calls. `raw` begins with `open`; `problem` is one of what stands behind it.
+    /// A block that ends, but is no block of calls: the first `length` bytes of `text`, which begins with `open`;
+    /// `problem` is one of what stands behind that, and may lie behind the block too.
     #[must_use]
-    pub fn malformed(problem: &Problem, raw: &[u8], open: &str) -> Self {
+    pub fn malformed(problem: &Problem, text: &[u8], length: usize, open: &str) -> Self {
+        let raw = &text[..length];
         let (line, column) = line_and_column(raw, open.len() + problem.at);
         let kind = &problem.kind;
         Self {
@@ -102,7 +104,7 @@ impl Report {
             .into(),
             raw: raw.into(),
             place: Some((line, column)),
-            respond: Some(malformed(problem, raw, open)),
+            respond: Some(malformed(problem, text, open)),
         }
     }
 
@@ -170,8 +172,8 @@ impl Report {
 }
 
 /// The report of a malformed block, as text of the answer. Its first words are cogency 3.3.0's.
-fn malformed(problem: &Problem, raw: &[u8], open: &str) -> Text {
-    let problem = problem.located(&raw[open.len()..]);
+fn malformed(problem: &Problem, text: &[u8], open: &str) -> Text {
+    let problem = problem.located(&text[open.len()..]);
     format!(
         "Error: Malformed tool call syntax. In the execute block: {problem} No call was run. {AGAIN}"
     )
@@ -201,12 +203,18 @@ mod tests {
     fn a_place_is_one_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
         let report =
-            Report::malformed(&problem, "<execute>\n[7x</execute>".as_bytes(), "<execute>");
-        assert_eq!(report.place, Some((2, 3)));
-        assert!(report.content.to_string().contains("at line 2, column 3."));
-        let report = Report::malformed(&problem, "<execute>[7,x</execute>".as_bytes(), "<execute>");
-        assert_eq!(report.place, Some((1, 13)));
-        let respond = report.respond.map(|text| text.to_string()).unwrap_or_default();
+            |text: &str, length| Report::malformed(&problem, text.as_bytes(), length, "<execute>");
+        let found = report("<execute>\n[7x</execute>", 23);
+        assert_eq!(found.place, Some((2, 3)));
+        assert!(found.content.to_string().contains("at line 2, column 3."));
+        let found = report("<execute>[7,x</execute>", 23);
+        assert_eq!(found.place, Some((1, 13)));
+        let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();
+        assert!(respond.contains("at line 1, column 4."), "{respond}");
+        // A problem behind the block's end: the place is as near to it as a place in the block can be.
+        let found = report("<execute>[7,x", 10);
+        assert_eq!(found.place, Some((1, 11)));
+        let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();
         assert!(respond.contains("at line 1, column 4."), "{respond}");
     }
 }
