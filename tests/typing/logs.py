@@ -1,0 +1,51 @@
+"""What type checkers know of the log: `SQLite` keeps the protocol, and so does a class of the reader's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, assert_type
+
+from cogency_rs import CallRecord, Conversation, Log, LogPage, SQLite
+
+
+class Mine:
+    async def append(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str,
+        rows: Sequence[tuple[str, str, float]],
+        calls: Sequence[CallRecord] = (),
+    ) -> None: ...
+
+    async def read(
+        self, conversation_id: str, *, user_id: str = "", after: str | None = None
+    ) -> LogPage:
+        return LogPage([], "", is_whole=True)
+
+    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        return []
+
+    @asynccontextmanager
+    async def claim(self, conversation_id: str, *, wait: bool = True) -> AsyncGenerator[None, None]:
+        yield
+
+
+async def uses(log: Log) -> None:
+    async with log.claim("c", wait=False):
+        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+    page = await log.read("c")
+    assert_type(page.rows, list[dict[str, Any]])
+    assert_type(page.cursor, str)
+    for call in await log.calls("c"):
+        assert_type(call.completed_at, float | None)
+
+
+async def main() -> None:
+    await uses(Mine())
+    async with SQLite(":memory:") as log:
+        await uses(log)
+        assert_type(await log.conversations(), list[Conversation])
+        async with log.claim("c") as claim:
+            assert_type(claim.number, int)
