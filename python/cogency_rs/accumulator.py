@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
 from ._core import CircuitBreaker, Turn
 from .batch import CANCELLED, BatchOptions, ToolBatch
@@ -20,6 +21,7 @@ from .parser import ClosedOnce, text_behind
 from .registry import is_blocking, tools_by_name
 from .results import failure
 from .storage.log import is_log
+from .tool_events import ToolEvents
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, TurnEvent, TurnOutcome
 
@@ -45,12 +47,15 @@ class Accumulator:
         on_tool_start: called with a call when it starts.
         on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
             logged and harms nothing.
+        on_busy: what to do where another run has the conversation, in any program: `"wait"` for it, or `"error"`.
+            `None` does not ask, as whoever claims the conversation for more than a turn. Needs a storage with `claim`.
 
     Attributes:
         circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
             when it has ended a turn.
         outcome: how the last turn came out; `None` before the first and while one runs.
         finish_reason: why the model stopped writing, where its source said so with a `Finish`.
+        stopped: why a tool ended the last turn, with `ToolContext.stop`.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -78,6 +83,7 @@ class Accumulator:
         approval_timeout: float = 300.0,
         on_tool_start: OnToolStart | None = None,
         on_tool_end: OnToolEnd | None = None,
+        on_busy: Literal["wait", "error"] | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
@@ -99,9 +105,11 @@ class Accumulator:
             on_tool_start=on_tool_start,
             on_tool_end=on_tool_end,
         )
+        self._on_busy = _check_busy(on_busy, execution.storage)
         self._state: dict[str, Any] = {}
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
+        self.stopped: str | None = None
 
     async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
@@ -114,57 +122,86 @@ class Accumulator:
 
         Yields:
             Events, each after its row is saved; in token mode text comes first and its row follows. After
-            `execute` the calls run; the `result` event has all their results, in call order. A turn ends with
+            `execute` the calls run, and what their tools `emit` comes as it is; the `result` event has all their
+            results, in call order. A turn ends with
             `end`, or when the model's text does; then `outcome` says what it was.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
+            BusyError: another run has the conversation, with `on_busy="error"`; or this one is inside of it.
+        asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
                 every call in the log has its result there.
 
         What the source raises passes on unchanged, after the text already received has been emitted; what the
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
         """
-        self.outcome = self.finish_reason = None
-        text = text_behind(events)
-        if text is None:
-            turn = Turn(stream=self.stream, errors="event")
-            source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
-        else:
-            turn = Turn(stream=self.stream, **text.reading)
-            source = text.open(turn)
-        log = TurnLog(self.storage, self.conversation_id, self.user_id)
-        batches = _steps(source, turn)
-        try:
-            async for steps in batches:
-                if isinstance(steps, dict):
-                    yield steps
-                    continue
-                for step in steps:  # running a batch appends what follows from its results
-                    if isinstance(step, dict):
-                        yield step
-                    elif isinstance(step, tuple):
-                        await log.save(step)
-                    else:
-                        steps += await self._run(turn, log)
-        except Exception as error:
-            if error is source.failed:
-                self._end(turn)
+        async with self._claim():
+            self.outcome = self.finish_reason = self.stopped = None
+            text = text_behind(events)
+            if text is None:
+                turn = Turn(stream=self.stream, errors="event")
+                source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
             else:
-                self.outcome = TurnOutcome.FAILED
-            raise
-        else:
-            self._end(turn)
-        finally:
+                turn = Turn(stream=self.stream, **text.reading)
+                source = text.open(turn)
+            log = TurnLog(self.storage, self.conversation_id, self.user_id)
+            batches = _steps(source, turn)
             try:
-                if log.calls:  # saved, but the turn was stopped before they could run
-                    results = [failure(CANCELLED)] * len(log.calls)
-                    await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+                async for steps in batches:
+                    if isinstance(steps, dict):
+                        yield steps
+                        continue
+                    for step in steps:  # running a batch appends what follows from its results
+                        if isinstance(step, dict):
+                            yield step
+                        elif isinstance(step, tuple):
+                            await log.save(step)
+                        else:
+                            batch = self._start(log, said := ToolEvents())
+                            try:
+                                if batch.may_speak:
+                                    async with aclosing(said.until(batch.join())) as spoken:
+                                        async for event in spoken:
+                                            yield cast("TurnEvent", event)
+                                else:
+                                    await batch.join()
+                            except (asyncio.CancelledError, GeneratorExit):
+                                # What was stopped says nothing about the tools, so it does not count.
+                                left = self._results(batch, turn, log, CircuitBreaker())
+                                await log.save_what_is_left(left)
+                                raise
+                            steps += self._results(batch, turn, log, self.circuit_breaker)
+                            self.stopped = said.stopped
+                    if self.stopped is not None:
+                        break
+            except Exception as error:
+                if error is source.failed:
+                    self._end(turn)
+                else:
+                    self.outcome = TurnOutcome.FAILED
+                raise
+            else:
+                self._end(turn)
             finally:
-                await batches.aclose()
+                try:
+                    if log.calls:  # saved, but the turn was stopped before they could run
+                        results = [failure(CANCELLED)] * len(log.calls)
+                        await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+                finally:
+                    await batches.aclose()
+
+    def _claim(self) -> AbstractAsyncContextManager[Any]:
+        if self._on_busy is None:
+            return nullcontext()
+        claim: AbstractAsyncContextManager[Any] = self.storage.claim(
+            self.conversation_id, wait=self._on_busy == "wait"
+        )
+        return claim
 
     def _end(self, turn: Turn) -> None:
         """Keep how a turn came out. A breaker has counted for the question that is answered, or given up, now."""
         self.outcome, self.finish_reason = TurnOutcome(turn.outcome), turn.finish_reason
+        if self.stopped is not None and self.outcome is TurnOutcome.ACTED:
+            self.outcome = TurnOutcome.ENDED
         if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
             self.circuit_breaker.close()
 
@@ -180,9 +217,9 @@ class Accumulator:
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
 
-    async def _run(self, turn: Turn, log: TurnLog) -> Steps:
-        """Run the calls that the log has; returns the steps that follow from their results."""
-        batch = ToolBatch(
+    def _start(self, log: TurnLog, said: ToolEvents) -> ToolBatch:
+        """Start the calls that the log has."""
+        return ToolBatch(
             log.calls,
             self._tools_by_name(self._execution.tools),
             execution=self._execution,
@@ -192,14 +229,8 @@ class Accumulator:
             state=self._state,
             is_blocking=self._is_blocking,
             ids=log.ids,
+            run=said,
         )
-        try:
-            await batch.join()
-        except asyncio.CancelledError:
-            # What was stopped says nothing about the tools, so it does not count.
-            await log.save_what_is_left(self._results(batch, turn, log, CircuitBreaker()))
-            raise
-        return self._results(batch, turn, log, self.circuit_breaker)
 
     def _results(
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
@@ -226,6 +257,18 @@ async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnE
             raise source.failed
     finally:
         await source.aclose()
+
+
+def _check_busy(
+    on_busy: Literal["wait", "error"] | None, storage: Any
+) -> Literal["wait", "error"] | None:
+    if on_busy not in (None, "wait", "error"):
+        raise ConfigError(f'on_busy must be "wait", "error" or None, got {on_busy!r}')
+    if on_busy is not None and not hasattr(type(storage), "claim"):
+        raise ConfigError(
+            f"on_busy needs a storage that conversations can be claimed in: {storage!r} has no claim"
+        )
+    return on_busy
 
 
 def _check_storage(storage: Any) -> None:

@@ -31,7 +31,9 @@ from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain
 from .timetable import Late, Timetable
+from .tool_events import OnEvent
 from .tools import ToolContext, ToolOptions, options_of
+from .tools.context import Run
 from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
@@ -61,6 +63,7 @@ class BatchOptions:
     approval_timeout: float = 300.0
     on_tool_start: OnToolStart | None = None
     on_tool_end: OnToolEnd | None = None
+    on_event: OnEvent | None = None
 
     def __post_init__(self) -> None:
         if self.tool_timeout is not None:
@@ -73,8 +76,9 @@ class BatchOptions:
             raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
         if self.hooks:
             self.hooks = sorted_hooks(self.hooks)
-        if self.middleware or self.approve or self.on_tool_start or self.on_tool_end:
-            for each in (*self.middleware, self.approve, self.on_tool_start, self.on_tool_end):
+        called = (self.approve, self.on_tool_start, self.on_tool_end, self.on_event)
+        if self.middleware or any(called):
+            for each in (*self.middleware, *called):
                 if each is not None and not callable(each):
                     raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
 
@@ -92,6 +96,7 @@ class ToolBatch:
         state: what hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
         ids: those of the calls, if the log has them already.
+        run: what tools can reach of the run that the batch is part of.
     """
 
     def __init__(
@@ -106,6 +111,7 @@ class ToolBatch:
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
+        run: Run | None = None,
     ) -> None:
         self._calls = list(calls)
         self._tools = tools
@@ -114,6 +120,7 @@ class ToolBatch:
         self._options = options
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
+        self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
         count = len(self._calls)
@@ -133,6 +140,14 @@ class ToolBatch:
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         plain = not (wants or options.middleware or options.hooks)
         self._start([] if plain else self._layers(wants))
+
+    @property
+    def may_speak(self) -> bool:
+        """Whether something here is told of its call, so that it can reach the run."""
+        options = self._options
+        return bool(options.middleware or options.hooks) or any(
+            getattr(self._tool_of(call), "takes_context", False) is True for call in self._calls
+        )
 
     async def join(self) -> None:
         """Wait until every call is over.
@@ -425,6 +440,7 @@ class ToolBatch:
             execution.sandbox_dir,
             execution.access,
             MappingProxyType(self._state),
+            self._run,
         )
 
     def _record(self, index: int, result: ToolResult) -> ToolExecution:

@@ -10,6 +10,7 @@ from .middleware import Approve, Hooks, Middleware
 from .observers import OnToolEnd, OnToolStart
 from .records import ToolExecution
 from .registry import check_calls, tools_by_name
+from .tool_events import OnEvent, ToolEvents
 from .types import Execution, ToolCall, ToolResult
 
 __all__ = ["execute_calls", "execute_tool", "execute_tools"]
@@ -51,6 +52,7 @@ async def execute_tools(
     approval_timeout: float = 300.0,
     on_tool_start: OnToolStart | None = None,
     on_tool_end: OnToolEnd | None = None,
+    on_event: OnEvent | None = None,
     state: dict[str, Any] | None = None,
 ) -> list[ToolResult]:
     """Run a batch of calls at the same time.
@@ -80,6 +82,8 @@ async def execute_tools(
         on_tool_start: called with the call when it starts, in its context; sync or async.
         on_tool_end: called with the call, its result and the seconds it took when it is over; sync or async. Calls
             that were refused are told of too.
+        on_event: called with what a tool hands on with `ToolContext.emit`, on the event loop. What it raises is
+            logged and harms nothing.
         state: what hooks read and write, and tools read.
 
     Returns:
@@ -102,6 +106,7 @@ async def execute_tools(
         approval_timeout,
         on_tool_start,
         on_tool_end,
+        on_event,
     )
     batch = _start(calls, execution, user_id, conversation_id, state, options)
     await batch.join()
@@ -147,4 +152,5 @@ def _start(
         conversation_id=conversation_id,
         options=options,
         state=state,
+        run=ToolEvents(options.on_event) if options.on_event else None,
     )

@@ -1,0 +1,82 @@
+"""What tools say while their calls run: events for whoever reads the turn, and that the run should end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+from .patience import outlast
+
+__all__ = ["OnEvent", "ToolEvents"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+OnEvent = Callable[[dict[str, Any]], None]
+"""Called with what a tool emits, on the event loop of the batch."""
+
+
+class ToolEvents:
+    """What the tools of one batch say, in the order in which they say it, from any thread.
+
+    Args:
+        on_event: called with each event; `None` to keep them for `until`.
+
+    Attributes:
+        stopped: why the run should end, as the first tool said it that asked for it.
+    """
+
+    def __init__(self, on_event: OnEvent | None = None) -> None:
+        self.stopped: str | None = None
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._on_event = on_event or self._queue.put_nowait
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Hand on an event."""
+        self._on_loop(self._hand_on, event)
+
+    def stop(self, message: str) -> None:
+        """Ask that the run ends."""
+        self._on_loop(self._stop, message)
+
+    async def until(self, over: Awaitable[None]) -> AsyncGenerator[dict[str, Any], None]:
+        """Give the events that come until `over` is.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; by now `over` was cancelled and awaited.
+
+        What `over` raises passes on. Closed early, it cancels and awaits `over`, too.
+        """
+        waiting = asyncio.ensure_future(over)
+        waiting.add_done_callback(lambda _: self._queue.put_nowait(None))
+        try:
+            while (event := await self._queue.get()) is not None:
+                yield event
+        finally:
+            if not waiting.done():
+                waiting.cancel()
+                await outlast([waiting])
+        waiting.result()
+
+    def _on_loop(self, call: Callable[[Any], None], value: Any) -> None:
+        if threading.get_ident() == self._thread:
+            call(value)
+            return
+        try:
+            self._loop.call_soon_threadsafe(call, value)
+        except RuntimeError:
+            logger.debug("A tool said something when its event loop was closed: %r", value)
+
+    def _hand_on(self, event: dict[str, Any]) -> None:
+        try:
+            self._on_event(event)
+        except Exception:
+            logger.exception("on_event failed for %r", event)
+
+    def _stop(self, message: str) -> None:
+        if self.stopped is None:
+            self.stopped = message
