@@ -74,15 +74,19 @@ class Piece:
     @cached_property
     def value(self) -> Any:
         """The JSON of a block that is complete, or `None` when it is none."""
+        return self._values[0] if self._values else None
+
+    @cached_property
+    def _values(self) -> list[Any]:
         if self.kind != "execute":
-            return None
+            return []
         with generous():
             try:
-                return json.loads(self.array.strip(), strict=False)
+                return [json.loads(self.array.strip(), strict=False)]
             except ValueError:
-                return None
-            except RecursionError:
                 return []
+            except RecursionError:
+                return [[]]
 
     def calls(self, limits: Limits = DEFAULT) -> list[dict[str, Any]] | None:
         """The calls of a block that can run, within `limits`."""
@@ -100,8 +104,8 @@ class Piece:
         """Whether all that is wrong with a block is that the text ends in it, or nothing is but a missing tag."""
         if self.kind != "execute" or self.closed:
             return False
-        if not self.is_malformed(limits):
-            return True
+        if self._values:
+            return not self.is_malformed(limits)
         return self.size <= limits.max_block_bytes and _goes_on(self.body.lstrip())
 
 

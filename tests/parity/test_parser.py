@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 import cogency_rs
 from cogency_rs import Limits
@@ -95,6 +95,15 @@ def test_text_beyond_the_limit_comes_in_pieces(text, opening):
     any_text.flatmap(cut),
     st.sampled_from([ConnectionError("reset"), ValueError(""), 5, b"b", None]),
 )
+@example(["<execute>[1]"], ConnectionError("reset"))
+@example(["<execute>[1, "], ConnectionError("reset"))
+@example(["<execute>[]</exec"], ConnectionError("reset"))
+@example(["<execute>12"], ConnectionError("reset"))
+@example(["<execute>nul"], ConnectionError("reset"))
+@example(['<execute>["\\u00'], ConnectionError("reset"))
+@example(['<execute>["</execute>'], ConnectionError("reset"))
+@example(["<results>["], ConnectionError("reset"))
+@example(["<results> "], ConnectionError("reset"))
 def test_a_source_that_fails_gives_the_text_before_it(chunks, error):
     source = [*chunks, error]
     wanted, names = promised(source)
