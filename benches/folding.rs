@@ -28,7 +28,7 @@ fn fold(bencher: Bencher, calls: usize) {
             }
             messages.extend(conversation.result(RESULTS.as_bytes()).into_iter().flatten());
         }
-        messages.extend(conversation.open().into_iter().flatten());
+        messages.extend(conversation.open());
         messages
     });
 }

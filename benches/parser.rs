@@ -1,6 +1,6 @@
 //! How fast text becomes events, by the size of its chunks.
 
-use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Options, Parser, Stream};
 use divan::{Bencher, counter::BytesCount};
 
 const SIZE: usize = 200_000;

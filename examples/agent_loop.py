@@ -15,12 +15,23 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import aclosing
 from itertools import takewhile
 
-from cogency_rs import Accumulator, Event, Execution, SQLite, ToolResult, assemble, parse_tokens
+from cogency_rs import (
+    Accumulator,
+    Event,
+    Execution,
+    Finish,
+    SQLite,
+    ToolResult,
+    TurnOutcome,
+    assemble,
+    parse_tokens,
+)
 
 Message = dict[str, str]
-Model = Callable[[list[Message]], AsyncIterable[str]]
+Model = Callable[[list[Message]], AsyncIterable[str | Finish]]
 
-MALFORMED = "Error: Malformed tool call syntax."
+GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
+"""When the model has something new to read: results, or what was wrong with its output."""
 
 
 async def agent(
@@ -43,18 +54,11 @@ async def agent(
     )
     for _ in range(max_turns):
         messages = await assemble("", conversation_id, tools=tools, storage=storage)
-        has_news = False  # for the model: results, or what was wrong with its calls
-        async with aclosing(turn.process(parse_tokens(model(messages)))) as events:
+        source = parse_tokens(model(messages), errors="event", lenient=True)
+        async with aclosing(turn.process(source)) as events:
             async for event in events:
                 yield event
-                match event:
-                    case {"type": "end"}:
-                        return
-                    case {"type": "execute"}:
-                        has_news = True
-                    case {"type": "respond", "content": text} if text.startswith(MALFORMED):
-                        has_news = True
-        if not has_news:
+        if turn.outcome not in GO_ON:
             return
 
 

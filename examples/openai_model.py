@@ -21,7 +21,7 @@ from agent_loop import SCRIPT, Add, Message, Model, agent, show
 from openai import AsyncOpenAI
 from scripted_server import ScriptedServer, Turn, in_pieces
 
-from cogency_rs import Execution, SQLite
+from cogency_rs import Execution, Finish, SQLite
 
 
 def openai_model(client: AsyncOpenAI, name: str) -> Model:
@@ -31,12 +31,15 @@ def openai_model(client: AsyncOpenAI, name: str) -> Model:
     nothing that nobody reads.
     """
 
-    async def model(messages: list[Message]) -> AsyncGenerator[str, None]:
+    async def model(messages: list[Message]) -> AsyncGenerator[str | Finish, None]:
         stream = await client.chat.completions.create(model=name, messages=messages, stream=True)
         async with stream:
             async for chunk in stream:
-                if chunk.choices and (text := chunk.choices[0].delta.content):
-                    yield text
+                for choice in chunk.choices[:1]:
+                    if choice.delta.content:
+                        yield choice.delta.content
+                    if choice.finish_reason:  # "length" for an answer that was cut
+                        yield Finish(choice.finish_reason)
 
     return model
 

@@ -25,7 +25,14 @@ import test_parser as tables  # noqa: E402
 LONGEST = 4096
 """Bytes in an input; the targets run with the same bound."""
 
-ROWS = {"user": "hi", "think": "hm", "respond": "ok", "result": "[{}]", "call": '{"name": "a"}'}
+ROWS = {
+    "user": "hi",
+    "think": "hm",
+    "respond": "ok",
+    "result": "[{}]",
+    "call": '{"name": "a"}',
+    "error": "<x>",
+}
 """A row of each type, in the order in which the target `messages` counts the types."""
 
 BETWEEN_ROWS = b"\xff"

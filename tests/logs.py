@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import uuid
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cogency_rs.storage.connection import connect
+from cogency_rs.storage.calls import save_calls
+from cogency_rs.storage.connection import connect, connect_to_write
+from cogency_rs.storage.log import CallRecord, CallStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +29,7 @@ class Stored(NamedTuple):
         at: its timestamp.
         saved: when it was saved; at its timestamp, if not given.
         id: its id, if it is not to say when the row was saved.
+        call: what else the log knows of a call.
     """
 
     type: str
@@ -33,11 +37,34 @@ class Stored(NamedTuple):
     at: float
     saved: float | None = None
     id: str | None = None
+    call: CallRecord | None = None
 
 
 def call(name: str, **args: Any) -> str:
     """The content of a call."""
     return json.dumps({"name": name, "args": args})
+
+
+def record(
+    name: str,
+    position: int,
+    began: float | None,
+    ended: float | None,
+    status: CallStatus = "success",
+    *,
+    batch: str = "batch",
+) -> CallRecord:
+    """What the log knows of a call; times are in seconds since `BEGIN`."""
+    return CallRecord(
+        id_of(0.0),
+        batch,
+        position,
+        name,
+        status=status,
+        attempt=1,
+        started_at=None if began is None else BEGIN + began,
+        completed_at=None if ended is None else BEGIN + ended,
+    )
 
 
 def success(tool: str, outcome: str | None = None, content: Any = None) -> dict[str, Any]:
@@ -60,23 +87,29 @@ def id_of(at: float) -> str:
 def write(
     path: Path, rows: Iterable[Stored], *, conversation: str = "staging", user: str | None = "ada"
 ) -> Path:
-    """Add a conversation to the log at `path`, which is made if it is missing; return the path."""
-    with closing(connect(str(path))) as connection:
+    """Add a conversation to the log at `path`, which is made if it is missing; return the path.
+
+    Without a row that has a `call`, the file is as plain cogency makes it.
+    """
+    rows = list(rows)
+    ids = [
+        id_of(row.at if row.saved is None else row.saved) if row.id is None else row.id
+        for row in rows
+    ]
+    opened = connect_to_write if any(row.call for row in rows) else connect
+    with closing(opened(str(path))) as connection:
         connection.execute("BEGIN")
         connection.executemany(
             "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (
-                    id_of(row.at if row.saved is None else row.saved) if row.id is None else row.id,
-                    conversation,
-                    user,
-                    row.type,
-                    row.content,
-                    BEGIN + row.at,
-                )
-                for row in rows
+                (id, conversation, user, row.type, row.content, BEGIN + row.at)
+                for id, row in zip(ids, rows, strict=True)
             ],
         )
+        for id, row in zip(ids, rows, strict=True):
+            if row.call is not None:
+                save_calls(connection, conversation, user, [replace(row.call, status="open")], [id])
+                save_calls(connection, conversation, user, [row.call], [])
         connection.execute("COMMIT")
     return path
 

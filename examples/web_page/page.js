@@ -5,7 +5,6 @@
 
 const find = (id) => document.getElementById(id);
 const [conversation, form, text, send, stop, state] = ["conversation", "form", "text", "send", "stop", "state"].map(find);
-const MALFORMED = "Error: Malformed tool call syntax.";
 
 if (!location.hash) history.replaceState(null, "", `#${crypto.randomUUID()}`);
 const address = `/conversations/${encodeURIComponent(location.hash.slice(1))}`;
@@ -42,6 +41,13 @@ function note(kind, content) {
   close();
   add(conversation, "p", `note ${kind}`, content);
 }
+
+/** What the user is told of output that could not be read; the event's own text is for the model. */
+const UNREAD = {
+  malformed: "A call could not be read. The model is asked to write it again.",
+  unfinished: "A call was not finished. The model is asked to write it again.",
+  truncated: "The answer was cut.",
+};
 
 const readable = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
 
@@ -82,8 +88,7 @@ const show = {
     streamed("think").textContent += content;
   },
   respond(content) {
-    if (content.startsWith(MALFORMED)) note("error", content);
-    else streamed("respond").textContent += content;
+    streamed("respond").textContent += content;
   },
   call: (content) => addCall(JSON.parse(content)),
   result(content) {
@@ -93,13 +98,13 @@ const show = {
       note("error", content); // such as: Max failures. Terminating.
     }
   },
-  error: (content) => note("error", content),
+  error: (content, event) => note("error", UNREAD[event.kind] ?? content),
   end: close,
 };
 
 function showEvent(event) {
   const isAtBottom = innerHeight + scrollY >= document.body.scrollHeight - 40;
-  show[event.type]?.(event.content ?? "");
+  show[event.type]?.(event.content ?? "", event);
   if (isAtBottom) scrollTo(0, document.body.scrollHeight);
 }
 
@@ -108,7 +113,7 @@ function showLog(rows) {
   conversation.replaceChildren();
   for (const row of rows) {
     close(); // a row is complete
-    showEvent(row);
+    showEvent(row.type === "error" ? { ...row, ...JSON.parse(row.content) } : row);
   }
   close();
   for (const thought of conversation.querySelectorAll(".think")) thought.open = false;

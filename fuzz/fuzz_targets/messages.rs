@@ -2,7 +2,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::context::{Conversation, Message, Role, Tags, Unanswered};
+use cogency_rs::context::{Conversation, FoldOptions, Message, Report, Role, Rules, Tags};
 use cogency_rs::protocol::Text;
 use cogency_rs::protocol::call::shown_call;
 use cogency_rs_fuzz::conversation::{Row, messages, stored_call};
@@ -24,12 +24,13 @@ impl Arbitrary<'_> for Log {
 fn row(bytes: &[u8]) -> Option<Row> {
     let (kind, content) = bytes.split_first()?;
     let text = text::from_bytes(content);
-    match kind % 6 {
+    match kind % 7 {
         0 => Some(Row::User(text)),
         1 => Some(Row::Think(text)),
         2 => Some(Row::Respond(text)),
         3 => Some(Row::Result(text)),
         4 => call(text),
+        5 => Some(Row::Error(Report { raw: Text::from(&text[..]), content: "no".into() })),
         _ => call(written_call(&mut Unstructured::new(content)).ok()?),
     }
 }
@@ -48,8 +49,8 @@ fn call(text: Vec<u8>) -> Option<Row> {
 }
 
 /// Behind each row the messages are those of the whole log so far.
-fn check(rows: &[Row], unanswered: Unanswered, tags: Tags) {
-    let mut conversation = Conversation::new(unanswered, tags);
+fn check(rows: &[Row], rules: Rules, tags: Tags) {
+    let mut conversation = Conversation::new(FoldOptions { rules, tags, ..FoldOptions::default() });
     let mut complete: Vec<Message> = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         match row {
@@ -62,20 +63,21 @@ fn check(rows: &[Row], unanswered: Unanswered, tags: Tags) {
             Row::Call(text, _) => {
                 conversation.call(shown_call(text).expect("JSON").expect("a call"));
             }
+            Row::Error(report) => conversation.report(report.clone()),
             Row::Result(text) => {
                 complete.extend(conversation.result(text).into_iter().flatten());
             }
         }
-        let open = conversation.open().into_iter().flatten();
+        let open = conversation.open();
         let found: Vec<Message> = complete.iter().cloned().chain(open).collect();
-        assert_eq!(found, messages(&rows[..=index], unanswered, tags));
+        assert_eq!(found, messages(&rows[..=index], rules, tags));
     }
 }
 
 fuzz_target!(|log: Log| {
-    for unanswered in [Unanswered::Dropped, Unanswered::Failed] {
+    for rules in [Rules::Cogency, Rules::Installed, Rules::Own] {
         for tags in [Tags::AsStored, Tags::Escaped] {
-            check(&log.0, unanswered, tags);
+            check(&log.0, rules, tags);
         }
     }
 });

@@ -1,6 +1,6 @@
-//! A log to messages, as cogency 3.3.0 folds it: lists of whole texts, joined at the end.
+//! A log to messages, by the rules of cogency 3.3.0 and by ours: lists of whole texts, joined at the end.
 
-use cogency_rs::context::{Message, Role, Tags, Unanswered};
+use cogency_rs::context::{Message, Report, Role, Rules, Tags};
 use cogency_rs::protocol::Text;
 use cogency_rs::protocol::canonical::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
@@ -17,6 +17,7 @@ pub enum Row {
     /// A call as it is stored, and what it says.
     Call(Vec<u8>, StoredCall),
     Result(Vec<u8>),
+    Error(Report),
 }
 
 /// A call in the log. Where it has no arguments there are none.
@@ -49,20 +50,41 @@ pub fn stored_call(text: &[u8]) -> Result<Option<StoredCall>, Fault> {
 
 /// The messages of a whole log.
 #[must_use]
-pub fn messages(rows: &[Row], unanswered: Unanswered, tags: Tags) -> Vec<Message> {
+pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut said: Vec<Vec<u8>> = Vec::new();
     let mut calls: Vec<&StoredCall> = Vec::new();
+    let is_last = |row: &Row| matches!(row, Row::User(_) | Row::Call(..) | Row::Result(_));
+    let open = rows.iter().rposition(is_last).map_or(0, |last| last + 1);
     // Behind the last row as before a user's: the turn is over.
-    for row in rows.iter().map(Some).chain([None]) {
+    for (index, row) in rows.iter().map(Some).chain([None]).enumerate() {
         match row {
+            Some(Row::Error(_)) if rules != Rules::Own || index < open => {}
+            Some(Row::Error(Report { raw, content })) => {
+                if !calls.is_empty() {
+                    let failures = failures(&calls);
+                    said.push(block(&std::mem::take(&mut calls)));
+                    messages
+                        .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
+                    messages.push(results_message(failures.as_bytes(), tags));
+                }
+                if !raw.is_empty() {
+                    said.push(raw.as_bytes().to_vec());
+                }
+                if !said.is_empty() {
+                    messages
+                        .push(message(Role::Assistant, &std::mem::take(&mut said).join(&b'\n')));
+                }
+                messages.push(message(Role::User, content.as_bytes()));
+            }
+            Some(Row::Result(_)) if rules == Rules::Own && calls.is_empty() => {}
             Some(Row::Think(text)) => said.push([b"<think>", &text[..], b"</think>"].concat()),
             Some(Row::Respond(text)) => said.push(text.clone()),
             Some(Row::Call(_, call)) => calls.push(call),
             Some(Row::Result(results)) => {
-                let results = match unanswered {
-                    Unanswered::Dropped => results.clone(),
-                    Unanswered::Failed => completed(&calls, results),
+                let results = match rules {
+                    Rules::Cogency => results.clone(),
+                    Rules::Installed | Rules::Own => completed(&calls, results),
                 };
                 if !calls.is_empty() {
                     said.push(block(&std::mem::take(&mut calls)));
@@ -74,7 +96,7 @@ pub fn messages(rows: &[Row], unanswered: Unanswered, tags: Tags) -> Vec<Message
                 }
             }
             Some(Row::User(_)) | None => {
-                let dropped = calls.is_empty() || unanswered == Unanswered::Dropped;
+                let dropped = calls.is_empty() || rules == Rules::Cogency;
                 let failures = failures(&calls);
                 if !dropped {
                     said.push(block(&calls));

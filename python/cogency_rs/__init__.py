@@ -37,6 +37,7 @@ _PUBLIC = {
     ),
     "errors": (
         "BlockTool",
+        "BusyError",
         "CogencyError",
         "ConfigError",
         "DeniedError",
@@ -57,6 +58,7 @@ _PUBLIC = {
         "Param",
         "tool",
     ),
+    "history": ("History",),
     "middleware": (
         "HookContext",
         "Hooks",
@@ -71,7 +73,13 @@ _PUBLIC = {
         "parse_tokens",
     ),
     "records": ("ToolExecution",),
-    "storage": ("SQLite",),
+    "storage": (
+        "CallRecord",
+        "Conversation",
+        "Log",
+        "LogPage",
+        "SQLite",
+    ),
     "tools": (
         "ToolContext",
         "ToolOptions",
@@ -96,7 +104,7 @@ program that only parses loads no storage. Type checkers read `__init__.pyi`, wh
 
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]  # it reads the stub
 
 warn_of_debug_code(BUILD)
 

@@ -24,6 +24,7 @@ from .context import (
 from .dropin import install as install, uninstall as uninstall
 from .errors import (
     BlockTool as BlockTool,
+    BusyError as BusyError,
     CogencyError as CogencyError,
     ConfigError as ConfigError,
     DeniedError as DeniedError,
@@ -40,6 +41,7 @@ from .executor import (
     execute_tools as execute_tools,
 )
 from .function_tool import FunctionTool as FunctionTool, Param as Param, tool as tool
+from .history import History as History
 from .middleware import (
     HookContext as HookContext,
     Hooks as Hooks,
@@ -51,7 +53,13 @@ from .middleware import (
 )
 from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
 from .records import ToolExecution as ToolExecution
-from .storage import SQLite as SQLite
+from .storage import (
+    CallRecord as CallRecord,
+    Conversation as Conversation,
+    Log as Log,
+    LogPage as LogPage,
+    SQLite as SQLite,
+)
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
 from .types import (
     Event as Event,

@@ -12,6 +12,7 @@ __all__ = [
     "ArgumentSchema",
     "CircuitBreaker",
     "Finish",
+    "FoldOptions",
     "Folding",
     "Limits",
     "Parser",
@@ -396,19 +397,47 @@ def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
     """
 
 @final
-class Folding:
-    """A conversation that is folded while it grows. Calls without results are shown as failed.
+class FoldOptions:
+    """What a fold makes of the rows. Equal options fold a log to equal messages.
 
     Args:
+        rules: "own" or "installed". By both, calls without results are shown as failed. By our own, results without
+            calls are left out, and the report in a row of type `error` is shown until a call, results or a question
+            follows. In an installed cogency, results without calls are shown and reports are not, as in cogency 3.3.0.
         escape_tags: see `to_messages`.
+        max_result_chars: how many characters of each result's content are shown; `None` for all.
+        tool_result_chars: the same for single tools, by name, in place of `max_result_chars`.
+
+    Raises:
+        ValueError: `rules` is another word.
+        OverflowError: a bound is below 0.
     """
 
-    def __new__(cls, *, escape_tags: bool = False) -> Folding: ...
+    def __new__(
+        cls,
+        *,
+        rules: Literal["own", "installed"] = "own",
+        escape_tags: bool = False,
+        max_result_chars: int | None = None,
+        tool_result_chars: dict[str, int] | None = None,
+    ) -> FoldOptions: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Folding:
+    """A conversation that is folded while it grows."""
+
+    def __new__(cls, options: FoldOptions) -> Folding: ...
     def extend(self, events: Iterable[Any]) -> None:
         """Take further events, oldest first; the cost is linear in them. Raises what `to_messages` raises."""
 
     def messages(self) -> list[dict[str, Any]]:
         """Write the messages of all events so far, in a new list of new dicts; the cost is linear in the messages."""
+
+    def questions(self) -> list[int]:
+        """Say at which of the messages a question stands, oldest first: there a turn begins."""
 
 def to_messages(events: Iterable[Any], *, escape_tags: bool = False) -> list[dict[str, Any]]:
     r"""Fold stored events into messages, as cogency 3.3.0 does.

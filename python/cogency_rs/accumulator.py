@@ -6,10 +6,7 @@ The async shell over `_core.Turn`, which decides; here is only the waiting.
 from __future__ import annotations
 
 import asyncio
-import inspect
-import logging
-import sys
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from functools import partial
 from typing import Any
 
@@ -20,20 +17,13 @@ from .errors import ConfigError
 from .middleware import Approve, Hooks, Middleware
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
-from .patience import outlast
-from .registry import is_blocking, tool_call, tools_by_name
+from .registry import is_blocking, tools_by_name
 from .results import failure
+from .storage.log import is_log
+from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, TurnEvent, TurnOutcome
 
 __all__ = ["Accumulator", "CircuitBreaker"]
-
-logger: logging.Logger = logging.getLogger(__name__)
-
-Row = tuple[str, str, float]
-"""Type, content and time, as a turn saves it."""
-
-Steps = list[TurnEvent | tuple[Row, ...] | list[str]]
-"""Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
 
 
 class Accumulator:
@@ -57,8 +47,8 @@ class Accumulator:
             logged and harms nothing.
 
     Attributes:
-        circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and when
-            it has ended a turn.
+        circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
+            when it has ended a turn.
         outcome: how the last turn came out; `None` before the first and while one runs.
         finish_reason: why the model stopped writing, where its source said so with a `Finish`.
 
@@ -142,7 +132,7 @@ class Accumulator:
         else:
             turn = Turn(stream=self.stream, **text.reading)
             source = text.open(turn)
-        log = _Log(self.storage, self.conversation_id, self.user_id)
+        log = TurnLog(self.storage, self.conversation_id, self.user_id)
         batches = _steps(source, turn)
         try:
             async for steps in batches:
@@ -155,7 +145,7 @@ class Accumulator:
                     elif isinstance(step, tuple):
                         await log.save(step)
                     else:
-                        steps += await self._run(step, turn, log)
+                        steps += await self._run(turn, log)
         except Exception as error:
             if error is source.failed:
                 self._end(turn)
@@ -166,8 +156,8 @@ class Accumulator:
             self._end(turn)
         finally:
             try:
-                if log.open_calls:  # saved, but the turn was stopped before they could run
-                    results = [failure(CANCELLED)] * log.open_calls
+                if log.calls:  # saved, but the turn was stopped before they could run
+                    results = [failure(CANCELLED)] * len(log.calls)
                     await log.save_what_is_left(turn.results(results, CircuitBreaker()))
             finally:
                 await batches.aclose()
@@ -190,10 +180,10 @@ class Accumulator:
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
 
-    async def _run(self, calls: list[str], turn: Turn, log: _Log) -> Steps:
-        """Run a batch; returns the steps that follow from its results."""
+    async def _run(self, turn: Turn, log: TurnLog) -> Steps:
+        """Run the calls that the log has; returns the steps that follow from their results."""
         batch = ToolBatch(
-            [tool_call(call) for call in calls],
+            log.calls,
             self._tools_by_name(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
@@ -201,14 +191,21 @@ class Accumulator:
             options=self._options,
             state=self._state,
             is_blocking=self._is_blocking,
+            ids=log.ids,
         )
         try:
             await batch.join()
         except asyncio.CancelledError:
             # What was stopped says nothing about the tools, so it does not count.
-            await log.save_what_is_left(turn.results(batch.results(), CircuitBreaker()))
+            await log.save_what_is_left(self._results(batch, turn, log, CircuitBreaker()))
             raise
-        return turn.results(batch.results(), self.circuit_breaker)
+        return self._results(batch, turn, log, self.circuit_breaker)
+
+    def _results(
+        self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
+    ) -> Steps:
+        log.settle(batch.executions)
+        return turn.results(batch.results(), breaker)
 
 
 async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
@@ -231,104 +228,9 @@ async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnE
         await source.aclose()
 
 
-class _Log:
-    """The rows of one conversation, on their way to the storage.
-
-    Attributes:
-        open_calls: how many calls are in the log that have no result there.
-    """
-
-    def __init__(self, storage: object, conversation_id: str, user_id: str) -> None:
-        self._storage: Any = storage
-        self._key = (conversation_id, user_id)
-        # Of the class, since a mock has every attribute.
-        self._saves_together = hasattr(type(storage), "save_messages")
-        self.open_calls = 0
-
-    async def save(self, rows: tuple[Row, ...]) -> None:
-        """Save rows that belong together.
-
-        Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
-        which calls are in the log.
-        """
-        kinds = {kind for kind, _, _ in rows}
-        if "result" in kinds:
-            self.open_calls = 0
-        calls = sum(kind == "call" for kind, _, _ in rows)
-        if self._saves_together:
-            saving = self._storage.save_messages([(*self._key, *row) for row in rows])
-        else:
-            saving = self._save_each(rows)
-            calls = 0  # counted one by one
-        if not inspect.isawaitable(saving):  # a plain function has saved them
-            self.open_calls += calls
-            return
-        if not kinds & {"call", "result"}:
-            await saving
-            return
-        cancelled = await _to_the_end(saving)
-        self.open_calls += calls
-        if cancelled is not None:
-            raise cancelled
-
-    async def save_what_is_left(self, steps: Steps) -> None:
-        """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
-        for step in steps:
-            if isinstance(step, tuple):
-                try:
-                    await self.save(step)
-                except Exception:
-                    logger.exception("The results of a turn that was stopped could not be saved")
-
-    async def _save_each(self, rows: tuple[Row, ...]) -> None:
-        for row in rows:
-            await self._storage.save_message(*self._key, *row)
-            self.open_calls += row[0] == "call"
-
-
-async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
-    """Await a save to its end, also when cancelled meanwhile.
-
-    A future needs no task, and is not among those that the end of a program cancels.
-
-    Returns:
-        The cancellation, which is to go on.
-
-    Raises:
-        asyncio.CancelledError: the caller was cancelled, and it is not known that the rows are saved.
-    """
-    future = _begin(saving)
-    cancelled: asyncio.CancelledError | None = None
-    try:
-        await outlast([future])
-    except asyncio.CancelledError as error:
-        cancelled = error
-        failed = "it was cancelled too" if future.cancelled() else future.exception()
-        if failed:
-            logger.error("The log could not be written while its turn was cancelled: %s", failed)
-            raise
-    else:
-        future.result()
-    return cancelled
-
-
-def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Begin to await `work`: a coroutine in a task of its own, which starts at once where Python can do that."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        # The loop was closed before its turn was closed or collected: then nothing is begun.
-        if inspect.iscoroutine(work):
-            work.close()
-        raise
-    if sys.version_info >= (3, 12) and inspect.iscoroutine(work) and not loop.get_task_factory():
-        return asyncio.Task(work, loop=loop, eager_start=True)
-    return asyncio.ensure_future(work)
-
-
 def _check_storage(storage: Any) -> None:
     """Refuse what could not keep the log."""
-    if not callable(getattr(storage, "save_message", None)):
+    if not is_log(storage) and not callable(getattr(storage, "save_message", None)):
         raise ConfigError(
             f"storage has no save_message method: {storage!r}. Use SQLite(), or any object with "
             "async def save_message(conversation_id, user_id, type, content, timestamp)"

@@ -91,6 +91,7 @@ class ToolBatch:
         options: how the calls are carried out.
         state: what hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
+        ids: those of the calls, if the log has them already.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class ToolBatch:
         options: BatchOptions,
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
+        ids: Sequence[str] = (),
     ) -> None:
         self._calls = list(calls)
         self._tools = tools
@@ -117,7 +119,7 @@ class ToolBatch:
         count = len(self._calls)
         self._stopped: dict[int, asyncio.CancelledError] = {}
         self._is_cancelled = False
-        self._ids: dict[int, str] = {}
+        self._ids: dict[int, str] = dict(enumerate(ids))
         self._attempts = [0] * count
         self._began = [0.0] * count
         self._ended = [0.0] * count
@@ -283,6 +285,7 @@ class ToolBatch:
         name: object = call.name
         tool = self._tools.get(name) if isinstance(name, str) else None
         if refused := refusal(call, tool, self._tools):
+            self._ended[index] = time()
             return refused
         timetable = self._timetable
         if timetable is not None:

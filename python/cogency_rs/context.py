@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ._core import Folding, system_prompt as write_system_prompt, to_messages
+from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
-from .errors import StorageError
+from .errors import ConfigError, StorageError
+from .foldings import fold_conversation, newest_rows
+from .history import CogencyHistory, History, HistoryTransform, Messages
 from .signature import json_schema_of, signature
-from .storage import SQLite
+from .tools import options_of
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
 
 MAX_CONVERSATION_LENGTH = 10_000
-"""Events of a conversation that are loaded without a `history_window`; as in cogency 3.3.0."""
-
-Messages = list[dict[str, Any]]
-HistoryTransform = Callable[[Messages], Awaitable[Messages]]
+"""Events of a conversation that are loaded without a window; as in cogency 3.3.0."""
 
 
 def system_prompt(
@@ -49,6 +48,7 @@ async def assemble(
     *,
     tools: Sequence[Any],
     storage: Any,
+    history: History | None = None,
     history_window: int | None = None,
     history_transform: HistoryTransform | None = None,
     profile_enabled: bool = False,
@@ -61,10 +61,12 @@ async def assemble(
     Args:
         user_id: whose conversation; empty for everybody's.
         conversation_id: which one.
-        tools: the tools the prompt lists.
-        storage: the log; `load_messages` is called and, for the profile, `load_profile`.
-        history_window: how many messages of history to send; `None` for all.
-        history_transform: changes the history before it is sent, for example to compress it.
+        tools: the tools the prompt lists; their `max_result_chars` bounds what is shown of their results.
+        storage: the log; a `Log` is asked for what is new, any other for `load_messages`. For the profile,
+            `load_profile` is called.
+        history: how much of the conversation is shown, and in which form; `History()` when not given.
+        history_window: cogency's name for `History(window=...)`.
+        history_transform: cogency's name for `History(transform=...)`.
         profile_enabled: whether what is known of the user follows the system prompt.
         identity: see `system_prompt`.
         instructions: see `system_prompt`.
@@ -73,45 +75,116 @@ async def assemble(
     Returns:
         Messages with `role` and `content`, the system prompt first. They are the caller's to change. Calls that
         have no results in the log, because whoever ran them died, are shown with a failure each:
-        `Interrupted before completion`.
+        `Interrupted before completion`; results without calls are left out. The report of a malformed block is shown
+        as a user message, after the text that it is about, until a call, results or a question follows.
 
     Raises:
-        StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events and no `history_window`.
+        ConfigError: `history` is given with `history_window` or `history_transform`, or a value of it cannot be kept;
+            or nothing is stored for these ids, and something is for the same ids swapped.
+        StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events, and the history no bound.
 
-    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with `SQLite`
-    and no `history_window`, in those that are new since the last time.
+    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with a `Log`
+    such as `SQLite`, and no `window` or `max_tokens`, in the messages and in the events that are new since the last
+    time.
     """
+    history = _one_history(history, history_window, history_transform)
+    conversation = StoredConversation(storage, user_id, conversation_id)
     return await assemble_behind(
         lambda: system_prompt(tools, identity, instructions),
         partial(_profile, user_id, storage) if profile_enabled else None,
-        user_id,
-        conversation_id,
-        storage=storage,
-        history_window=history_window,
-        history_transform=history_transform,
-        escape_tags=escape_tags,
+        conversation,
+        history=history,
+        options=FoldOptions(
+            escape_tags=escape_tags,
+            max_result_chars=history.max_result_chars,
+            tool_result_chars=_bounds_of(tools),
+        ),
+        check_empty=conversation.check_ids,
     )
+
+
+def _one_history(
+    history: History | None, window: int | None, transform: HistoryTransform | None
+) -> History:
+    if history is None:
+        return History(window=window, transform=transform)
+    if not (window is None and transform is None):
+        raise ConfigError(
+            "history_window and history_transform are part of history: give "
+            "history=History(window=..., transform=...) alone"
+        )
+    checked: object = history
+    if not isinstance(checked, History):
+        raise ConfigError(f"history must be a History, got {history!r}")
+    return history
+
+
+def _bounds_of(tools: Iterable[Any]) -> dict[str, int]:
+    """How much of their results is shown, of those tools that say it."""
+    bounds = ((tool, options_of(tool).max_result_chars) for tool in tools)
+    return {tool.name: most for tool, most in bounds if most is not None}
+
+
+@dataclass(frozen=True)
+class StoredConversation:
+    """The rows of one conversation in a storage."""
+
+    storage: Any
+    user_id: str
+    conversation_id: str
+
+    async def newest(self, limit: int) -> Sequence[Any]:
+        return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
+
+    async def folded(self, options: FoldOptions) -> tuple[int, Messages]:
+        count, messages = await fold_conversation(
+            self.storage, self.conversation_id, self.user_id, options
+        )
+        if count > MAX_CONVERSATION_LENGTH:
+            raise StorageError(
+                f"Conversation {self.conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
+                "Enable history_window to limit what is loaded."
+            )
+        return count, messages
+
+    async def check_ids(self) -> None:
+        """Refuse ids under which nothing is stored, where the log has rows for them the other way round.
+
+        Raises:
+            ConfigError: it has.
+        """
+        user_id, conversation_id = self.user_id, self.conversation_id
+        if not user_id or user_id == conversation_id:
+            return
+        if await newest_rows(self.storage, user_id, conversation_id, 1):
+            raise ConfigError(
+                f"user_id {user_id!r} and conversation_id {conversation_id!r} are swapped: the log has nothing for "
+                f"them, but it has a conversation {user_id!r}. Write assemble(user_id, conversation_id, ...)"
+            )
 
 
 async def assemble_behind(
     prompt: Callable[[], str],
     profile: Callable[[], Awaitable[str]] | None,
-    user_id: str,
-    conversation_id: str,
+    conversation: StoredConversation,
     *,
-    storage: Any,
-    history_window: int | None,
-    history_transform: HistoryTransform | None,
-    escape_tags: bool = False,
+    history: History | CogencyHistory,
+    options: FoldOptions,
+    check_empty: Callable[[], Awaitable[None]] | None = None,
 ) -> Messages:
-    """Build the messages of the next prompt behind a system prompt that someone else writes."""
+    """Build the messages of the next prompt behind a system prompt that someone else writes.
+
+    Where the log is empty, `check_empty` is asked whether that may be.
+    """
     system = [prompt()]
     if profile is not None and (known := await profile()):
         system.append(known)
-    count, history = await _history(user_id, conversation_id, storage, history_window, escape_tags)
-    if count and history_transform is not None:
-        history = await history_transform(history)
-    return [{"role": "system", "content": "\n\n".join(system)}, *history]
+    count, messages = await history.load(conversation, options)
+    if count:
+        messages = await history.sent(messages)
+    elif check_empty is not None:
+        await check_empty()
+    return [{"role": "system", "content": "\n\n".join(system)}, *messages]
 
 
 async def _profile(user_id: str, storage: Any) -> str:
@@ -125,45 +198,3 @@ async def _profile(user_id: str, storage: Any) -> str:
             return ""
         raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error
     return f"USER PROFILE:\n{json.dumps(profile, indent=2)}" if profile else ""
-
-
-async def _history(
-    user_id: str, conversation_id: str, storage: Any, history_window: int | None, escape_tags: bool
-) -> tuple[int, Messages]:
-    """How many events were loaded, and their messages."""
-    if history_window is None:
-        count, messages = await _fold_all(user_id, conversation_id, storage, escape_tags)
-        if count > MAX_CONVERSATION_LENGTH:
-            raise StorageError(
-                f"Conversation {conversation_id} exceeds {MAX_CONVERSATION_LENGTH} events. "
-                "Enable history_window to limit what is loaded."
-            )
-        return count, messages
-    # As many as cogency 3.3.0 loads: enough, unless a turn takes more than two rows for each message.
-    events = await storage.load_messages(conversation_id, user_id, limit=2 * history_window)
-    return len(events), _fold(events, escape_tags)[-history_window:]
-
-
-async def _fold_all(
-    user_id: str, conversation_id: str, storage: Any, escape_tags: bool
-) -> tuple[int, Messages]:
-    """How many events a conversation has, and its messages."""
-    # A storage that loads rows in a way of its own is asked for them.
-    if inspect.unwrap(_of_class(storage, "load_messages")) is SQLite.load_messages:
-        folded: tuple[int, Messages] = await storage.fold_messages(
-            conversation_id, user_id, escape_tags=escape_tags
-        )
-        return folded
-    events = await storage.load_messages(conversation_id, user_id, limit=None)
-    return len(events), _fold(events, escape_tags)
-
-
-def _of_class(storage: object, method: str) -> Any:
-    return getattr(type(storage), method, _of_class)
-
-
-def _fold(events: Iterable[Any], escape_tags: bool) -> Messages:
-    """Messages in which calls that have no results are shown as failed."""
-    folding = Folding(escape_tags=escape_tags)
-    folding.extend(events)
-    return folding.messages()

@@ -18,10 +18,11 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from . import codec, context, parser, registry, types
-from ._core import CircuitBreaker
+from ._core import CircuitBreaker, FoldOptions
 from .accumulator import Accumulator
 from .batch import BatchOptions, ToolBatch
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
+from .history import CogencyHistory
 from .storage import SQLite
 from .storage.sqlite import ParseError
 
@@ -293,11 +294,9 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                     instructions=instructions,
                 ),
                 partial(assembly.profile_format, user_id, storage) if profile_enabled else None,
-                user_id,
-                conversation_id,
-                storage=storage,
-                history_window=history_window,
-                history_transform=history_transform,
+                context.StoredConversation(storage, user_id, conversation_id),
+                history=CogencyHistory(history_window, history_transform),
+                options=FoldOptions(rules="installed"),
             )
         except StorageError as error:
             raise translated(error) from error
@@ -345,22 +344,31 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
 
         return call
 
+    def future_with_their_errors(saving: asyncio.Future[Any]) -> asyncio.Future[Any]:
+        theirs: asyncio.Future[Any] = saving.get_loop().create_future()
+
+        def settle(saving: asyncio.Future[Any]) -> None:
+            error = saving.exception()
+            if theirs.done():  # its caller was cancelled
+                return
+            if error is None:
+                theirs.set_result(saving.result())
+            else:
+                theirs.set_exception(translated(error))
+
+        saving.add_done_callback(settle)
+        return theirs
+
     class InstalledSQLite(SQLite):
+        @staticmethod
+        def _check_type(type: str) -> None:
+            """Take rows of any type, as cogency does."""
+
         def save_messages(self, rows: Any) -> asyncio.Future[list[str]]:
-            saving = super().save_messages(rows)
-            theirs: asyncio.Future[list[str]] = saving.get_loop().create_future()
+            return future_with_their_errors(super().save_messages(rows))
 
-            def settle(saving: asyncio.Future[list[str]]) -> None:
-                error = saving.exception()
-                if theirs.done():  # its caller was cancelled
-                    return
-                if error is None:
-                    theirs.set_result(saving.result())
-                else:
-                    theirs.set_exception(translated(error))
-
-            saving.add_done_callback(settle)
-            return theirs
+        def append(self, *args: Any, **kwargs: Any) -> asyncio.Future[None]:
+            return future_with_their_errors(super().append(*args, **kwargs))
 
         async def search_messages(self, *args: Any, **kwargs: Any) -> list[Any]:
             matches = await super().search_messages(*args, **kwargs)

@@ -10,6 +10,7 @@ from typing import Any
 
 __all__ = [
     "BlockTool",
+    "BusyError",
     "CogencyError",
     "ConfigError",
     "DeniedError",
@@ -106,6 +107,20 @@ class StorageError(CogencyError):
     ) -> None:
         super().__init__(message, cause=cause)
         self.retryable = retryable
+
+
+class BusyError(CogencyError):
+    """A conversation that another run has, where the caller did not want to wait, or would wait for itself.
+
+    Attributes:
+        conversation_id: which one.
+    """
+
+    def __init__(
+        self, message: str, *, cause: Exception | None = None, conversation_id: str
+    ) -> None:
+        super().__init__(message, cause=cause)
+        self.conversation_id = conversation_id
 
 
 class LLMError(CogencyError):

@@ -56,6 +56,7 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    max_result_chars: int | None = None,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -70,6 +71,7 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    max_result_chars: int | None = None,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -84,6 +86,7 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    max_result_chars: int | None = None,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -97,6 +100,7 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    max_result_chars: int | None = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -119,11 +123,14 @@ def tool(
         sequential: a call runs alone, after those before it in its batch and before those after it.
         requires_approval: whether someone has to agree to a call first.
         idempotent: whether a second attempt of the same call does no harm.
+        max_result_chars: how many characters of a result's content the model is shown.
 
     Raises:
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
     """
-    options = ToolOptions(timeout, retries, sequential, requires_approval, idempotent)
+    options = ToolOptions(
+        timeout, retries, sequential, requires_approval, idempotent, max_result_chars
+    )
 
     def decorate(function: Any) -> Any:
         frame = _caller(inspect.currentframe())

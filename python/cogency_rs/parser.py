@@ -28,28 +28,30 @@ def parse_tokens(
     """Parse a model's output into events while it streams.
 
     Args:
-        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped; or
-            the whole text.
+        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped;
+            or the whole text.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
         limits: bounds on an execute block; `Limits()` when not given.
-        errors: `"event"` for an `error` event where output cannot be read, `"respond"` to have it said in the answer, as
-            cogency 3.3.0 does.
-        lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array, `arguments`,
-            `parameters` or `input` for `args`, a comma in front of a closing bracket. What is valid means the same.
+        errors: `"event"` for an `error` event where output cannot be read, `"respond"` to have it said in the answer,
+            as cogency 3.3.0 does.
+        lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array,
+            `arguments`, `parameters` or `input` for `args`, a comma in front of a closing bracket. What is valid means
+            the same.
         begins_in_think: the text begins inside reasoning, which the prompt has opened already.
 
     Yields:
-        Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after `execute`;
-        what follows in the source is discarded and the source is closed.
+        Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after
+        `execute`; what follows in the source is discarded and the source is closed.
 
     Raises:
         TypeError: the source is no text, or yields something else than `str` and `Finish`.
         ConfigError: `stream`, `limits` or `errors` cannot be used.
 
     Whatever the source raises passes on, after the events of the text already received. Malformed output never
-    raises: it is reported. An `error` event has `kind` ("malformed", "unfinished" where the model stopped inside a block,
-    "truncated" where its text was cut), `content` (what the model should be told), `raw` (the block as the model wrote it,
-    with its tags), and `line` and `column` in `raw`, from 1; `None` for an answer that was cut outside every block.
+    raises: it is reported. An `error` event has `kind` ("malformed", "unfinished" where the model stopped inside a
+    block, "truncated" where its text was cut), `content` (what the model should be told), `raw` (the block as the model
+    wrote it, with its tags), and `line` and `column` in `raw`, from 1; `None` for an answer that was cut outside every
+    block.
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """

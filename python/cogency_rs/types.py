@@ -128,8 +128,8 @@ class WrittenResultEvent(TypedDict):
 class ErrorEvent(TypedDict):
     """Output that cannot be read: a block of calls that is none, or an answer that was cut.
 
-    `content` is what the model should be told of it. `raw` is the block as the model wrote it, from its opening tag on, and
-    `line` and `column` are the place in it, from 1; an answer that was cut outside every block has none of these.
+    `content` is what the model should be told of it. `raw` is the block as the model wrote it, from its opening tag on,
+    and `line` and `column` are the place in it, from 1; an answer that was cut outside every block has none of these.
     """
 
     type: Literal["error"]

@@ -1,8 +1,8 @@
-//! Folds stored rows into messages, the way cogency 3.3.0 does.
+//! Folds stored rows into messages, by the rules of cogency 3.3.0 or by ours.
 //!
 //! What the assistant thought, said and called since the last results becomes one assistant message; results go
-//! back as a user message. Two rules may surprise: results that no call precedes are placed before the assistant
-//! text still pending, and calls without results are dropped at the next user message.
+//! back as a user message. Two rules of cogency 3.3.0 may surprise: results that no call precedes are placed before the
+//! assistant text still pending, and calls without results are dropped at the next user message. See [`Rules`] for ours.
 
 use std::borrow::Cow;
 
@@ -11,6 +11,9 @@ use crate::protocol::call::ShownCall;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::text::is_blank;
+
+use super::excerpt::{Bounds, excerpt};
+use super::report::Report;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +34,15 @@ pub struct Message {
 }
 
 impl Message {
-    fn results(content: &[u8], tags: Tags) -> Self {
+    fn results(pieces: &[Cow<'_, [u8]>], tags: Tags) -> Self {
         let mut text = Text::default();
-        text.reserve(content.len() + 21);
+        text.reserve(pieces.iter().map(|piece| piece.len()).sum::<usize>() + 21);
         text.push(b"<results>\n");
-        match tags {
-            Tags::AsStored => text.push(content),
-            Tags::Escaped => push_escaped(&mut text, content),
+        for piece in pieces {
+            match tags {
+                Tags::AsStored => text.push(piece),
+                Tags::Escaped => push_escaped(&mut text, piece),
+            }
         }
         text.push(b"\n</results>");
         Self { role: Role::User, content: text }
@@ -65,27 +70,54 @@ fn push_escaped(text: &mut Text, json: &[u8]) {
     text.push(&json[from..]);
 }
 
-/// What becomes of calls that the log has no results for: whoever ran them died, or could not save them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unanswered {
-    /// They are left out, as cogency 3.3.0 does.
+/// What becomes of rows that do not belong to a whole turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// As cogency 3.3.0 has it, byte for byte: calls that the log has no results for are left out, results without calls are
+    /// shown, reports are not.
     #[default]
-    Dropped,
-    /// They are shown, each with a failure in the place of its result.
-    Failed,
+    Cogency,
+    /// The same, but calls without results are shown, each with a failure in the place of its result: whoever ran them
+    /// died, or could not save them.
+    Installed,
+    /// Ours: as `Installed`, and results without calls are left out. A report is shown, behind the text that it is about,
+    /// until the model does better.
+    Own,
+}
+
+/// What a fold makes of the rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FoldOptions {
+    /// What becomes of rows that do not belong to a whole turn.
+    pub rules: Rules,
+    /// How the text of results is shown.
+    pub tags: Tags,
+    /// How much of results is shown.
+    pub bounds: Bounds,
 }
 
 /// The fold: rows go in, messages come out as soon as they are complete.
 ///
 /// # Complexity
 /// O(row) for each row; what is held is the assistant's open turn.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Conversation {
-    unanswered: Unanswered,
-    tags: Tags,
+    options: FoldOptions,
     turn: Option<Text>,
     calls: Vec<ShownCall>,
+    /// Those that nothing better has followed yet.
+    reports: Vec<OpenReport>,
 }
+
+/// A report, and how much the turn had said when it came.
+#[derive(Debug)]
+struct OpenReport {
+    said: Said,
+    report: Report,
+}
+
+/// How many bytes a turn has; `None` when nothing was said.
+type Said = Option<usize>;
 
 /// Bytes of room for what a turn says next, at least.
 const ROOM: usize = 256;
@@ -93,16 +125,17 @@ const ROOM: usize = 256;
 impl Conversation {
     /// A conversation at its start.
     #[must_use]
-    pub fn new(unanswered: Unanswered, tags: Tags) -> Self {
-        Self { unanswered, tags, ..Self::default() }
+    pub fn new(options: FoldOptions) -> Self {
+        Self { options, ..Self::default() }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
     pub fn user(&mut self) -> [Option<Message>; 2] {
-        match self.unanswered {
-            Unanswered::Failed if !self.calls.is_empty() => self.result(b"[]"),
+        match self.options.rules {
+            Rules::Installed | Rules::Own if !self.calls.is_empty() => self.result(b"[]"),
             _ => {
                 self.calls.clear();
+                self.reports.clear();
                 [self.take_turn(), None]
             }
         }
@@ -120,29 +153,74 @@ impl Conversation {
 
     /// The model called a tool.
     pub fn call(&mut self, call: ShownCall) {
+        self.reports.clear();
         self.calls.push(call);
+    }
+
+    /// The model wrote what could not be used. Only our own rules show that.
+    pub fn report(&mut self, report: Report) {
+        if self.options.rules == Rules::Own {
+            self.reports.push(OpenReport { said: self.said(), report });
+        }
     }
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
     pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
+        self.reports.clear();
         let calls = std::mem::take(&mut self.calls);
-        let content = match self.unanswered {
-            Unanswered::Dropped => Cow::Borrowed(content),
-            Unanswered::Failed => one_for_each(&calls, content),
-        };
-        let assistant = if calls.is_empty() {
-            None
+        let (assistant, is_shown) = if calls.is_empty() {
+            (None, self.options.rules != Rules::Own)
         } else {
             self.say_calls(&calls);
-            self.take_turn()
+            (self.take_turn(), true)
         };
-        [assistant, (!content.is_empty()).then(|| Message::results(&content, self.tags))]
+        if !is_shown || content.is_empty() {
+            return [assistant, None];
+        }
+        let shown = excerpt(content, &self.options.bounds);
+        let pieces = match self.options.rules {
+            Rules::Cogency => shown,
+            Rules::Installed | Rules::Own => one_for_each(&calls, content, shown),
+        };
+        [assistant, Some(Message::results(&pieces, self.options.tags))]
     }
 
-    /// The assistant's turn as far as it has come, if the log ended here.
+    /// The assistant's turn as far as it has come, and the reports that nothing better has followed, if the log ended here.
     #[must_use]
-    pub fn open(&self) -> [Option<Message>; 2] {
-        self.clone().user()
+    pub fn open(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let mut shown = None;
+        if !self.calls.is_empty() {
+            // What was said up to the first report is the turn of the calls, as it is where results follow.
+            let end = self.reports.first().map_or(self.said(), |first| first.said);
+            let turn = self.spoken(None, end).map(Text::from);
+            let calls = self.calls.clone();
+            let mut turn = Self { options: self.options.clone(), turn, calls, reports: Vec::new() };
+            messages.extend(turn.user().into_iter().flatten());
+            shown = end;
+        }
+        for OpenReport { said, report } in &self.reports {
+            let raw = Some(report.raw.as_bytes()).filter(|raw| !raw.is_empty());
+            let parts = self.spoken(shown, *said).into_iter().chain(raw);
+            messages.extend(assistant(&parts.collect::<Vec<_>>()));
+            messages.push(Message { role: Role::User, content: report.content.clone() });
+            shown = *said;
+        }
+        messages.extend(assistant(&Vec::from_iter(self.spoken(shown, self.said()))));
+        messages
+    }
+
+    fn said(&self) -> Said {
+        self.turn.as_ref().map(|turn| turn.as_bytes().len())
+    }
+
+    /// What the turn said between two of its ends; a line break stands between them.
+    fn spoken(&self, from: Said, to: Said) -> Option<&[u8]> {
+        let start = from.map_or(0, |from| from + 1);
+        match (&self.turn, to) {
+            (Some(turn), Some(to)) if from != Some(to) => Some(&turn.as_bytes()[start..to]),
+            _ => None,
+        }
     }
 
     fn say(&mut self, parts: &[&[u8]]) {
@@ -178,12 +256,22 @@ impl Conversation {
     }
 }
 
-/// `results` with a failure in front for each of `calls` that has none in it. Results are saved right behind their
-/// calls, so it is the first ones that lack them. What is no array stays as it is.
-fn one_for_each<'a>(calls: &[ShownCall], results: &'a [u8]) -> Cow<'a, [u8]> {
+/// The assistant's message of these lines; none without any.
+fn assistant(lines: &[&[u8]]) -> Option<Message> {
+    let content = Text::from(Cow::from(lines.join(&b'\n')));
+    (!lines.is_empty()).then_some(Message { role: Role::Assistant, content })
+}
+
+/// The pieces that are `shown` of `results`, with a failure in front for each of `calls` that has none in it. Results are
+/// saved right behind their calls, so it is the first ones that lack them. What is no array stays as it is.
+fn one_for_each<'a>(
+    calls: &[ShownCall],
+    results: &'a [u8],
+    mut shown: Vec<Cow<'a, [u8]>>,
+) -> Vec<Cow<'a, [u8]>> {
     let (missing, found) = match array_len(results) {
         Some(found) if found < calls.len() => (calls.len() - found, found),
-        _ => return Cow::Borrowed(results),
+        _ => return shown,
     };
     let failed = |call: &ShownCall| ResultItem {
         tool: call.name.clone(),
@@ -191,12 +279,16 @@ fn one_for_each<'a>(calls: &[ShownCall], results: &'a [u8]) -> Cow<'a, [u8]> {
     };
     let mut array = results_array(&calls[..missing].iter().map(failed).collect::<Vec<_>>());
     if found == 0 {
-        return Cow::Owned(array.into_bytes());
+        return vec![Cow::Owned(array.into_bytes())];
     }
     array.pop();
     array.push_str(", ");
-    let items = memchr::memchr(b'[', results).map_or(results, |start| &results[start + 1..]);
-    Cow::Owned([array.as_bytes(), items].concat())
+    let start = memchr::memchr(b'[', results).map_or(0, |start| start + 1);
+    if let Some(Cow::Borrowed(first)) = shown.first_mut() {
+        *first = &first[start..];
+    }
+    shown.insert(0, Cow::Owned(array.into_bytes()));
+    shown
 }
 
 /// How many items the JSON array `text` has; `None` for what is no array.
@@ -225,6 +317,18 @@ mod tests {
         message.map(|message| message.content.to_string())
     }
 
+    fn all_said(messages: &[Message]) -> Vec<String> {
+        messages.iter().map(|message| message.content.to_string()).collect()
+    }
+
+    fn by(rules: Rules) -> FoldOptions {
+        FoldOptions { rules, ..FoldOptions::default() }
+    }
+
+    fn report(raw: &str, content: &str) -> Report {
+        Report { raw: raw.into(), content: content.into() }
+    }
+
     #[test]
     fn a_turn_with_calls_becomes_one_message_and_its_results_another() {
         let mut conversation = Conversation::default();
@@ -240,7 +344,7 @@ mod tests {
             )
         );
         assert_eq!(said(results).as_deref(), Some("<results>\n[]\n</results>"));
-        assert_eq!(conversation.open(), [None, None]);
+        assert_eq!(conversation.open(), []);
     }
 
     #[test]
@@ -249,8 +353,7 @@ mod tests {
         conversation.respond(b"later");
         let [assistant, results] = conversation.result(b"r");
         assert_eq!((assistant, results.is_some()), (None, true));
-        let [assistant, _] = conversation.open();
-        assert_eq!(said(assistant).as_deref(), Some("later"));
+        assert_eq!(all_said(&conversation.open()), ["later"]);
     }
 
     #[test]
@@ -263,13 +366,14 @@ mod tests {
 
     #[test]
     fn calls_without_results_fail_where_they_are_not_dropped() {
-        let mut conversation = Conversation::new(Unanswered::Failed, Tags::AsStored);
+        let mut conversation = Conversation::new(by(Rules::Installed));
         conversation.respond(b"so");
         conversation.call(call("\"a\""));
         conversation.call(call("\"b\""));
         let open = conversation.open();
-        assert_eq!(conversation.user(), open);
-        let [assistant, results] = open.map(said);
+        let user = conversation.user();
+        assert_eq!(user.clone().into_iter().flatten().collect::<Vec<_>>(), open);
+        let [assistant, results] = user.map(said);
         assert!(assistant.is_some_and(|text| text.starts_with("so\n<execute>")));
         assert_eq!(
             results.as_deref(),
@@ -279,14 +383,15 @@ mod tests {
                  completion\"}]\n</results>"
             )
         );
-        assert_eq!(conversation.open(), [None, None]);
+        assert_eq!(conversation.open(), []);
     }
 
     #[test]
     fn escaped_results_hold_no_tag_and_the_same_value() {
         let stored = br#"[{"tool": "t", "content": "</results><execute>[] \\< <"}]"#;
         let shown = |tags| {
-            let [_, results] = Conversation::new(Unanswered::Dropped, tags).result(stored);
+            let [_, results] =
+                Conversation::new(FoldOptions { tags, ..by(Rules::Cogency) }).result(stored);
             said(results).unwrap_or_default()
         };
         assert_eq!(
@@ -302,8 +407,8 @@ mod tests {
 
     #[test]
     fn results_that_are_too_few_are_those_of_the_last_calls() {
-        let shown = |unanswered, results: &str| {
-            let mut conversation = Conversation::new(unanswered, Tags::AsStored);
+        let shown = |rules, results: &str| {
+            let mut conversation = Conversation::new(by(rules));
             for name in ["\"a\"", "\"b\"", "\"c\""] {
                 conversation.call(call(name));
             }
@@ -331,13 +436,96 @@ mod tests {
             ("all done", "all done".into()),
         ] {
             assert_eq!(
-                shown(Unanswered::Failed, stored),
+                shown(Rules::Installed, stored),
                 format!("<results>\n{expected}\n</results>")
             );
-            assert_eq!(
-                shown(Unanswered::Dropped, stored),
-                format!("<results>\n{stored}\n</results>")
-            );
+            assert_eq!(shown(Rules::Cogency, stored), format!("<results>\n{stored}\n</results>"));
         }
+    }
+
+    #[test]
+    fn our_rules_leave_out_results_without_calls() {
+        let mut conversation = Conversation::new(by(Rules::Own));
+        conversation.respond(b"later");
+        assert_eq!(conversation.result(b"[1]"), [None, None]);
+        assert_eq!(all_said(&conversation.open()), ["later"]);
+    }
+
+    #[test]
+    fn reports_are_shown_behind_what_they_are_about() {
+        let mut conversation = Conversation::new(by(Rules::Own));
+        conversation.report(report("", "0"));
+        conversation.respond(b"a");
+        conversation.report(report("<1>", "1"));
+        conversation.report(report("<2>", "2"));
+        conversation.respond(b"");
+        conversation.report(report("", "3"));
+        conversation.respond(b"b");
+        let shown = ["0", "a\n<1>", "1", "<2>", "2", "", "3", "b"];
+        assert_eq!(all_said(&conversation.open()), shown);
+        let [assistant, _] = conversation.user();
+        assert_eq!(said(assistant).as_deref(), Some("a\n\nb"));
+        assert_eq!(conversation.open(), []);
+    }
+
+    #[test]
+    fn a_report_stands_behind_the_results_of_earlier_calls() {
+        let mut conversation = Conversation::new(by(Rules::Own));
+        conversation.respond(b"a");
+        conversation.call(call("\"t\""));
+        conversation.respond(b"b");
+        conversation.report(report("<1>", "1"));
+        let messages = conversation.open();
+        let [calls, results, raw, told] = &all_said(&messages)[..] else { panic!("{messages:?}") };
+        assert!(calls.starts_with("a\nb\n<execute>"));
+        assert!(results.contains("Interrupted"));
+        assert_eq!((&**raw, &**told), ("<1>", "1"));
+    }
+
+    #[test]
+    fn a_report_is_gone_when_the_model_does_better() {
+        let better: [fn(&mut Conversation); 3] = [
+            |conversation| conversation.call(call("\"t\"")),
+            |conversation| drop(conversation.result(b"[]")),
+            |conversation| drop(conversation.user()),
+        ];
+        for next in better {
+            let fold = |with_report: bool| {
+                let mut conversation = Conversation::new(by(Rules::Own));
+                conversation.respond(b"a");
+                if with_report {
+                    conversation.report(report("<1>", "1"));
+                }
+                next(&mut conversation);
+                conversation.open()
+            };
+            assert_eq!(fold(true), fold(false));
+        }
+    }
+
+    #[test]
+    fn cogency_knows_no_reports() {
+        for rules in [Rules::Cogency, Rules::Installed] {
+            let mut conversation = Conversation::new(by(rules));
+            conversation.report(report("<1>", "1"));
+            assert_eq!(conversation.open(), []);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_keeps_the_failures_in_front() {
+        let bounds = Bounds { all: Some(2), ..Bounds::default() };
+        let mut conversation = Conversation::new(FoldOptions { bounds, ..by(Rules::Own) });
+        conversation.call(call("\"a\""));
+        conversation.call(call("\"b\""));
+        let [_, results] = conversation.result(br#"[{"tool": "b", "content": "abc"}]"#);
+        assert_eq!(
+            said(results).as_deref(),
+            Some(
+                "<results>\n[{\"tool\": \"a\", \"status\": \"failure\", \"content\": \"Interrupted before \
+                 completion\"}, {\"tool\": \"b\", \"content\": \"ab\\n[… 1 of 3 characters are not \
+                 shown]\"}]\n</results>"
+            )
+        );
     }
 }

@@ -200,6 +200,10 @@ pub struct CallReader {
 }
 
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a reader has one, and is in a call most of the time"
+)]
 enum Place {
     /// In front of everything.
     Start,

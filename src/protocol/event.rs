@@ -20,3 +20,9 @@ pub enum Event {
     /// `<end>`: the model is done.
     End,
 }
+
+impl From<Report> for Event {
+    fn from(report: Report) -> Self {
+        Self::Error(Box::new(report))
+    }
+}

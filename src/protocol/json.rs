@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::text::leading_space;
+use super::text::{Text, leading_space};
 
 /// What a bracket opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -460,6 +460,62 @@ fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
     }
 }
 
+/// What a valid JSON string, given with its quotes, says. A lone surrogate stays one.
+///
+/// # Complexity
+/// O(quoted)
+#[must_use]
+pub fn unescaped(quoted: &[u8]) -> Text {
+    let mut rest = &quoted[1..quoted.len() - 1];
+    let mut text = Text::default();
+    text.reserve(rest.len());
+    while let Some(backslash) = memchr::memchr(b'\\', rest) {
+        text.push(&rest[..backslash]);
+        rest = &rest[backslash + 1..];
+        let (code, width) = match rest[0] {
+            b'u' => escaped_code_point(rest),
+            b'b' => (0x08, 1),
+            b'f' => (0x0c, 1),
+            b'n' => (u32::from(b'\n'), 1),
+            b'r' => (u32::from(b'\r'), 1),
+            b't' => (u32::from(b'\t'), 1),
+            itself => (u32::from(itself), 1),
+        };
+        push_code_point(&mut text, code);
+        rest = &rest[width..];
+    }
+    text.push(rest);
+    text
+}
+
+/// The code point that `rest` begins with, from its `u` on, and the bytes it takes: two escapes where they are a surrogate
+/// pair.
+fn escaped_code_point(rest: &[u8]) -> (u32, usize) {
+    let unit = |digits: &[u8]| {
+        let digits = digits.iter().map(|&digit| char::from(digit).to_digit(16).unwrap_or(0));
+        digits.fold(0, |unit, digit| unit << 4 | digit)
+    };
+    let first = unit(&rest[1..5]);
+    if let (0xd800..0xdc00, [b'\\', b'u', digits @ ..]) = (first, &rest[5..]) {
+        let second = unit(&digits[..4]);
+        if let 0xdc00..0xe000 = second {
+            return (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 11);
+        }
+    }
+    (first, 5)
+}
+
+/// Adds a code point, which may be a surrogate.
+fn push_code_point(text: &mut Text, code: u32) {
+    match char::from_u32(code) {
+        Some(character) => text.push(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => {
+            let six_bits = |shift: u32| (code >> shift & 0x3f).to_le_bytes()[0] | 0x80;
+            text.push(&[0xed, six_bits(6), six_bits(0)]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -540,5 +596,22 @@ mod tests {
     fn strict_strings_refuse_raw_control_characters() {
         let mut scanner = Scanner::new(Controls::Escaped);
         assert_eq!(scanner.next(b"\"a\nb\""), Err(Fault { kind: FaultKind::Control, at: 2 }));
+    }
+
+    #[test]
+    fn a_string_says_what_its_escapes_stand_for() {
+        for (quoted, said) in [
+            (r#""""#, &b""[..]),
+            (r#""a\"\\\/b""#, b"a\"\\/b"),
+            (r#""\b\f\n\r\t""#, b"\x08\x0c\n\r\t"),
+            (r#""\u00e9\u20AC""#, "é€".as_bytes()),
+            (r#""\ud83d\ude00""#, "😀".as_bytes()),
+            (r#""\ud83d\ud83d\ude00""#, b"\xed\xa0\xbd\xf0\x9f\x98\x80"),
+            (r#""\ude00\ud83d""#, b"\xed\xb8\x80\xed\xa0\xbd"),
+            (r#""\ud83d\n""#, b"\xed\xa0\xbd\n"),
+            (r#""é\\u00e9""#, "é\\u00e9".as_bytes()),
+        ] {
+            assert_eq!(unescaped(quoted.as_bytes()).as_bytes(), said, "{quoted}");
+        }
     }
 }

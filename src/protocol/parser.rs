@@ -265,7 +265,7 @@ impl Parser {
             break;
         }
         if let Some(report) = report {
-            self.say(Event::Error(Box::new(report)), events);
+            self.say(report.into(), events);
         }
         self.state = State::Done;
         self.at = 0;
@@ -285,128 +285,153 @@ impl Parser {
     /// no longer needed.
     fn advance(&mut self, text: &[u8], events: &mut Vec<Event>) -> usize {
         let mut start = 0;
-        loop {
-            match &mut self.state {
-                State::Text => match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
-                    Search::Found { needle, start: end, end: behind } => {
-                        let tag = &TAGS[needle];
-                        if tag.kind == Kind::Results {
-                            self.state = State::Perhaps(tag, end - start, Box::default());
-                            self.at = behind;
-                            continue;
-                        }
-                        self.end_run(Run::Respond, text[start..end].into(), Blank::Hidden, events);
-                        // What is said of a broken block holds the block, so its text is kept.
-                        start = if tag.kind == Kind::Calls { end } else { behind };
-                        self.at = behind;
-                        self.enter(tag, events);
-                    }
-                    search => {
-                        self.at = search.or_end(text);
-                        start += self.stream_run(Run::Respond, &text[start..self.at], events);
-                        break;
-                    }
-                },
-                State::Perhaps(tag, at, scanner) => {
-                    let (tag, end) = (*tag, start + *at);
-                    let behind = end + tag.open.len();
-                    let most = self.limits.max_block_bytes;
-                    let rest = &text[behind..];
-                    let is_array = follows(scanner, &rest[..rest.len().min(most)])
-                        .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
-                    match is_array {
-                        Some(true) => {
-                            let before = text[start..end].into();
-                            self.end_run(Run::Respond, before, Blank::Hidden, events);
-                            self.state = State::Inside(tag);
-                            (start, self.at) = (behind, behind);
-                        }
-                        Some(false) => (self.state, self.at) = (State::Text, behind),
-                        None => {
-                            let used = self.stream_run(Run::Respond, &text[start..end], events);
-                            if let State::Perhaps(_, at, _) = &mut self.state {
-                                *at -= used;
-                            }
-                            start += used;
-                            self.at = text.len();
-                            break;
-                        }
-                    }
-                }
-                State::Inside(tag) => {
-                    let run = Run::inside(tag.kind);
-                    match search(text, self.at, &std::iter::once(tag.close)) {
-                        Search::Found { start: end, end: behind, .. } => {
-                            self.end_run(run, text[start..end].into(), Blank::Hidden, events);
-                            self.state = State::Text;
-                            (start, self.at) = (behind, behind);
-                        }
-                        search => {
-                            self.at = search.or_end(text);
-                            start += self.stream_run(run, &text[start..self.at], events);
-                            break;
-                        }
-                    }
-                }
-                State::Calls(tag, reader) => {
-                    let body = start + tag.open.len();
-                    match reader.read(&text[body..]) {
-                        Progress::More => break,
-                        Progress::Complete { calls: Ok(calls), .. } => {
-                            self.complete(calls, events);
-                            self.state = State::Done;
-                        }
-                        Progress::Complete { end, calls: Err(problem) } => {
-                            let end = body + end;
-                            let (block, length) = (&text[start..], end - start);
-                            let report = Report::malformed(&problem, block, length, tag.open);
-                            self.say(Event::Error(Box::new(report)), events);
-                            self.state = State::Text;
-                            (start, self.at) = (end, end);
-                        }
-                        Progress::Broken(problem) => {
-                            self.state = State::Broken(tag, Some(problem));
-                            self.at = body;
-                        }
-                    }
-                }
-                State::Broken(tag, problem) => {
-                    let tag = *tag;
-                    let found = search(text, self.at, &std::iter::once(tag.close));
-                    let block = &text[start..];
-                    let most = self.limits.raw(block, tag).len();
-                    let length = match found {
-                        Search::Found { end, .. } => Some(most.min(end - start)),
-                        _ => (most < block.len()).then_some(most),
-                    };
-                    if let Some(length) = length
-                        && let Some(problem) = problem.take()
-                    {
-                        let report = Report::malformed(&problem, block, length, tag.open);
-                        self.say(Event::Error(Box::new(report)), events);
-                    }
-                    match found {
-                        Search::Found { end, .. } => {
-                            self.state = State::Text;
-                            (start, self.at) = (end, end);
-                        }
-                        search => {
-                            self.at = search.or_end(text);
-                            if let State::Broken(_, None) = self.state {
-                                start = self.at;
-                            }
-                            break;
-                        }
-                    }
-                }
-                State::Done => {
-                    (start, self.at) = (text.len(), text.len());
-                    break;
-                }
+        while match self.state {
+            State::Text => self.read_text(text, &mut start, events),
+            State::Perhaps(..) => self.read_array(text, &mut start, events),
+            State::Inside(tag) => self.read_inside(tag, text, &mut start, events),
+            State::Calls(..) => self.read_calls(text, &mut start, events),
+            State::Broken(tag, _) => self.read_broken(tag, text, &mut start, events),
+            State::Done => {
+                (start, self.at) = (text.len(), text.len());
+                false
             }
-        }
+        } {}
         self.at = self.at.saturating_sub(start);
         start
+    }
+
+    // Each of these reads on in one state. `start` is the first byte of `text` that is still needed. It tells whether there
+    // is more to read.
+
+    fn read_text(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
+            Search::Found { needle, start: end, end: behind } => {
+                let tag = &TAGS[needle];
+                self.at = behind;
+                if tag.kind == Kind::Results {
+                    self.state = State::Perhaps(tag, end - *start, Box::default());
+                    return true;
+                }
+                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+                // What is said of a broken block holds the block, so its text is kept.
+                *start = if tag.kind == Kind::Calls { end } else { behind };
+                self.enter(tag, events);
+                true
+            }
+            search => {
+                self.at = search.or_end(text);
+                *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
+                false
+            }
+        }
+    }
+
+    fn read_array(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        let State::Perhaps(tag, at, scanner) = &mut self.state else { return true };
+        let (tag, end) = (*tag, *start + *at);
+        let behind = end + tag.open.len();
+        let (rest, most) = (&text[behind..], self.limits.max_block_bytes);
+        let is_array = follows(scanner, &rest[..rest.len().min(most)])
+            .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
+        match is_array {
+            Some(true) => {
+                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+                self.state = State::Inside(tag);
+                (*start, self.at) = (behind, behind);
+            }
+            Some(false) => (self.state, self.at) = (State::Text, behind),
+            None => {
+                let used = self.stream_run(Run::Respond, &text[*start..end], events);
+                if let State::Perhaps(_, at, _) = &mut self.state {
+                    *at -= used;
+                }
+                *start += used;
+                self.at = text.len();
+            }
+        }
+        is_array.is_some()
+    }
+
+    fn read_inside(
+        &mut self,
+        tag: &'static Tag,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let run = Run::inside(tag.kind);
+        match search(text, self.at, &std::iter::once(tag.close)) {
+            Search::Found { start: end, end: behind, .. } => {
+                self.end_run(run, text[*start..end].into(), Blank::Hidden, events);
+                self.state = State::Text;
+                (*start, self.at) = (behind, behind);
+                true
+            }
+            search => {
+                self.at = search.or_end(text);
+                *start += self.stream_run(run, &text[*start..self.at], events);
+                false
+            }
+        }
+    }
+
+    fn read_calls(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
+        let State::Calls(tag, reader) = &mut self.state else { return true };
+        let (tag, body) = (*tag, *start + tag.open.len());
+        match reader.read(&text[body..]) {
+            Progress::More => return false,
+            Progress::Complete { calls: Ok(calls), .. } => {
+                self.complete(calls, events);
+                self.state = State::Done;
+            }
+            Progress::Complete { end, calls: Err(problem) } => {
+                let end = body + end;
+                let report = Report::malformed(&problem, &text[*start..], end - *start, tag.open);
+                self.say(report.into(), events);
+                self.state = State::Text;
+                (*start, self.at) = (end, end);
+            }
+            Progress::Broken(problem) => {
+                self.state = State::Broken(tag, Some(problem));
+                self.at = body;
+            }
+        }
+        true
+    }
+
+    fn read_broken(
+        &mut self,
+        tag: &'static Tag,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let found = search(text, self.at, &std::iter::once(tag.close));
+        let block = &text[*start..];
+        let most = self.limits.raw(block, tag).len();
+        let length = match found {
+            Search::Found { end, .. } => Some(most.min(end - *start)),
+            _ => (most < block.len()).then_some(most),
+        };
+        if let (Some(length), State::Broken(_, problem)) = (length, &mut self.state)
+            && let Some(problem) = problem.take()
+        {
+            self.say(Report::malformed(&problem, block, length, tag.open).into(), events);
+        }
+        match found {
+            Search::Found { end, .. } => {
+                self.state = State::Text;
+                (*start, self.at) = (end, end);
+                true
+            }
+            search => {
+                self.at = search.or_end(text);
+                if let State::Broken(_, None) = self.state {
+                    *start = self.at;
+                }
+                false
+            }
+        }
     }
 
     fn enter(&mut self, tag: &'static Tag, events: &mut Vec<Event>) {

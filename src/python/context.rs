@@ -1,13 +1,16 @@
-//! `to_messages` and `system_prompt`.
+//! `to_messages`, the fold of a growing conversation, and `system_prompt`.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use super::convert::{bytes_of, dumps, json, to_str};
+use super::convert::{bytes_of, dumps, json, string_of, to_str};
 use crate::context::prompt::ToolLine;
-use crate::context::{self as core, Conversation, Message, Role, Tags, Unanswered};
+use crate::context::{
+    self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, stored_report,
+};
 use crate::protocol::call::{ShownCall, shown_call};
+use crate::protocol::canonical::json_string;
 
 /// Folds stored events into messages.
 ///
@@ -19,9 +22,44 @@ pub fn to_messages<'py>(
     events: &Bound<'py, PyAny>,
     escape_tags: Tags,
 ) -> PyResult<Bound<'py, PyList>> {
-    let mut folding = Folding::of(Unanswered::Dropped, escape_tags);
+    let mut folding =
+        Folding::of(core::FoldOptions { tags: escape_tags, ..core::FoldOptions::default() });
     folding.extend(events)?;
     folding.messages(events.py())
+}
+
+/// What a fold makes of the rows.
+#[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs._core")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct FoldOptions {
+    inner: core::FoldOptions,
+}
+
+#[pymethods]
+impl FoldOptions {
+    #[new]
+    #[pyo3(signature = (
+        *,
+        rules=Rules::Own,
+        escape_tags=Tags::AsStored,
+        max_result_chars=None,
+        tool_result_chars=None,
+    ))]
+    #[pyo3(text_signature = "(*, rules='own', escape_tags=False, max_result_chars=None, \
+                             tool_result_chars=None)")]
+    fn new(
+        rules: Rules,
+        escape_tags: Tags,
+        max_result_chars: Option<usize>,
+        tool_result_chars: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let mut bounds = Bounds { all: max_result_chars, ..Bounds::default() };
+        for (name, most) in tool_result_chars.into_iter().flatten() {
+            let name = json_string(&bytes_of(string_of("a tool's name", &name)?)?);
+            bounds.tools.insert(name, most.extract()?);
+        }
+        Ok(Self { inner: core::FoldOptions { rules, tags: escape_tags, bounds } })
+    }
 }
 
 /// A conversation that is folded while it grows.
@@ -31,6 +69,8 @@ pub struct Folding {
     conversation: Conversation,
     /// Messages that are complete: who speaks, and what.
     messages: Vec<(Role, Py<PyAny>)>,
+    /// At which of them a question stands.
+    questions: Vec<usize>,
     /// How many pieces the assistant's open turn has.
     parts: usize,
     /// The first piece of the open turn that is no `str`; joining the turn will fail on it.
@@ -39,12 +79,10 @@ pub struct Folding {
 
 #[pymethods]
 impl Folding {
-    /// A conversation at its start, in which calls without results are shown as failed.
+    /// A conversation at its start.
     #[new]
-    #[pyo3(signature = (*, escape_tags=Tags::AsStored))]
-    #[pyo3(text_signature = "(*, escape_tags=False)")]
-    fn new(escape_tags: Tags) -> Self {
-        Self::of(Unanswered::Failed, escape_tags)
+    fn new(options: FoldOptions) -> Self {
+        Self::of(options.inner)
     }
 
     /// Takes further events, oldest first.
@@ -63,16 +101,21 @@ impl Folding {
         }
         let open = self.conversation.open();
         self.check_joinable(py, &open)?;
-        for Message { role, content } in open.into_iter().flatten() {
+        for Message { role, content } in open {
             list.append(message(py, role, to_str(py, content.as_bytes())?.as_any())?)?;
         }
         Ok(list)
     }
+
+    /// At which of the messages a question stands.
+    fn questions(&self) -> Vec<usize> {
+        self.questions.clone()
+    }
 }
 
 impl Folding {
-    fn of(unanswered: Unanswered, tags: Tags) -> Self {
-        Self { conversation: Conversation::new(unanswered, tags), ..Self::default() }
+    fn of(options: core::FoldOptions) -> Self {
+        Self { conversation: Conversation::new(options), ..Self::default() }
     }
 
     fn event(&mut self, event: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -84,6 +127,7 @@ impl Folding {
             "user" => {
                 let turn = self.conversation.user();
                 self.add(py, turn)?;
+                self.questions.push(self.messages.len());
                 self.messages.push((Role::User, content()?.unbind()));
             }
             "think" => {
@@ -102,6 +146,11 @@ impl Folding {
                     Err(_) => Some(event.call_method1("get", ("content", ""))?),
                 };
                 self.result(py, content.as_ref())?;
+            }
+            "error" => {
+                if let Some(report) = report_of(event)? {
+                    self.conversation.report(report);
+                }
             }
             _ => {}
         }
@@ -134,8 +183,9 @@ impl Folding {
 
     /// Adds messages that are complete.
     fn add(&mut self, py: Python<'_>, messages: [Option<Message>; 2]) -> PyResult<()> {
+        let messages: Vec<_> = messages.into_iter().flatten().collect();
         self.check_joinable(py, &messages)?;
-        for Message { role, content } in messages.into_iter().flatten() {
+        for Message { role, content } in messages {
             if role == Role::Assistant {
                 self.parts = 0;
             }
@@ -145,8 +195,8 @@ impl Folding {
     }
 
     /// The assistant's turn, which is over, can be joined only if all its pieces are text.
-    fn check_joinable(&self, py: Python<'_>, messages: &[Option<Message>; 2]) -> PyResult<()> {
-        let joins = messages.iter().flatten().any(|message| message.role == Role::Assistant);
+    fn check_joinable(&self, py: Python<'_>, messages: &[Message]) -> PyResult<()> {
+        let joins = messages.iter().any(|message| message.role == Role::Assistant);
         match &self.unjoinable {
             Some(error) if joins => Err(error.clone_ref(py)),
             _ => Ok(()),
@@ -160,6 +210,20 @@ impl<'py> FromPyObject<'_, 'py> for Tags {
     /// From `escape_tags`, a `bool`.
     fn extract(escape_tags: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(if escape_tags.extract::<bool>()? { Self::Escaped } else { Self::AsStored })
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Rules {
+    type Error = PyErr;
+
+    fn extract(rules: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match rules.extract::<&str>()? {
+            "own" => Ok(Self::Own),
+            "installed" => Ok(Self::Installed),
+            other => Err(PyValueError::new_err(format!(
+                "rules must be \"own\" or \"installed\", got {other:?}"
+            ))),
+        }
     }
 }
 
@@ -208,6 +272,17 @@ fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>> {
     let py = content.py();
     let value = json(py)?.call_method1(pyo3::intern!(py, "loads"), (content,))?;
     Ok(shown_call(dumps(&value)?.as_bytes()).ok().flatten())
+}
+
+/// The report in a row of type `error`, or `None` where it holds another thing.
+fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<Report>> {
+    let py = event.py();
+    let content = match event.get_item(pyo3::intern!(py, "content")) {
+        Err(error) if error.is_instance_of::<PyKeyError>(py) => return Ok(None),
+        content => content?,
+    };
+    let Ok(text) = content.cast::<PyString>() else { return Ok(None) };
+    Ok(stored_report(&bytes_of(text)?))
 }
 
 /// The system prompt for tools given as `(name, line)`.

@@ -22,7 +22,7 @@ mod _core {
     #[pymodule_export]
     use super::arguments::ArgumentSchema;
     #[pymodule_export]
-    use super::context::{Folding, system_prompt, to_messages};
+    use super::context::{FoldOptions, Folding, system_prompt, to_messages};
     #[pymodule_export]
     use super::execution::Schedule;
     #[pymodule_export]

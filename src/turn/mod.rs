@@ -215,7 +215,7 @@ impl Turn {
 
     /// Takes output that cannot be read.
     fn error(&mut self, report: Report, now: f64, steps: &mut Vec<Step>) {
-        self.outcome = self.outcome.and_error(report.kind);
+        self.outcome = TurnOutcome::of_error(report.kind);
         match self.errors {
             Errors::Respond => {
                 if let Some(text) = report.respond {
@@ -323,10 +323,6 @@ mod tests {
 
     fn call(name: &str) -> Call {
         Call::new(&format!("\"{name}\""), "{}")
-    }
-
-    fn success() -> Outcome {
-        Outcome::success("\"ok\"".into(), None)
     }
 
     fn failure() -> Outcome {

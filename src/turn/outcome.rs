@@ -36,22 +36,20 @@ impl TurnOutcome {
         }
     }
 
-    // What follows is the outcome when something else happens behind it.
-
-    /// The model goes on to answer. Text behind a block that could not be read is no answer.
+    /// The outcome when the model goes on to answer. Text behind a block that could not be read is no answer.
     pub(super) fn and_answer(self) -> Self {
         if self == Self::Acted { Self::Answered } else { self }
     }
 
-    /// A block cannot be read, or the answer was cut.
-    pub(super) fn and_error(self, kind: ReportKind) -> Self {
+    /// The outcome when a block cannot be read, or the answer was cut.
+    pub(super) fn of_error(kind: ReportKind) -> Self {
         match kind {
             ReportKind::Malformed | ReportKind::Unfinished => Self::Malformed,
             ReportKind::Truncated => Self::Truncated,
         }
     }
 
-    /// The model says that it is done; what could not be read is not done.
+    /// The outcome when the model says that it is done; what could not be read is not done.
     pub(super) fn and_end(self) -> Self {
         match self {
             Self::Malformed | Self::Truncated => self,
@@ -59,7 +57,7 @@ impl TurnOutcome {
         }
     }
 
-    /// The text was cut.
+    /// The outcome when the text was cut.
     pub(super) fn and_cut(self) -> Self {
         match self {
             Self::Answered | Self::Malformed | Self::Truncated => Self::Truncated,

@@ -32,15 +32,14 @@ pub fn row(report: &Report, behind: &[Run]) -> Text {
             raw.push(part);
         }
     }
-    let mut row = format!(
-        "{{\"kind\": \"{}\", \"content\": {}, \"raw\": {}",
+    let place = report.place.map_or_else(String::new, |(line, column)| {
+        format!(", \"line\": {line}, \"column\": {column}")
+    });
+    format!(
+        "{{\"kind\": \"{}\", \"content\": {}, \"raw\": {}{place}}}",
         report.kind.name(),
         json_string(report.content.as_bytes()),
         json_string(raw.as_bytes())
-    );
-    if let Some((line, column)) = report.place {
-        row.push_str(&format!(", \"line\": {line}, \"column\": {column}"));
-    }
-    row.push('}');
-    row.into()
+    )
+    .into()
 }

@@ -96,8 +96,13 @@ def test_run_as_a_program_it_prints_each_text_on_one_line(run):
         ),
         pytest.param(
             [f"Now.{BROKEN}", SUM, "42.<end>"],
-            ["respond", "call", "execute", "result", "respond", "end"],
+            ["respond", "error", "call", "execute", "result", "respond", "end"],
             id="on, with the report of a malformed block",
+        ),
+        pytest.param(
+            [SUM[:-20], SUM, "42."],
+            ["error", "call", "execute", "result", "respond"],
+            id="on, with the report of a block that was cut",
         ),
     ],
 )

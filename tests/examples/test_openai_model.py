@@ -101,10 +101,11 @@ async def test_an_error_of_the_service_is_raised_behind_the_text_that_came(turn,
         seen = []
         with pytest.raises(error):
             async for event in events:
-                seen.append(event["content"])  # noqa: PERF401  (what came before the error counts)
-        assert seen == (["It is"] if turn else [])
+                seen.append((event["type"], event["content"]))  # noqa: PERF401  (what came before the error counts)
+        assert seen[:1] == ([("respond", "It is")] if turn else [])
+        assert [kind for kind, _ in seen[1:]] == (["error"] if turn else [])
         rows = await storage.load_messages("c", "")
-        assert [row["content"] for row in rows] == ["add", *seen]
+        assert [row["type"] for row in rows] == ["user", *(kind for kind, _ in seen)]
 
 
 async def test_a_service_that_is_not_there_is_an_error():

@@ -183,8 +183,10 @@ async def test_a_model_that_fails_is_an_event_behind_the_text_that_came(page):
 
     client = await page(Broken())
     error = ("error", "ConnectionError: the model hung up")
-    assert shown(await client.events()) == [("respond", "It is "), error]
-    assert await client.rows() == [("user", "hello"), ("respond", "It is ")]
+    text, (kind, report), last = shown(await client.events())
+    assert (text, last) == (("respond", "It is "), error)
+    assert (kind, "ConnectionError: the model hung up" in report) == ("error", True)
+    assert [kind for kind, _ in await client.rows()] == ["user", "respond", "error"]
 
 
 async def test_a_conversation_has_one_turn_at_a_time(page):

@@ -8,6 +8,7 @@ Then, at the end of the block:
 1. No row that the storage acknowledged is lost: the log has it, as often as it was acknowledged.
 2. Every call that started is in the log, and every call there has one result, in call order. Only where the
    storage failed to save them, or the program died, may results be missing; the next prompt has one for each call.
+   In the table of calls, those that have a result are settled and the others are open.
 3. No task and no thread is left, and nothing was reported to the event loop.
 4. The next turn works.
 """
@@ -24,6 +25,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -32,7 +34,8 @@ from tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
 from turns import CONVERSATION, USER, BatchLog, Log, Row, accumulator, carry_out, check_answered
 
 from cogency_rs import SQLite, ToolResult, parse_tokens, worker_threads
-from cogency_rs._core import Folding
+from cogency_rs._core import Folding, FoldOptions
+from cogency_rs.storage.log import CallRecord, is_log
 
 PATIENCE = 20
 """Seconds until what should end by itself counts as hanging."""
@@ -108,7 +111,29 @@ class BatchWitness(Witness):
         return await self._save(rows, lambda: self.inner.save_messages(rows))
 
 
+class LogWitness(BatchWitness):
+    """Likewise, with all of the protocol `Log`."""
+
+    async def append(
+        self, conversation_id: str, *, user_id: str, rows: Any, calls: Any = ()
+    ) -> Any:
+        whole = [Row(conversation_id, user_id, *row) for row in rows]
+        save = partial(self.inner.append, conversation_id, user_id=user_id, rows=rows, calls=calls)
+        return await self._save(whole, save)
+
+    async def read(self, conversation_id: str, **options: Any) -> Any:
+        return await self.inner.read(conversation_id, **options)
+
+    async def calls(self, conversation_id: str, **options: Any) -> Any:
+        return await self.inner.calls(conversation_id, **options)
+
+    def claim(self, conversation_id: str, **options: Any) -> Any:
+        return self.inner.claim(conversation_id, **options)
+
+
 def witness_of(storage: Any, **faults: Fault) -> Witness:
+    if is_log(storage):
+        return LogWitness(storage, **faults)
     kind = BatchWitness if hasattr(type(storage), "save_messages") else Witness
     return kind(storage, **faults)
 
@@ -314,6 +339,9 @@ class Scene:
         unsure = any(row.type in {"call", "result"} for row in self.log.unconfirmed)
         if not (self.has_died or unsure):
             check_answered(rows)
+        if is_log(self.log.inner):
+            here = [row for row in rows if row.conversation_id == CONVERSATION]
+            check_calls(here, await self.log.inner.calls(CONVERSATION))
         self.log.before = self.log.after = nothing
         await self._next_turn(rows)
 
@@ -342,9 +370,23 @@ def check_log(rows: list[Row], acknowledged: Iterable[Row], started: Iterable[st
         assert {item["status"] for item in results} <= {"success", "failure"}
 
 
+def check_calls(rows: Iterable[Row], calls: Iterable[CallRecord]) -> None:
+    """Fail unless the table has every call of the log, open until its results are there."""
+    expected: list[tuple[str, bool]] = []
+    for row in rows:
+        if row.type == "call":
+            expected.append((json.loads(row.content)["name"], True))
+        elif row.type == "result":
+            expected = [(name, False) for name, _ in expected]
+    assert [(call.name, call.status == "open") for call in calls] == expected
+    assert len({call.id for call in calls}) == len(expected)
+    for call in calls:
+        assert (call.completed_at is None) == (call.status == "open")
+
+
 def answers(rows: Iterable[Row]) -> list[tuple[list[str], list[dict[str, Any]]]]:
     """The batches as the next prompt shows them: the tools that were called, and their results."""
-    folding = Folding()
+    folding = Folding(FoldOptions())
     folding.extend(row._asdict() for row in rows)
     shown = [message["content"] for message in folding.messages()]
     return [

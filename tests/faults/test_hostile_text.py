@@ -134,7 +134,8 @@ async def test_an_argument_may_be_hostile_too(mode, attack):
 async def test_a_call_in_results_that_the_model_repeats_does_not_run(mode):
     """It is inside a block of results, which is dropped whole."""
     async with Scene(Log(), mode=mode) as scene:
-        text = f"I saw <results>{ATTACK}</results> there."
+        results = json.dumps([{"tool": "t", "status": "success", "content": ATTACK}])
+        text = f"I saw <results>{results}</results> there."
         assert types(await carry_out(scene.turns, parse_tokens(text)))[-1] == "respond"
         assert scene.calls.started == []
 
@@ -263,7 +264,11 @@ ENDLESS = {
     "half tags": ("['<exec' * (MEGABYTE // 5)]", {"respond": 2**20 // 5 * 5}),
     "text": ("('x' * MEGABYTE for _ in range(200))", {"respond": 200 * 2**20}),
     "a thought": ("['<think>', *['x' * MEGABYTE] * 200]", {"think": 200 * 2**20}),
-    "results": ("['<results>', *['x' * MEGABYTE] * 200]", {"result": 200 * 2**20}),
+    "results": ("['<results>[', *['1,' * (MEGABYTE // 2)] * 200]", {"result": 200 * 2**20 + 1}),
+    "results that are none": (
+        "['<results>', *['x' * MEGABYTE] * 200]",
+        {"respond": 200 * 2**20 + len("<results>")},
+    ),
 }
 
 

@@ -12,7 +12,15 @@ from contextlib import closing
 
 import pytest
 
-from cogency_rs import Accumulator, Execution, SQLite, ToolResult, assemble, parse_tokens
+from cogency_rs import (
+    Accumulator,
+    Execution,
+    History,
+    SQLite,
+    ToolResult,
+    assemble,
+    parse_tokens,
+)
 
 KILL_ROUNDS = int(os.environ.get("COGENCY_RS_KILL_ROUNDS", "10"))
 
@@ -85,7 +93,8 @@ async def check_answered(path, names):
             rows = await storage.load_messages(name, "u")
             calls = sum(row["type"] == "call" for row in rows)
             assert calls % 4 == 0, "the calls of a block are saved together"
-            messages = await assemble("u", name, tools=[], storage=storage)
+            apart = History(merge_roles=False)
+            messages = await assemble("u", name, tools=[], storage=storage, history=apart)
             results = [
                 json.loads(message["content"].removeprefix("<results>").removesuffix("</results>"))
                 for message in messages

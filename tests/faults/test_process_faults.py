@@ -87,11 +87,11 @@ def test_a_loop_that_is_closed_after_any_of_its_rounds(mode, kind, store, tmp_pa
 # The program ends
 
 ENDS = """
-class Reporting(BatchWitness):
+class Reporting(LogWitness):
     # Says what is safe, in words that outlive the program.
-    async def save_messages(self, rows):
-        rows = [Row(*row) for row in rows]
-        await self.inner.save_messages(rows)
+    async def append(self, conversation_id, *, user_id, rows, calls=()):
+        await self.inner.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
+        rows = [Row(conversation_id, user_id, *row) for row in rows]
         for row in rows:
             os.write(1, (json.dumps(row) + "\\n").encode())
         come_to(rows[-1].type)

@@ -202,7 +202,7 @@ def small_disk(monkeypatch):
             opened[-1].execute(f"PRAGMA max_page_count = {pages}")
 
     def connect(path):
-        opened.append(connection.connect(path))
+        opened.append(connection.connect_to_write(path))
         limit()
         return opened[-1]
 
@@ -211,7 +211,7 @@ def small_disk(monkeypatch):
         pages = 1_000_000
         limit()
 
-    monkeypatch.setattr(writer, "connect", connect)
+    monkeypatch.setattr(writer, "connect_to_write", connect)
     return lift
 
 
@@ -288,6 +288,28 @@ async def test_a_read_only_file_is_read_and_refuses_saves(open_directory):
             left.chmod(0o666)
         await save(store, "after", 3.0)
         assert await contents(store) == ["before", "after"]
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has other permissions")
+async def test_a_read_only_file_of_plain_cogency_is_read(open_directory):
+    """It has none of our tables, and cannot be given them."""
+    path = open_directory / "store.db"
+    with contextlib.closing(connection.connect(str(path))) as plain:
+        plain.execute("INSERT INTO messages VALUES ('id', 'c', 'u', 'user', 'before', 1.0)")
+    path.chmod(0o444)
+    async with SQLite(path) as store:
+        with unprivileged():
+            assert await contents(store) == ["before"]
+            assert [row["content"] for row in (await store.read("c")).rows] == ["before"]
+            assert await store.calls("c") == []
+            assert len(await store.conversations()) == 1
+            for write in (
+                lambda: store.append("c", user_id="u", rows=[("user", "refused", 2.0)]),
+                lambda: store.claim("c").__aenter__(),
+            ):
+                with pytest.raises(StorageError, match="make the file and its directory writable"):
+                    await write()
+            assert await contents(store) == ["before"]
 
 
 @pytest.mark.parametrize("attempt", [lambda store: save(store, "x"), contents])

@@ -215,7 +215,7 @@ class Statements:
         self.over = False
 
     def connect(self, path: str) -> Any:
-        return FailingConnection(connection.connect(path), self)
+        return FailingConnection(connection.connect_to_write(path), self)
 
     def next(self) -> None:
         if self.over:
@@ -251,7 +251,7 @@ class FailingConnection:
 async def test_a_statement_that_fails_loses_nothing(mode, storage, stays, tmp_path, monkeypatch):
     for at in itertools.count(1):
         statements = Statements(at, stays=stays)
-        monkeypatch.setattr(writer, "connect", statements.connect)
+        monkeypatch.setattr(writer, "connect_to_write", statements.connect)
         async with Scene(storage(tmp_path / str(at)), mode=mode) as scene:
             raised = None
             try:

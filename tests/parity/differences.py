@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf, isfinite
 from types import FunctionType
 from typing import Any
@@ -2105,8 +2106,8 @@ ROWS = (integer_in_the_log, nesting_in_the_log)
 @difference(
     PROMPT,
     Example(
-        "history(user_row('a') + call_row('{\"name\": \"t\", \"args\": {}}') + user_row('b'))",
-        theirs=[("user", "a"), ("user", "b")],
+        'history(user_row(\'a\') + call_row(\'{"name": "t", "args": {}}\'))',
+        theirs=[("user", "a")],
         ours=[
             ("user", "a"),
             (
@@ -2118,12 +2119,11 @@ ROWS = (integer_in_the_log, nesting_in_the_log)
                 '<results>\n[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]\n'
                 "</results>",
             ),
-            ("user", "b"),
         ],
     ),
     theirs="Calls that have no result in the log are left out.",
     ours="`assemble` shows them, each with the failure `Interrupted before completion`; where a later batch has "
-    "results, in front of these. `to_messages` leaves them out.",
+    "results, in front of these. Under `install()` it does so too. `to_messages` leaves them out.",
     why="They may have been carried out in part, before whoever ran them died; the model must know.",
 )
 def calls_without_results(rows: Sequence[Any]) -> bool:
@@ -2160,6 +2160,192 @@ def promised_log(rows: Sequence[Any]) -> list[Any]:
                 names.append(read["name"])
         promised.append(row)
     return promised[:-1]
+
+
+_ITS_OWN = "Our own `assemble` "
+_ELSEWHERE = " Under `install()` it does what cogency's does."
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + result_row('[1]'))",
+        theirs=[("user", "a"), ("user", "<results>\n[1]\n</results>")],
+        ours=[("user", "a")],
+    ),
+    theirs="Results in the log that no call precedes are shown.",
+    ours=f"{_ITS_OWN}leaves them out.{_ELSEWHERE}",
+    why="A model that is shown results of calls that it never made takes them for the user's words.",
+)
+def results_without_calls(rows: Sequence[Any]) -> bool:
+    return log_without_strays(rows) != list(rows)
+
+
+def log_without_strays(rows: Sequence[Any]) -> list[Any]:
+    """The log without the results that no call precedes."""
+    kept: list[Any] = []
+    calls = False
+    for row in rows:
+        if row["type"] != "result" or calls:
+            kept.append(row)
+        calls = row["type"] not in {"user", "result"} and (calls or _is_shown_call(row))
+    return kept
+
+
+def _is_shown_call(row: Any) -> bool:
+    if not _is_stored_call(row):
+        return False
+    return not isinstance(outcome(parse_call, row["content"]), Raised)
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + respond('b') + error_row('malformed', 'Write it again.', '<execute>[</execute>'))",
+        theirs=[("user", "a"), ("assistant", "b")],
+        ours=[
+            ("user", "a"),
+            ("assistant", "b\n<execute>[</execute>"),
+            ("user", "Write it again."),
+        ],
+    ),
+    theirs="Rows of type `error` are not shown.",
+    ours="Our own `assemble` shows the report of a malformed, truncated or unfinished block as a user message, after "
+    f"the text that it is about, until a call, results or a question follows.{_ELSEWHERE}",
+    why="A model that sees what it wrote and what was wrong with it writes it better.",
+)
+def report_of_a_block(rows: Sequence[Any]) -> bool:
+    return any(map(_report, rows[_first_open(rows) :]))
+
+
+def _first_open(rows: Sequence[Any]) -> int:
+    """Where what follows the last question, call or results begins."""
+    closing = [
+        index
+        for index, row in enumerate(rows, 1)
+        if row["type"] in {"user", "result"} or _is_shown_call(row)
+    ]
+    return max(closing, default=0)
+
+
+def log_with_reports(rows: Sequence[Any]) -> list[Any]:
+    """The log with open reports as what the model and the user said. Calls before them have their results."""
+    told: list[Any] = list(rows[: (first := _first_open(rows))])
+    for row in rows[first:]:
+        report = _report(row)
+        if report is None:
+            told.append(row)
+            continue
+        told = promised_log(told)
+        told += [{"type": "respond", "content": report["raw"]}] if report["raw"] else []
+        told.append({"type": "user", "content": report["content"]})
+    return told
+
+
+def _report(row: Any) -> dict[str, str] | None:
+    read = outcome(json.loads, row["content"]) if row["type"] == "error" else None
+    match read:
+        case {
+            "kind": "malformed" | "truncated" | "unfinished",
+            "content": str(content),
+            "raw": str(raw),
+        }:
+            return {"content": content, "raw": raw}
+    return None
+
+
+@difference(
+    PROMPT,
+    Example(
+        "end_of_history(call_row('{\"name\": \"t\"}') + result_row(dumps([{'content': 'x' * 100_007}])))",
+        theirs='xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}]\n</results>',
+        ours='[… 7 of 100,007 characters are not shown]"}]\n</results>',
+    ),
+    theirs="Whatever a tool returned is shown in full.",
+    ours="Our own `assemble` shows so many characters of each result as `History(max_result_chars=)` or the tool's own "
+    f"`max_result_chars` says, 100,000 if neither is given, and then how many more there are.{_ELSEWHERE}",
+    why="One result must not be larger than the model's context.",
+)
+def results_beyond_the_bound(row: Any, most: int | None) -> bool:
+    return most is not None and row["type"] == "result" and len(row["content"]) > most
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + user_row('b'))",
+        theirs=[("user", "a"), ("user", "b")],
+        ours=[("user", "a\n\nb")],
+    ),
+    theirs="Messages of one role may follow each other.",
+    ours="Our own `assemble` makes one message of them, with a blank line between them; not with "
+    f"`History(merge_roles=False)`.{_ELSEWHERE}",
+    why="Strict chat templates refuse two messages of one role in a row, which a cancelled turn leaves.",
+)
+def neighbours_of_one_role(messages: Sequence[Mapping[str, Any]]) -> bool:
+    return any(one["role"] == next_one["role"] for one, next_one in pairwise(messages))
+
+
+def turns(rows: Sequence[Any]) -> list[int]:
+    """At which of our messages, as they are before they are merged, each turn begins."""
+    ends = [index for index, row in enumerate(rows, 1) if row["type"] == "user"]
+    return [len(messages_of(rows[:end])) - 1 for end in ends]
+
+
+def messages_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """What cogency makes of the log that makes it do what we promise."""
+    promised = promised_log(log_without_strays(log_with_reports(rows)))
+    messages: list[dict[str, Any]] = cogency("context.conversation").to_messages(promised)
+    return messages
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + respond('b') + user_row('c') + respond('d'), window=3)",
+        theirs=[("assistant", "b"), ("user", "c"), ("assistant", "d")],
+        ours=[("user", "c"), ("assistant", "d")],
+    ),
+    Example(
+        "history(user_row('a') + call_row('{\"name\": \"t\"}') + result_row('[1]'), window=1)",
+        theirs=[("user", "<results>\n[1]\n</results>")],
+        ours=[
+            ("user", "a"),
+            (
+                "assistant",
+                '<execute>\n[\n  {\n    "name": "t",\n    "args": {}\n  }\n]\n</execute>',
+            ),
+            ("user", "<results>\n[1]\n</results>"),
+        ],
+    ),
+    theirs="`history_window` cuts anywhere: between a call and its results, or before the answer to a question.",
+    ours="Our own `assemble` cuts before a question, so that whole turns are left that fit, and never leaves out the "
+    f"last question and what follows it. A window below 1 is a `ConfigError`.{_ELSEWHERE}",
+    why="Results without their calls mislead the model, and without its question there is nothing to answer.",
+)
+def window_in_a_turn(starts: Collection[int], messages: int, window: int | None) -> bool:
+    return window is not None and messages > window and messages - window not in starts
+
+
+@difference(
+    PROMPT,
+    Example(
+        "prompt_of_swapped_ids()",
+        theirs=["system"],
+        ours=(
+            "ConfigError",
+            "user_id 'talk' and conversation_id 'ada' are swapped: the log has nothing for them, but it has a "
+            "conversation 'talk'. Write assemble(user_id, conversation_id, ...)",
+        ),
+    ),
+    theirs="`assemble` with `user_id` and `conversation_id` swapped gives the prompt of an empty conversation.",
+    ours="Where the log has nothing for the ids, and has for the swapped ones, our own `assemble` raises "
+    f"`ConfigError`.{_ELSEWHERE}",
+    why="The storage takes the two in the other order, and a model without its conversation fails silently.",
+)
+def swapped_ids(stored: Collection[tuple[str, str]], user_id: str, conversation_id: str) -> bool:
+    """`stored` has the ids, user first, under which there are rows."""
+    return (user_id, conversation_id) not in stored and (conversation_id, user_id) in stored
 
 
 @difference(

@@ -7,6 +7,7 @@ texts cut short.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict
@@ -207,22 +208,39 @@ class Side:
             return (messages.kind,)
         return [(message["role"], cut(message["content"], 60)) for message in messages]
 
-    def prompt(self, rows: Any, profile: Any = None) -> Any:
+    def prompt(self, rows: Any, profile: Any = None, window: int | None = None) -> Any:
         messages = run(
             self.assemble(
                 "user",
                 "conversation",
                 tools=[],
                 storage=Stored(rows, profile),
-                history_window=None,
+                history_window=window,
                 history_transform=None,
                 profile_enabled=profile is not None,
             )
         )
         return told(messages)
 
-    def history(self, rows: Any) -> Any:
-        return [(message["role"], cut(message["content"], 60)) for message in self.prompt(rows)[1:]]
+    def history(self, rows: Any, window: int | None = None) -> Any:
+        messages = self.prompt(rows, window=window)[1:]
+        return [(message["role"], cut(message["content"], 60)) for message in messages]
+
+    def end_of_history(self, rows: Any) -> str:
+        last: str = self.prompt(rows)[-1]["content"]
+        return last[-55:]
+
+    def prompt_of_swapped_ids(self) -> Any:
+        class OfAda(Stored):
+            async def load_messages(self, conversation_id: str, user_id: str, **_: Any) -> Any:
+                return self._events if (conversation_id, user_id) == ("talk", "ada") else []
+
+        options = {"history_window": None, "history_transform": None, "profile_enabled": False}
+        storage = OfAda([{"type": "user", "content": "hello"}])
+        messages = run(self.assemble("talk", "ada", tools=[], storage=storage, **options))
+        if isinstance(messages, Raised):
+            return told(messages)
+        return [message["role"] for message in messages]
 
     def listed(self, schema: Any) -> Any:
         tool = SimpleNamespace(name="t", description="does something", schema=schema)
@@ -294,6 +312,10 @@ def _call(name: str, **args: Any) -> list[dict[str, Any]]:
     return _event("call")(cogency_rs.format_call_agent(ToolCall(name, args)))
 
 
+def _error_row(kind: str, content: str, raw: str) -> list[dict[str, Any]]:
+    return _event("error")(json.dumps({"kind": kind, "content": content, "raw": raw}))
+
+
 def _content(result: Any) -> Any:
     """Of a result, what the model is shown first; a value that is no result, as it is."""
     return getattr(result, "content", result)
@@ -317,8 +339,10 @@ WORDS: dict[str, Any] = {
     "ToolResult": ToolResult,
     "call": _call,
     "call_row": _event("call"),
+    "dumps": json.dumps,
     "end": [{"type": "end", "timestamp": 1.0}],
     "error": _event("error"),
+    "error_row": _error_row,
     "execute": [{"type": "execute", "timestamp": 1.0}],
     "falsy": lambda script: _Falsy("t", script),
     "inf": math.inf,

@@ -129,8 +129,21 @@ class Naming:
     def prompt(self, rows: Any, profile: Any = None) -> None:
         self._ask((differences.words_of_a_failed_assembly, rows, None, profile))
 
-    def history(self, rows: Any) -> None:
-        self._ask((differences.calls_without_results, rows))
+    def history(self, rows: Any, window: int | None = None) -> None:
+        messages = differences.messages_of(rows)
+        self._ask(
+            (differences.calls_without_results, rows),
+            (differences.results_without_calls, rows),
+            (differences.report_of_a_block, rows),
+            (differences.neighbours_of_one_role, messages),
+            (differences.window_in_a_turn, differences.turns(rows), len(messages), window),
+            *((differences.results_beyond_the_bound, row, 100_000) for row in rows),
+        )
+
+    end_of_history = history
+
+    def prompt_of_swapped_ids(self) -> None:
+        self._ask((differences.swapped_ids, {("ada", "talk")}, "talk", "ada"))
 
     def listed(self, schema: Any) -> None:
         self._ask((differences.tool_with_a_json_schema, SimpleNamespace(schema=schema)))

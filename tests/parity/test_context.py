@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from decimal import Decimal
 from enum import Enum
+from functools import cache
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -128,21 +131,23 @@ async def refused(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     raise LookupError(f"{len(messages)} messages")
 
 
+@cache
+def installed() -> Any:
+    """Our `assemble` as an installed cogency has it."""
+    with cogency_rs.install() as made:
+        return made.replacements["cogency.context.assembly.assemble"][1]
+
+
 def assembled(assemble: Any, events: Any, profile: Any, options: dict[str, Any]) -> Any:
-    """What `assemble` gives and what it asked its storage for; of the system message, the profile.
+    """What `assemble` gives and what it asked its storage for.
 
     Cogency is given the log with a result for every call.
     """
-    is_theirs = assemble is not cogency_rs.assemble and not isinstance(events, Exception)
+    is_theirs = assemble is not installed() and not isinstance(events, Exception)
     if is_theirs and differences.calls_without_results(events):
         events = differences.promised_log(events)
     storage = Stored(events, profile)
     messages = run(assemble(storage=storage, tools=[], conversation_id="c", **options))
-    if isinstance(messages, list):
-        system, *history = messages
-        assert differences.words_of_the_system_prompt(system)
-        _, found, known = system["content"].rpartition("USER PROFILE:")
-        messages = [list(system), known if found else None, *history]
     return messages, storage.asked
 
 
@@ -174,14 +179,8 @@ few = st.lists(
 )
 def test_assemble_gives_cogency_s_history(events, profile, options):
     wanted = assembled(cogency("context.assembly").assemble, events, profile, options)
-    found = assembled(cogency_rs.assemble, events, profile, options)
-    failed = isinstance(wanted[0], Raised) and wanted[0].kind == "RuntimeError"
-    if failed and differences.words_of_a_failed_assembly(
-        events, options["history_window"], profile
-    ):
-        assert (found[0].kind, found[1]) == (wanted[0].kind, wanted[1])
-    else:
-        assert same(found, wanted), (found, wanted)
+    found = assembled(installed(), events, profile, options)
+    assert same(found, wanted), (found, wanted)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +195,7 @@ def test_a_transform_sees_the_history_that_cogency_s_sees(events):
         "profile_enabled": False,
     }
     wanted = assembled(cogency("context.assembly").assemble, events, None, options)
-    assert assembled(cogency_rs.assemble, events, None, options) == wanted
+    assert assembled(installed(), events, None, options) == wanted
 
 
 @pytest.mark.parametrize(("length", "window"), [(10_000, None), (10_001, None), (10_001, 3)])
@@ -209,7 +208,7 @@ def test_a_conversation_that_is_too_long_is_refused_like_cogency_s(length, windo
         "profile_enabled": False,
     }
     wanted = assembled(cogency("context.assembly").assemble, events, None, options)
-    found = assembled(cogency_rs.assemble, events, None, options)
+    found = assembled(installed(), events, None, options)
     if differences.words_of_a_failed_assembly(events, window, None):
         assert isinstance(wanted[0], Raised)
         assert (found[0].kind, found[1]) == (wanted[0].kind, wanted[1])
@@ -229,7 +228,7 @@ def test_recorded_conversations_are_assembled_like_cogency_s(recordings):
             wanted = assembled(
                 cogency("context.assembly").assemble, conversation["events"], None, options
             )
-            assert assembled(cogency_rs.assemble, conversation["events"], None, options) == wanted
+            assert assembled(installed(), conversation["events"], None, options) == wanted
 
 
 async def test_a_growing_log_is_assembled_like_cogency_s(recordings):
@@ -247,9 +246,95 @@ async def test_a_growing_log_is_assembled_like_cogency_s(recordings):
                 await storage.save_message("c", "u", event["type"], event["content"], float(count))
                 if count % 5 and count < len(events):
                     continue
-                found = await cogency_rs.assemble("u", "c", storage=storage, **options)
+                found = await installed()("u", "c", storage=storage, **options)
                 log = Stored(differences.promised_log(events[:count]))
                 wanted = await cogency("context.assembly").assemble(
                     "u", "c", storage=log, **options
                 )
-                assert found[1:] == wanted[1:]
+                assert found == wanted
+
+
+# Our own assemble
+
+
+def merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if not differences.neighbours_of_one_role(messages):
+        return messages
+    groups = groupby(messages, key=lambda message: message["role"])
+    return [
+        {"role": role, "content": "\n\n".join(message["content"] for message in group)}
+        for role, group in groups
+    ]
+
+
+def since(starts: list[int], messages: list[Any], window: int | None) -> list[Any]:
+    """Whole turns that fit, and the last one."""
+    if not differences.window_in_a_turn(starts, len(messages), window):
+        return messages if window is None else messages[-window:]
+    fitting = [start for start in starts if len(messages) - start <= window]
+    return messages[min([*fitting, *starts[-1:]], default=0) :]
+
+
+reports = made(
+    "error",
+    st.builds(
+        lambda kind, content, raw: json.dumps({"kind": kind, "content": content, "raw": raw}),
+        st.sampled_from(["malformed", "truncated", "unfinished", "network"]),
+        words,
+        st.one_of(st.just(""), words),
+    ),
+)
+
+
+@parity(250)
+@given(
+    st.lists(st.one_of(stored, stored, stored, reports), max_size=10),
+    st.sampled_from([None, None, 1, 2, 5]),
+)
+def test_our_own_assemble_gives_cogency_s_history_but_for_what_is_listed(events, window):
+    options = {"user_id": "u", "conversation_id": "c", "tools": [], "history_window": window}
+    found = run(cogency_rs.assemble(storage=Stored(events), **options))
+    expected = outcome(differences.messages_of, events)
+    if not (differences.report_of_a_block(events) or differences.results_without_calls(events)):
+        assert expected == outcome(
+            cogency("context.conversation").to_messages, differences.promised_log(events)
+        )
+    if isinstance(expected, Raised):
+        assert found == expected
+        return
+    system, *history = found
+    assert differences.words_of_the_system_prompt(system)
+    assert history == merged(since(differences.turns(events), expected, window))
+
+
+@pytest.mark.parametrize("length", [100_000, 100_001])
+def test_our_own_assemble_shows_results_up_to_a_bound(length):
+    [row] = result = [{"type": "result", "content": json.dumps([{"content": "x" * length}])}]
+    events = [{"type": "call", "content": '{"name": "t"}'}, *result]
+    options = {"user_id": "u", "conversation_id": "c", "tools": []}
+    *_, last = run(cogency_rs.assemble(storage=Stored(events), **options))
+    *_, theirs = differences.messages_of(events)
+    is_cut = differences.results_beyond_the_bound(row, length - 1) and length > 100_000
+    assert (last != theirs) is is_cut
+
+
+def test_a_failed_assembly_of_our_own_is_told_in_other_words():
+    options = {"user_id": "u", "conversation_id": "c", "tools": [], "profile_enabled": True}
+    for events, profile in [([{"type": "user", "content": ""}] * 10_001, None), ([], OSError("x"))]:
+        assert differences.words_of_a_failed_assembly(events, None, profile)
+        theirs = cogency("context.assembly").assemble(
+            storage=Stored(events, profile), history_window=None, history_transform=None, **options
+        )
+        ours = cogency_rs.assemble(storage=Stored(events, profile), **options)
+        assert run(ours).kind == run(theirs).kind
+
+
+def test_our_own_assemble_refuses_swapped_ids():
+    class OfAda(Stored):
+        async def load_messages(self, conversation_id: str, user_id: str, **_: Any) -> Any:
+            return self._events if (conversation_id, user_id) == ("talk", "ada") else []
+
+    storage = OfAda([{"type": "user", "content": "hello"}])
+    for ids in [("ada", "talk"), ("talk", "ada"), ("ada", "new")]:
+        found = run(cogency_rs.assemble(*ids, tools=[], storage=storage))
+        assert isinstance(found, Raised) is differences.swapped_ids({("ada", "talk")}, *ids)

@@ -281,6 +281,37 @@ async def test_uninstalling_does_not_disturb_a_turn_that_is_running(tmp_path):
     await storage.close()
 
 
+async def test_the_storage_takes_rows_of_any_type_as_cogency_s_does(tmp_path):
+    with cogency_rs.install():
+        storage = cogency.lib.sqlite.SQLite(str(tmp_path / "store.db"))
+        await storage.save_message("c", "u", "assistant", "hello")
+        await storage.append("c", user_id="u", rows=[("a type of theirs", "hello", 1.0)])
+        types = {row["type"] for row in await storage.load_messages("c", "u")}
+        assert types == {"assistant", "a type of theirs"}
+        await storage.close()
+
+
+async def test_calls_are_recorded_inside_cogency_too_and_failures_are_its_own(tmp_path):
+    path = tmp_path / "store.db"
+    with cogency_rs.install():
+        storage = cogency.lib.sqlite.SQLite(str(path))
+        execution = cogency.core.config.Execution(
+            storage=storage, tools=(), shell_timeout=1, sandbox_dir="", access="sandbox"
+        )
+        turn = cogency.core.accumulator.Accumulator("u", "c", execution=execution)
+        text = '<execute>[{"name": "unknown", "args": {}}]</execute>'
+        await _types(turn.process(cogency.core.parser.parse_tokens(text)))
+        [call] = await storage.calls("c")
+        assert (call.name, call.status) == ("unknown", "failure")
+        with pytest.raises(cogency.core.errors.StorageError):
+            await storage.append("c", user_id="u", rows=[("user", "half: \ud83d", 1.0)])
+        await storage.close()
+    plain = cogency.lib.sqlite.SQLite(str(path))
+    await plain.save_message("c", "u", "user", "and?")
+    rows = await plain.load_messages("c", "u")
+    assert [row["type"] for row in rows] == ["call", "result", "user"]
+
+
 async def _types(events):
     return [event["type"] async for event in events]
 

@@ -14,6 +14,7 @@ from cogency_rs.types import (
     BreakerOpened,
     CallEvent,
     EndEvent,
+    ErrorEvent,
     ExecuteEvent,
     RespondEvent,
     ResultCounts,
@@ -23,7 +24,7 @@ from cogency_rs.types import (
     WrittenResultEvent,
 )
 
-Kind = Literal["think", "respond", "call", "execute", "result", "end"]
+Kind = Literal["think", "respond", "call", "execute", "result", "error", "end"]
 
 
 def compared(event: Event) -> None:
@@ -36,6 +37,10 @@ def compared(event: Event) -> None:
     elif event["type"] == "think" or event["type"] == "respond":
         assert_type(event, ThinkEvent | RespondEvent)
         assert_type(event["content"], str)
+    elif event["type"] == "error":
+        assert_type(event, ErrorEvent)
+        assert_type(event["raw"], str)
+        assert_type(event["line"], int | None)
     else:
         assert_type(event, ExecuteEvent | EndEvent)
         event["content"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
@@ -69,6 +74,9 @@ def matched(event: Event) -> str:
             return event["content"]
         case "result":
             return event["content"]
+        case "error":
+            assert_type(event["kind"], Literal["malformed", "unfinished", "truncated"])
+            return event["content"]
         case "execute" | "end":
             return ""
         case _:
@@ -77,7 +85,7 @@ def matched(event: Event) -> str:
 
 def matched_but_one(event: Event) -> str:
     match event["type"]:
-        case "think" | "respond" | "call" | "result":
+        case "think" | "respond" | "call" | "result" | "error":
             return event["content"]
         case "end":
             return ""

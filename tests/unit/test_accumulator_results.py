@@ -43,6 +43,7 @@ from turns import (
 from cogency_rs import (
     Limits,
     ToolResult,
+    TurnOutcome,
     parse_tokens,
     to_messages,
 )
@@ -351,7 +352,7 @@ async def test_no_more_calls_run_at_once_than_may():
 
 async def test_all_results_come_first_when_the_breaker_opens():
     log = Log()
-    turns = accumulator(with_tools(FAIL, storage=log))
+    turns = accumulator(with_tools(FAIL, storage=log), max_failures=1)
     events = await carry_out(turns, parse_tokens(block("fail", "fail", "fail")))
     assert types(events) == ["call", "call", "call", "execute", "result", "result", "end"]
     assert types(log.rows) == ["call", "call", "call", "result"]
@@ -361,10 +362,11 @@ async def test_all_results_come_first_when_the_breaker_opens():
 async def test_what_an_open_breaker_says():
     turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=1)
     *_, execute, _, opened, end = await carry_out(turns, parse_tokens(block("fail")))
+    item = {"tool": "circuit_breaker", "status": "failure", "content": BREAKER}
     assert list(opened.items()) == [
         ("type", "result"),
         ("payload", {"outcome": BREAKER, "content": "", "error": True}),
-        ("content", BREAKER),
+        ("content", json.dumps([item])),
         ("timestamp", execute["timestamp"]),
     ]
     assert list(opened["payload"]) == ["outcome", "content", "error"]
@@ -374,31 +376,58 @@ async def test_what_an_open_breaker_says():
 @pytest.mark.parametrize(
     ("batches", "opens"),
     [
-        ("fail fail", False),
-        ("fail fail fail", True),
-        ("fail fail fail fail", True),
+        ("fail", False),
+        ("fail fail fail fail", False),
         ("fail | fail", False),
-        ("fail | fail | fail", True),
-        ("fail fail | ok | fail fail", False),
-        ("fail fail | ok fail fail", False),
-        ("ok fail fail | fail", True),
-        ("fail fail ok | fail fail", False),
-        ("fail fail fail ok", False),
-        ("nobody nobody nobody", True),
+        ("fail | fail fail | fail", True),
+        ("fail | fail | ok fail | fail", False),
+        ("fail | fail | fail ok fail", False),
+        ("ok | fail | fail | fail", True),
+        ("nobody | nobody nobody | nobody", True),
     ],
 )
-async def test_the_breaker_opens_after_three_failures_in_a_row_across_turns(batches, opens):
+async def test_the_breaker_opens_after_three_batches_in_a_row_that_had_no_success(batches, opens):
     turns = accumulator(with_tools(OK, FAIL, storage=Log()))
     for batch in batches.split("|"):
         events = await carry_out(turns, parse_tokens(block(*batch.split())))
     assert (types(events)[-1] == "end") is opens
 
 
+@pytest.mark.parametrize(
+    ("answer", "counted"),
+    [
+        ("All done.", 0),
+        ("All done.<end>", 0),
+        ("<end>", 0),
+        ("", 0),
+        ("<execute>[7]</execute>", 2),
+        ("<execute>[", 2),
+        (block(), 0),
+    ],
+)
+async def test_the_breaker_counts_until_the_question_is_answered(answer, counted):
+    turns = accumulator(with_tools(FAIL, storage=Log()))
+    for _ in range(2):
+        await carry_out(turns, parse_tokens(block("fail")))
+    await carry_out(turns, parse_tokens(answer))
+    assert turns.circuit_breaker.consecutive_failures == counted
+
+
+async def test_a_breaker_that_has_ended_a_turn_is_closed_for_the_next_question():
+    turns = accumulator(with_tools(FAIL, storage=Log()))
+    for _ in range(3):
+        events = await carry_out(turns, parse_tokens(block("fail")))
+    assert (types(events)[-1], turns.outcome) == ("end", TurnOutcome.FAILED)
+    assert not turns.circuit_breaker.is_open()
+    events = await carry_out(turns, parse_tokens(block("fail")))
+    assert (types(events)[-1], turns.outcome) == ("result", TurnOutcome.ACTED)
+
+
 async def test_the_breaker_can_be_looked_at():
     turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=5)
     await carry_out(turns, parse_tokens(block("fail", "fail")))
     breaker = turns.circuit_breaker
-    assert (breaker.consecutive_failures, breaker.max_failures) == (2, 5)
+    assert (breaker.consecutive_failures, breaker.max_failures) == (1, 5)
     assert not breaker.is_open()
 
 

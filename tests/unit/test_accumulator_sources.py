@@ -304,7 +304,7 @@ async def test_a_hopeless_foreign_call_is_an_error(content, mode):
     assert (source.asked, source.closed) == (2, 1)
 
 
-@pytest.mark.parametrize("type", ["metric", "user", "error", "interrupt", "cancelled", "bogus", ""])
+@pytest.mark.parametrize("type", ["metric", "user", "interrupt", "cancelled", "bogus", ""])
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_event_of_another_type_is_neither_saved_nor_emitted(type, mode):
     log = Log()

@@ -58,7 +58,7 @@ def test_malformed_output_of_a_model_is_an_event_and_no_error():
     assert ended.code == 0
 
 
-@pytest.mark.parametrize("text", ["", "<think></think>", "<results>  </results>"])
+@pytest.mark.parametrize("text", ["", "<think></think>", "<think>  </think>"])
 def test_a_text_without_events_prints_nothing(text):
     ended = commands.run("parse", stdin=text.encode())
     assert (ended.code, ended.out, ended.err) == (0, "", "")

@@ -139,6 +139,9 @@ def test_a_conversation_as_json(command, path):
                 "args": {"path": "config"},
                 "content": call("list", path="config"),
                 "result": success("list", "2 entries in config", "production.toml\nstaging.toml"),
+                "status": None,
+                "began": None,
+                "ended": None,
             }
         ],
         "began": pytest.approx(logs.BEGIN + 1.902),
@@ -151,8 +154,29 @@ def test_what_has_no_result_or_no_name_is_null_in_json(command, tmp_path):
     rows = [Stored("call", "no JSON", 0, id="1"), Stored("cancelled", "", 1, id="2")]
     path = logs.write(tmp_path / "log.db", rows)
     [calls, cancelled] = command("show", path, "staging", "--json").objects
-    assert calls["calls"] == [{"name": None, "args": {}, "content": "no JSON", "result": None}]
+    unknown = dict.fromkeys(["name", "result", "status", "began", "ended"])
+    assert calls["calls"] == [{"args": {}, "content": "no JSON", **unknown}]
     assert (calls["ended"], cancelled["ended"]) == (None, None)
+
+
+TIMED = [
+    Stored("user", "u", 0),
+    Stored("call", call("a"), 1, call=logs.record("a", 0, 1.5, 1.75)),
+    Stored("call", call("b"), 1, call=logs.record("b", 1, 1.25, 3.0, "timeout")),
+    Stored("result", json.dumps([success("a", "ok"), failure("b", "late")]), 1, 3),
+]
+
+
+def test_calls_whose_times_are_in_the_log_show_them(command, tmp_path):
+    path = logs.write(tmp_path / "log.db", TIMED)
+    lines = [line.strip() for line in command("show", path, "staging").out.splitlines()]
+    assert "success  250 ms  ok" in lines
+    assert "timeout  1.75 s  late" in lines
+    [_, batch] = command("show", path, "staging", "--json").objects
+    assert [(one["status"], one["began"], one["ended"]) for one in batch["calls"]] == [
+        ("success", logs.BEGIN + 1.5, logs.BEGIN + 1.75),
+        ("timeout", logs.BEGIN + 1.25, logs.BEGIN + 3.0),
+    ]
 
 
 # What else a log may hold.

@@ -249,6 +249,63 @@ def test_calls_without_results_are_open(tmp_path):
     assert {"2 calls", "no result in the log", "call: no result in the log"} <= {*found.words}
 
 
+def timed(*calls: tuple[float | None, float | None, str]) -> list[Stored]:
+    """Calls whose times are in the log, in a batch that takes from 1 to 5."""
+    results = [
+        success("t", f"done {n}") if status == "success" else failure("t", f"no {n}")
+        for n, (_, _, status) in enumerate(calls)
+    ]
+    return [
+        Stored("user", "u", 0),
+        *(
+            Stored("call", call("t", n=n), 1, call=logs.record("t", n, *known))
+            for n, known in enumerate(calls)
+        ),
+        Stored("result", json.dumps(results), 1, 5),
+        Stored("respond", "r", 6, 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "style", "began", "ended"),
+    [
+        ("done 0", "done", 1.5, 2.5),
+        ("timeout: no 1", "failed", 2.5, 4.5),
+        ("failed: no 2", "failed", 1, 5),
+        ("done 3", "edge done", 1, 5),  # its times are not within the batch's
+    ],
+)
+def test_a_call_is_drawn_from_when_it_began_to_when_it_ended(tmp_path, text, style, began, ended):
+    stored = timed(
+        (1.5, 2.5, "success"), (2.5, 4.5, "timeout"), (1, 5, "failure"), (20, 30, "success")
+    )
+    found = drawn(tmp_path, stored)
+    [bar] = [shape for shape in found.in_the_line_of(text) if shape.kind == "rect"]
+    left, right = at(began, span=10), at(ended, span=10)
+    assert (bar.style, bar.left, bar.right) == (style, left, right)
+
+
+def test_the_figures_of_calls_whose_times_are_in_the_log_are_theirs(tmp_path):
+    found = drawn(tmp_path, timed((1.5, 2.5, "success"), (2.5, 4.5, "timeout")))
+    right = [
+        shape.text for shape in found.texts if shape.right == pytest.approx(picture.DURATIONS_END)
+    ]
+    assert right == ["4.00 s", "1.00 s", "2.00 s"]
+    assert "Hatched" not in found.svg
+
+
+def test_the_model_is_waited_for_until_the_calls_are_handed_out_and_not_until_one_begins(tmp_path):
+    found = drawn(tmp_path, timed((3.0, 4.0, "success")))
+    [line] = [shape for shape in found.in_the_line_of("done 0") if shape.kind == "line"]
+    assert (line.left, line.right) == (at(0, span=10), at(1, span=10))
+
+
+def test_a_call_that_never_began_is_a_moment(tmp_path):
+    found = drawn(tmp_path, timed((None, 5, "cancelled"), (1, 5, "success")))
+    [mark] = [shape for shape in found.in_the_line_of("cancelled: no 0") if shape.kind == "circle"]
+    assert mark.style == "failed"
+
+
 def test_rows_whose_ids_say_nothing_are_moments_and_a_note_says_why(tmp_path):
     found = drawn(tmp_path, [row._replace(id=str(n)) for n, row in enumerate(logs.SESSION)])
     assert found.bars == []
@@ -303,6 +360,7 @@ SCENES = {
     "nasty": nasty,
     "many": many,
     "hours": hours,
+    "timed": lambda: timed((1.5, 2.5, "success"), (2.5, 2.5, "denied"), (None, 5, "cancelled")),
     "one row": lambda: [Stored("user", "u", 0)],
     "at once": lambda: [Stored("think", "t", 0), Stored("respond", "r", 0)],
 }

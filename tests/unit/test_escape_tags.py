@@ -192,6 +192,7 @@ async def test_both_kinds_of_prompt_may_take_turns_while_the_log_grows(storage, 
     conversation = f"c{next(numbers)}"
     for step in steps:
         if isinstance(step, str):
+            await storage.save_message(conversation, USER, "call", stored("t"))
             await storage.save_message(conversation, USER, "result", json.dumps([step]))
             continue
         rows = await storage.load_messages(conversation, USER)

@@ -306,10 +306,15 @@ async def test_what_was_received_is_given_before_the_source_s_error(text, expect
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_an_open_execute_is_malformed_before_the_source_s_error(stream):
+async def test_an_open_execute_is_reported_before_the_source_s_error_and_not_blamed_on_the_model(
+    stream,
+):
     source = Source("<execute>[", ConnectionError("gone"))
-    [(kind, content)], _ = await collect_until_raised(source, stream=stream)
-    assert (kind, content.partition(".")[0]) == ("respond", "Error: Malformed tool call syntax")
+    [report], _ = await collect_until_raised(source, stream=stream)
+    assert report == (
+        "respond",
+        "Error: The stream broke off inside an execute block (ConnectionError: gone). No call was run.",
+    )
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -137,7 +137,12 @@ CASES = [
         "neighbouring thinks stay two", "<think>a</think><think>b</think>", think("a"), think("b")
     ),
     case("results", "<results>[1]</results>ok", result("[1]"), respond("ok")),
-    case("empty and blank results", "<results></results><results>\n</results>"),
+    case(
+        "empty results",
+        "<results>[]</results> <results>\n [ ] \n</results>",
+        result("[]"),
+        result("\n [ ] \n"),
+    ),
     case(
         "results end at their first closing tag, strings or not",
         '<results>["</results>"]</results>',
@@ -181,14 +186,16 @@ CASES = [
     ),
     case(
         "the earliest opening tag wins",
-        "<results>a<think>b</results>c</think>",
-        result("a<think>b"),
+        '<results>["<think>"]</results>c</think>',
+        result('["<think>"]'),
         respond("c</think>"),
     ),
     case("a closing tag that starts over", "<think>a</thi</think>b", think("a</thi"), respond("b")),
     case("< before a closing tag", "<think>a<</think>b", think("a<"), respond("b")),
     case("a closing tag in another case", "<think>a</THINK></think>", think("a</THINK>")),
-    case("a closing tag that is too short", "<results>a</result></results>", result("a</result>")),
+    case(
+        "a closing tag that is too short", "<results>[]</result></results>", result("[]</result>")
+    ),
     # The stream ends inside a block
     case("cut off inside think", "<think>a", think("a")),
     case("cut off inside think's closing tag", "<think>a</thin", think("a</thin")),
@@ -196,7 +203,32 @@ CASES = [
     case("cut off inside a blank think", "<think> \n"),
     case("cut off inside results", "<results>[1", result("[1")),
     case("cut off inside results' closing tag", "<results>[1]</results", result("[1]</results")),
-    case("cut off inside blank results", "<results> \n"),
+    case("cut off inside an array", '<results>["a', result('["a')),
+    # Results that are none
+    case("<results> in the middle of text", "a <results> b. 42.", respond("a <results> b. 42.")),
+    case("<results> with text", "<results>a</results>b", respond("<results>a</results>b")),
+    case("<results> with an object", "<results>{}</results>", respond("<results>{}</results>")),
+    case(
+        "<results> with a broken array",
+        "<results>[1 2]</results>",
+        respond("<results>[1 2]</results>"),
+    ),
+    case("<results> with nothing", "a<results></results>", respond("a<results></results>")),
+    case("<results> at the end", "a<results> \n", respond("a<results> \n")),
+    case("<results> before a tag", "<results><think>a</think>", respond("<results>"), think("a")),
+    case(
+        "<results> before results",
+        "<results><results>[1]</results>",
+        respond("<results>"),
+        result("[1]"),
+    ),
+    case(
+        "<results> in a string of an array that is none",
+        '<results>["<results>[1]</results>" 2',
+        respond('<results>["'),
+        result("[1]"),
+        respond('" 2'),
+    ),
     case("cut off before a tag is complete", "a<execute", respond("a<execute")),
     # Calls
     case("one call", block(T), call("t", {}), EXECUTE),
@@ -552,8 +584,13 @@ CASES = [
     case("cut off inside a string", '<execute>[{"name": "t", "args": {"a": "x', MALFORMED),
     case("cut off inside an escape", r'<execute>[{"name": "t", "args": {"a": "\u00', MALFORMED),
     case("cut off between calls", '<execute>[{"name": "t", "args": {}}, ', MALFORMED),
-    case("cut off before the closing tag", f"<execute>{T}\n", MALFORMED),
-    case("cut off inside the closing tag", f"<execute>{T}</execut", MALFORMED),
+    case("cut off before the closing tag", f"<execute>{T}\n", call("t", {}), EXECUTE),
+    case("cut off inside the closing tag", f"<execute>{T}</execut", call("t", {}), EXECUTE),
+    case("cut off behind an empty array", "<execute>[]", EXECUTE),
+    case(
+        "cut off behind an array that is not one of calls", "a<execute>[7]", respond("a"), MALFORMED
+    ),
+    case("cut off behind something else", f"<execute>{T}]", MALFORMED),
     case(
         "cut off behind a string that holds </execute>",
         '<execute>[{"name": "</execute>", "args": {"a": 1',
@@ -900,10 +937,17 @@ def test_a_block_with_too_many_bytes_that_is_never_closed_is_one_error():
     assert outline(read([text], limits=Limits(max_block_bytes=50))) == [respond("hi"), MALFORMED]
 
 
-@pytest.mark.parametrize("opening", ["", "<think>", "<results>"], ids=["text", "think", "results"])
+RUNS = pytest.mark.parametrize(
+    ("opening", "begin"),
+    [("", "a"), ("<think>", "a"), ("<results>", '["a')],
+    ids=["text", "think", "results"],
+)
+
+
+@RUNS
 @pytest.mark.parametrize("size", [7, 8, 9, 16, 17, 1000])
-def test_text_longer_than_a_block_may_be_comes_in_pieces(opening, size):
-    text = ("aé😀 " * size)[:size]
+def test_text_longer_than_a_block_may_be_comes_in_pieces(opening, begin, size):
+    text = begin + ("aé😀 " * size)[:size]
     pieces = [
         event["content"] for event in read([opening + text], limits=Limits(max_block_bytes=8))
     ]
@@ -911,10 +955,10 @@ def test_text_longer_than_a_block_may_be_comes_in_pieces(opening, size):
     assert max(len(piece.encode()) for piece in pieces) <= 8
 
 
-@pytest.mark.parametrize("opening", ["", "<think>", "<results>"], ids=["text", "think", "results"])
-def test_text_longer_than_a_block_may_be_is_not_kept_until_the_end(opening):
+@RUNS
+def test_text_longer_than_a_block_may_be_is_not_kept_until_the_end(opening, begin):
     parser = Parser(limits=Limits(max_block_bytes=8))
-    fed = [event["content"] for event in parser.feed(opening + "x" * 1000)]
+    fed = [event["content"] for event in parser.feed(opening + begin + "x" * 1000)]
     assert len("".join(fed)) >= 1000 - 8
 
 

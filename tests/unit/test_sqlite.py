@@ -21,7 +21,7 @@ import pytest
 from cogency_rs import ids
 from cogency_rs.errors import ConfigError, StorageError
 from cogency_rs.storage import SQLite, writer
-from cogency_rs.storage.connection import connect
+from cogency_rs.storage.connection import connect_to_write
 
 SCHEMA = """
 events
@@ -592,11 +592,11 @@ async def test_saves_that_wait_together_share_a_commit(store, path, monkeypatch)
     statements = []
 
     def traced(path):
-        connection = connect(path)
+        connection = connect_to_write(path)
         connection.set_trace_callback(statements.append)
         return connection
 
-    monkeypatch.setattr(writer, "connect", traced)
+    monkeypatch.setattr(writer, "connect_to_write", traced)
     await store.load_messages("c", "u")  # the file exists
     with locked(path):
         saves = await start(*(store.save_message("c", "u", "user", f"{n}") for n in range(100)))

@@ -1,6 +1,7 @@
 """Reads a log that may belong to another program at this moment, and leaves every file as it is.
 
-The tables are cogency 3.3.0's. How SQLite may open a file without writing beside it depends on its state:
+The tables are cogency 3.3.0's, and ours where they are there. How SQLite may open a file without writing beside it
+depends on its state:
 
 - A database in rollback mode is opened read-only.
 - One in WAL mode that some program has open, or had open when it died, has a file `-shm`. That one too is opened
@@ -20,13 +21,16 @@ import stat
 import time
 import uuid
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar
 
 from ..errors import StorageError
+from ..storage.calls import read_calls_by_row
 from ..storage.connection import is_lock
+from ..storage.conversations import list_conversations
+from ..storage.log import CallRecord, Conversation
 from .exits import UnusableError
 from .progress import Progress
 from .text import quoted
@@ -53,25 +57,6 @@ _LATEST = 253370764800.0  # the year 9999
 
 
 @dataclass(frozen=True)
-class Conversation:
-    """One user's conversation.
-
-    Attributes:
-        rows: how many rows of it are stored.
-        first: the earliest timestamp, in seconds since the epoch.
-        last: the latest one.
-        question: what the user wrote first, or `None` if there is no such row.
-    """
-
-    conversation_id: str
-    user_id: str
-    rows: int
-    first: float
-    last: float
-    question: str | None
-
-
-@dataclass(frozen=True)
 class Row:
     """A row of a conversation.
 
@@ -79,12 +64,14 @@ class Row:
         timestamp: what the program that wrote it says of its time, in seconds since the epoch.
         saved: when it was handed to the storage, which is in an id of version 7, to the millisecond; `None` where the
             id is of another kind.
+        call: what else the log knows of a call; `None` of any other row, and of calls that plain cogency ran.
     """
 
     type: str
     content: str
     timestamp: float
     saved: float | None
+    call: CallRecord | None = None
 
 
 def conversations(path: Path) -> list[Conversation]:
@@ -112,20 +99,6 @@ def rows(path: Path, conversation_id: str, user_id: str | None = None) -> list[R
     return _read(path, lambda connection: _rows(connection, path, conversation_id, user_id))
 
 
-_LIST = """
-    SELECT
-        conversation_id, COALESCE(user_id, ''), COUNT(*),
-        MIN(CAST(timestamp AS REAL)), MAX(CAST(timestamp AS REAL)),
-        (
-            SELECT CAST(content AS TEXT) FROM messages AS asked
-            WHERE asked.conversation_id = messages.conversation_id AND type = 'user'
-              AND COALESCE(asked.user_id, '') = COALESCE(messages.user_id, '')
-            ORDER BY timestamp, rowid LIMIT 1
-        )
-    FROM messages
-    GROUP BY conversation_id, COALESCE(user_id, '')
-    ORDER BY MAX(timestamp), conversation_id
-"""
 _USERS = "SELECT DISTINCT COALESCE(user_id, '') FROM messages WHERE conversation_id = ? ORDER BY 1"
 _ROWS = """
     SELECT message_id, type, CAST(content AS TEXT), CAST(timestamp AS REAL)
@@ -138,8 +111,8 @@ _COLUMNS = {"message_id", "conversation_id", "user_id", "type", "content", "time
 
 def _conversations(connection: sqlite3.Connection) -> list[Conversation]:
     return [
-        Conversation(str(id), str(user), number, _time(first), _time(last), question)
-        for id, user, number, first, last, question in connection.execute(_LIST)
+        replace(found, first=_time(found.first), last=_time(found.last))
+        for found in reversed(list_conversations(connection))
     ]
 
 
@@ -163,8 +136,9 @@ def _rows(
             f"the user {quoted(user_id)} has no conversation {quoted(conversation_id)} in {path}; {listed}"
         )
     found = connection.execute(_ROWS, (conversation_id, users[0] if user_id is None else user_id))
+    calls = read_calls_by_row(connection, conversation_id)
     return [
-        Row(str(type), content, _time(timestamp), _saved(id))
+        Row(str(type), content, _time(timestamp), _saved(id), calls.get(id))
         for id, type, content, timestamp in found
     ]
 

@@ -34,7 +34,13 @@ KINDS = {
 TEXTS = {"think": "dim italic"}
 """The styles of text that is not plain, by what stands in the margin."""
 
-STATES = {"started": "dim", "done": "green", "failed": "red", "success": "green", "failure": "red"}
+STATES = {
+    "started": "dim",
+    "done": "green",
+    "failed": "red",
+    "success": "green",
+    **dict.fromkeys(("failure", "blocked", "denied", "timeout", "cancelled", "unknown"), "red"),
+}
 """The styles of how a call went."""
 
 

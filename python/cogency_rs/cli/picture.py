@@ -4,8 +4,8 @@ Nothing is measured by the program that shows it, so that every label has a plac
 cut to the columns of a font whose characters are all of one width, bars stand alone in their line, and durations have a
 column to themselves.
 
-The picture says no more than the log does (see `turns`). What a batch of several calls took is known, and what each of
-them took is not: their bars are hatched.
+The picture says no more than the log does (see `turns`). Where that has only what all calls of a batch took together,
+and not what each of them took, their bars are hatched.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class _Mark:
         detail: its lower line.
         whole: all that is known of it, for who points at it.
         colour: a key of `_LEGEND`.
-        before: when what it waited for was over; `None` if it waited for nothing.
+        waited: from when until when it waited for the model; `None` if it did not.
         ended: `None` if it has no duration, or none that is known.
         hatched: whether it took no longer than its bar, and perhaps less.
     """
@@ -134,7 +134,7 @@ class _Mark:
     detail: str
     whole: str
     colour: str
-    before: float | None
+    waited: tuple[float, float] | None
     began: float
     ended: float | None
     hatched: bool = False
@@ -222,8 +222,8 @@ def _line(svg: _Svg, scale: _Scale, y: float, mark: _Mark) -> None:
     svg.text(NAMES, y + 32, mark.detail, style, size=11, columns=columns)
     middle = y + LINE / 2
     x = scale.x(mark.began)
-    if mark.before is not None and mark.before < mark.began:
-        svg.line(scale.x(mark.before), x, middle, "soft")
+    if mark.waited is not None and mark.waited[0] < mark.waited[1]:
+        svg.line(scale.x(mark.waited[0]), scale.x(mark.waited[1]), middle, "soft")
     if mark.ended is None:
         svg.dot(x, middle, mark.colour, hollow=mark.colour == "open")
     else:
@@ -243,7 +243,7 @@ def _said(said: Said, before: float | None) -> _Mark:
         detail=" ".join(one_line(said.content).split()),
         whole="\n".join([said.type, *first_lines(said.content, 20)]),
         colour=colour,
-        before=None if colour in {"user", "other"} else before,
+        waited=None if before is None or colour in {"user", "other"} else (before, said.began),
         began=said.began,
         ended=None if colour in {"user", "other"} else said.ended,
     )
@@ -254,15 +254,18 @@ def _calls(batch: Batch, before: float | None) -> Iterable[_Mark]:
     for number, call in enumerate(batch.calls):
         colour, detail = _outcome(call)
         name = one_line(call.content) if call.name is None else signature(call.name, call.args)
+        began, ended = batch.began, None if call.never_began else batch.ended
+        if call.began is not None and call.ended is not None:
+            began, ended = call.began, call.ended
         yield _Mark(
             name=name,
             detail=detail,
             whole=f"{name}\n{detail}",
             colour=colour,
-            before=before if number == 0 else None,
-            began=batch.began,
-            ended=batch.ended,
-            hatched=several and batch.ended is not None,
+            waited=None if before is None or number else (before, batch.began),
+            began=began,
+            ended=ended,
+            hatched=several and ended is not None and call.took is None,
         )
 
 
@@ -273,7 +276,10 @@ def _outcome(call: Call) -> tuple[str, str]:
     if said is None:
         said = call.result.get("content")
     detail = " ".join(one_line(shown(said)).split())
-    return ("failed", f"failed: {detail}") if call.failed else ("done", detail)
+    if not call.failed:
+        return "done", detail
+    how = "failed" if call.status in {None, "failure"} else call.status
+    return "failed", f"{how}: {detail}"
 
 
 def _notes(marks: Sequence[_Mark], *, dated: bool) -> Iterable[str]:
@@ -282,7 +288,7 @@ def _notes(marks: Sequence[_Mark], *, dated: bool) -> Iterable[str]:
     calls = any(mark.colour in {"done", "failed"} for mark in marks)
     said = {
         _UNDATED: not dated,
-        _WAITING: dated and any(mark.before is not None for mark in marks),
+        _WAITING: dated and any(mark.waited is not None for mark in marks),
         _SEVERAL: dated and any(mark.hatched for mark in marks),
         _TEXT: dated and texts,
         _TEXT_BEFORE_CALLS: dated and texts and calls,

@@ -77,6 +77,9 @@ def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
                         "args": call.args,
                         "content": call.content,
                         "result": call.result,
+                        "status": call.status,
+                        "began": call.began,
+                        "ended": call.ended,
                     }
                     for call in entry.calls
                 ]
@@ -134,14 +137,16 @@ class _Reading:
         took = None if batch.ended is None else duration(batch.ended - batch.began)
         if len(batch.calls) == 1:
             prefix = self._label(turn, "call", batch.began)
-            self._call(prefix, batch.calls[0], took)
+            [call] = batch.calls
+            self._call(prefix, call, took if call.took is None else duration(call.took))
             return
         facts = f"{len(batch.calls)}{' together' * batch.answered}"
         if took is not None:
             facts += f", over after {took}"
         self._page.hanging(self._label(turn, "calls", batch.began), facts)
         for number, call in enumerate(batch.calls, start=1):
-            self._call(Text.assemble(" " * self._margin, (f"{number:<3}", "dim")), call, None)
+            prefix = Text.assemble(" " * self._margin, (f"{number:<3}", "dim"))
+            self._call(prefix, call, None if call.took is None else duration(call.took))
 
     def _call(self, prefix: Text, call: Call, took: str | None) -> None:
         margin = prefix.cell_len
@@ -150,7 +155,7 @@ class _Reading:
         if call.result is None:
             self._page.hanging(Text(" " * margin), "no result in the log", "yellow")
             return
-        status = one_line(shown(call.result.get("status")))
+        status = call.status or one_line(shown(call.result.get("status")))
         outcome, content = call.result.get("outcome"), shown(call.result.get("content"))
         lines = first_lines(content, len(content) + 1 if self._full else CONTENT_LINES)
         if outcome is None and (call.failed or len(lines) <= 1):

@@ -6,8 +6,9 @@ What the log holds of time, and what follows from it:
 
 - A row of text is dated when its first piece came, or with `stream="event"` when it was complete. It is saved when
   something of another kind comes, or the model is done.
-- A row of results is dated when its batch was handed to the tools, and saved when the last of them was done. So the log
-  knows how long a batch took, and of a call in it only that it took no longer.
+- A row of results is dated when its batch was handed to the tools, and saved when the last of them was done. So the
+  rows say how long a batch took, and of a call in it only that it took no longer.
+- When each call began and ended is in the table of calls. Old logs, and those of plain cogency, have none.
 - When a row was saved is in its id. Ids of another kind, or those of rows that were copied later, say nothing; then no
   end is known.
 """
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ..storage.log import CallStatus
     from .log import Row
 
 __all__ = ["Batch", "Call", "Entry", "Said", "Turn", "turns_of"]
@@ -55,6 +57,9 @@ class Call:
         content: the row as it is.
         timestamp: when the call was known.
         result: the item of the results array, or `None` if the log has none.
+        began: when it began to be carried out; `None` if the log does not say, or it never was.
+        ended: when its result was there; `None` if the log does not say.
+        status: how it ended, if the log says; finer than that of the result.
     """
 
     name: str | None
@@ -62,11 +67,24 @@ class Call:
     content: str
     timestamp: float
     result: dict[str, Any] | None = None
+    began: float | None = None
+    ended: float | None = None
+    status: CallStatus | None = None
 
     @property
     def failed(self) -> bool:
         """Whether the result is a failure."""
         return self.result is not None and self.result.get("status") == "failure"
+
+    @property
+    def took(self) -> float | None:
+        """Seconds from its beginning to its end; `None` if the log does not say."""
+        return None if self.began is None or self.ended is None else self.ended - self.began
+
+    @property
+    def never_began(self) -> bool:
+        """Whether the log says that it was never carried out."""
+        return self.began is None and self.ended is not None
 
 
 @dataclass
@@ -170,13 +188,28 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
         elif row.type == "result" and (calls := _answered(row, waiting)):
             for batch in waiting:
                 batch.calls = [call for call in batch.calls if call.result is None]
-            entries.append(Batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
+            entries.append(_batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
             waiting = []
         else:
             entries.append(Said(row.type, row.content, row.timestamp, row.saved))
             if row.type == "user":
                 waiting = []
     return [entry for entry in entries if isinstance(entry, Said) or entry.calls]
+
+
+def _batch(calls: list[Call], began: float, ended: float | None) -> Batch:
+    """A batch with its results. Times of its calls that are not within its own are not believed."""
+    for call in calls:
+        if call.took is not None and not _is_within(call, began, ended):
+            call.began = call.ended = None
+    return Batch(calls, began, ended)
+
+
+def _is_within(call: Call, began: float, ended: float | None) -> bool:
+    """Whether a call was carried out between these times, as far as clocks can be believed."""
+    if call.began is None or call.ended is None or ended is None:
+        return False
+    return began - _SLACK <= call.began <= call.ended <= ended + _SLACK
 
 
 def _answered(row: Row, waiting: Sequence[Batch]) -> list[Call]:
@@ -203,14 +236,21 @@ def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
 
 
 def _call(row: Row) -> Call:
-    call = _json(row.content)
+    content = _json(row.content)
+    call = Call(None, {}, row.content, row.timestamp)
     if (
-        _is_objects([call])
-        and isinstance(call.get("name"), str)
-        and _is_objects([call.get("args")])
+        _is_objects([content])
+        and isinstance(content.get("name"), str)
+        and _is_objects([content.get("args")])
     ):
-        return Call(call["name"], call["args"], row.content, row.timestamp)
-    return Call(None, {}, row.content, row.timestamp)
+        call.name, call.args = content["name"], content["args"]
+    if row.call is not None:
+        call.began, call.ended, call.status = (
+            row.call.started_at,
+            row.call.completed_at,
+            row.call.status,
+        )
+    return call
 
 
 def _json(text: str) -> Any:

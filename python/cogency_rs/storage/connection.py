@@ -1,8 +1,8 @@
 """One SQLite file: how it is opened, its tables, and what its failures mean.
 
-The tables, columns and indexes are cogency 3.3.0's, so that both programs can work on one file,
-also at the same time. SQLite is Python's own: a second copy of the library in one process would
-break the file locks of the first.
+The tables of cogency 3.3.0 are as they are there, so that both programs can work on one file, also
+at the same time. Beside them stand two of ours, which it does not know. SQLite is Python's own: a
+second copy of the library in one process would break the file locks of the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ import time
 
 from ..errors import StorageError
 
-__all__ = ["BUSY_TIMEOUT", "MEMORY", "ROW_ERRORS", "Connection", "connect", "explain", "is_lock"]
+__all__ = [
+    "BUSY_TIMEOUT",
+    "MEMORY",
+    "ROW_ERRORS",
+    "Connection",
+    "connect",
+    "connect_to_write",
+    "explain",
+    "has_table",
+    "is_lock",
+]
 
 MEMORY = ":memory:"
 
@@ -56,6 +66,35 @@ CREATE INDEX IF NOT EXISTS idx_profiles_user_latest ON profiles(user_id, version
 CREATE INDEX IF NOT EXISTS idx_profiles_cleanup ON profiles(created_at);
 COMMIT;
 """
+_OUR_SCHEMA = """
+BEGIN;
+CREATE TABLE IF NOT EXISTS calls (
+    conversation_id TEXT NOT NULL,
+    user_id TEXT,
+    message_id TEXT,
+    call_id TEXT NOT NULL,
+    batch TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    server TEXT,
+    status TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    started_at REAL,
+    completed_at REAL,
+    worker TEXT,
+    PRIMARY KEY (conversation_id, batch, position)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    conversation_id TEXT PRIMARY KEY NOT NULL,
+    number INTEGER NOT NULL,
+    owner TEXT,
+    expires_at REAL NOT NULL,
+    worker TEXT NOT NULL,
+    machine TEXT NOT NULL
+) WITHOUT ROWID;
+COMMIT;
+"""
+# A message_id is that of the call's row. A call's id is not the key: some servers give the same one again.
 
 
 class Connection(sqlite3.Connection):
@@ -84,14 +123,24 @@ class Connection(sqlite3.Connection):
 
 
 def connect(path: str) -> Connection:
-    """Open `path`; make its directory, the file and the tables where they are missing.
+    """Open `path` to read it; make its directory, the file and cogency's tables where they are missing.
 
-    The connection is in autocommit mode, and any thread may use it, one at a time.
+    The connection is in autocommit mode, and any thread may use it, one at a time. Our tables may be
+    missing: a file that plain cogency made can be read where it cannot be written.
 
     Raises:
         OSError: the directory cannot be made.
         sqlite3.Error: the file cannot be opened, is no database, or stays locked too long.
     """
+    return _connect(path, _SCHEMA)
+
+
+def connect_to_write(path: str) -> Connection:
+    """Open `path` to read and write it; make our tables too."""
+    return _connect(path, _SCHEMA + _OUR_SCHEMA)
+
+
+def _connect(path: str, schema: str) -> Connection:
     if path != MEMORY:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     connection = sqlite3.connect(
@@ -102,7 +151,7 @@ def connect(path: str) -> Connection:
         factory=Connection,
     )
     try:
-        _prepare(connection)
+        _prepare(connection, schema)
         connection.file = _identity(path)
     except BaseException:
         connection.close()
@@ -110,13 +159,13 @@ def connect(path: str) -> Connection:
     return connection
 
 
-def _prepare(connection: Connection) -> None:
+def _prepare(connection: Connection, schema: str) -> None:
     """Switch to WAL and create what is missing; on a complete file this writes nothing."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
             _use_wal(connection)
-            connection.executescript(_SCHEMA)
+            connection.executescript(schema)
             return
         except sqlite3.OperationalError as error:
             if connection.in_transaction:
@@ -134,6 +183,12 @@ def _use_wal(connection: Connection) -> None:
         # A file that cannot be written can still be read, in whatever mode it is.
         if _code(error) != sqlite3.SQLITE_READONLY:
             raise
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a file has a table of this name."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -184,6 +239,8 @@ ROW_ERRORS = (
 
 def explain(error: Exception, path: str) -> StorageError:
     """Turn a failure on `path` into what a caller can act on."""
+    if isinstance(error, StorageError):
+        return error  # it has been said already
     if isinstance(error, ROW_ERRORS):
         message = f"{path} refused a value ({error}); nothing of this call was written"
     elif isinstance(error, OSError):

@@ -13,6 +13,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, TypeVar
 
+from .claims import Claims
 from .connection import MEMORY
 from .readers import Readers
 from .writer import Writer
@@ -28,13 +29,18 @@ T = TypeVar("T")
 
 
 class Database:
-    """The writer and the readers of the database at `path`; made by `database_for`."""
+    """The writer and the readers of the database at `path`; made by `database_for`.
+
+    Attributes:
+        claims: which conversations in it this process has, and who waits for them.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._readers = Readers(path)
         self._writer = Writer(path, retire=self._retire, before_open=self._readers.disconnect)
         self._users: set[object] = set()
+        self.claims = Claims()
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction and return its value once committed; see `Writer.write`."""
@@ -95,6 +101,7 @@ class Database:
         """After a fork, in the child: begin anew, with the same users."""
         self._writer.restart()
         self._readers.restart()
+        self.claims.restart()
 
 
 _lock = threading.Lock()  # guards both collections, and who is in

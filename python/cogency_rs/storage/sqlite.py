@@ -1,8 +1,8 @@
-"""The log in one SQLite file: messages, events and profiles.
+"""The log in one SQLite file: messages, calls, events and profiles.
 
-All methods of cogency 3.3.0's storage protocol, with its arguments, results and file format. This
-file says what is stored and asked; how a write becomes safe and a read stays off the event loop
-is `database.py`'s business.
+All methods of the protocol `Log`, and of cogency 3.3.0's storage protocol with its arguments,
+results and file format. This file says what is stored and asked; how a write becomes safe and a
+read stays off the event loop is `database.py`'s business.
 
 Rows come back in the order of their timestamps, and rows of one timestamp in the order they were
 saved.
@@ -15,14 +15,19 @@ import json
 import os
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
 from ..types import MessageMatch
+from .calls import read_calls, save_calls
+from .claims import Claim
 from .connection import MEMORY
+from .conversations import delete_conversation, list_conversations
 from .database import Database, database_for
-from .history import Histories
+from .leases import FileLeases, check_owner
+from .log import CallRecord, Conversation, LogPage, Row, check_row_type
+from .tail import check_cursor, read_tail
 
 if TYPE_CHECKING:
     import os
@@ -30,10 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+
 __all__ = ["ParseError", "SQLite"]
 
 MessageRow = tuple[str, str, str, str, float | None]
 """conversation_id, user_id, type, content, and seconds since the epoch or `None` for now."""
+
+T = TypeVar("T")
 
 _SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")  # SQLite's names of its levels 0 to 3
 
@@ -113,6 +121,7 @@ class SQLite:
     """
 
     db_path: str
+    _check_type = staticmethod(check_row_type)
 
     def __init__(
         self, db_path: str | os.PathLike[str] = ".cogency/store.db", *, synchronous: str = "FULL"
@@ -125,7 +134,6 @@ class SQLite:
         self._user = user = object()
         self._database = database_for(self.db_path, user, _SYNCHRONOUS.index(synchronous))
         self._closed = False
-        self._histories = Histories()
         weakref.finalize(self, Database.forget, self._database, user).atexit = False
 
     async def close(self) -> None:
@@ -160,11 +168,12 @@ class SQLite:
         Args:
             conversation_id: the conversation it belongs to.
             user_id: whose conversation that is.
-            type: the kind of event: "user", "respond", "call", "result", ...
+            type: the kind of event: "user", "respond", "call", "result", ...; see `ROW_TYPES`.
             content: its text.
             timestamp: seconds since the epoch; now, if not given.
 
         Raises:
+            ConfigError: the type is not known.
             StorageError: the row could not be stored; nothing was written.
         """
         [message_id] = await self.save_messages(
@@ -182,23 +191,130 @@ class SQLite:
             A future for their ids, in order. The save has begun; no task is needed to bring it to its end.
 
         Raises:
+            ConfigError: a type is not known; none of them was written.
             StorageError: a row could not be stored; none of them was written. Raised when the future is awaited.
         """
-        stored = [
-            (uuid7(), conversation_id, user_id, type, content, _or_now(timestamp))
-            for conversation_id, user_id, type, content, timestamp in rows
-        ]
+        stored = [self._stored(*row) for row in rows]
         ids = [row[0] for row in stored]
         if not stored:
-            nothing = asyncio.get_running_loop().create_future()
-            nothing.set_result(ids)
-            return nothing
+            return _done(ids)
 
         def insert(connection: sqlite3.Connection) -> list[str]:
             connection.executemany(_INSERT_MESSAGE, stored)
             return ids
 
         return self._open().begin(insert)
+
+    def append(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str = "",
+        rows: Sequence[Row],
+        calls: Sequence[CallRecord] = (),
+    ) -> asyncio.Future[None]:
+        """Save rows of a conversation and what is known of its calls in one transaction, all or nothing.
+
+        Args:
+            conversation_id: the conversation they belong to.
+            user_id: whose conversation that is; may be empty.
+            rows: type, content, timestamp of each, in order.
+            calls: each takes the place of the one of its batch and position, or is new. The new ones are those of the
+                `call` rows, in order.
+
+        Returns:
+            A future that is done when they are safe. The save has begun; no task is needed to bring it to its end.
+
+        Raises:
+            ConfigError: a type is not known; nothing was written.
+            StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
+                nothing was written. Raised when the future is awaited.
+        """
+        stored = [self._stored(conversation_id, user_id, *row) for row in rows]
+        if not stored and not calls:
+            return _done(None)
+        called = [row[0] for row in stored if row[3] == "call"]
+        database = self._open()
+        owner = database.claims.owner(conversation_id)
+
+        def append(connection: sqlite3.Connection) -> None:
+            if owner is not None:
+                check_owner(connection, conversation_id, owner)
+            if stored:
+                connection.executemany(_INSERT_MESSAGE, stored)
+            if calls:
+                save_calls(connection, conversation_id, user_id, calls, called)
+
+        return database.begin(append)
+
+    async def read(
+        self, conversation_id: str, *, user_id: str = "", after: str | None = None
+    ) -> LogPage:
+        """Read the rows that follow a cursor, or all, oldest first.
+
+        Costs in proportion to the rows it returns, but for a count that is read off an index.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's rows; "" for everybody's.
+            after: the cursor of an earlier page of this conversation. If what stands before it is not what it was, the
+                page is whole.
+
+        Raises:
+            ConfigError: `after` is not a cursor.
+        """
+        cursor = check_cursor(after)
+        return await self._open().read(
+            lambda connection: read_tail(connection, conversation_id, user_id, cursor)
+        )
+
+    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation, in the order of their batches and positions.
+
+        Turns that plain cogency ran, and old ones, have none here.
+        """
+        return await self._open().read(
+            lambda connection: read_calls(connection, conversation_id, user_id)
+        )
+
+    def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
+        """Have a conversation to oneself inside `async with`, among all programs on the file.
+
+        A process that ends leaves it to others at once on the same machine, and within 30 seconds elsewhere. One that
+        was stopped for longer finds that it lost it: its next `append` raises `StorageError`.
+
+        Args:
+            conversation_id: which one.
+            wait: whether to wait while another run has it.
+
+        Raises:
+            BusyError: another run has it and `wait` is false; or this very run has it already.
+            StorageError: the file cannot be written.
+        """
+        database = self._open()
+        return Claim(conversation_id, database.claims, FileLeases(database), wait=wait)
+
+    async def conversations(
+        self, user_id: str = "", limit: int | None = None
+    ) -> list[Conversation]:
+        """List conversations, one entry for each user of each, the one with the latest row first.
+
+        Args:
+            user_id: only this user's; "" for everybody's.
+            limit: at most so many; `None` for all.
+        """
+        return await self._open().read(
+            lambda connection: list_conversations(connection, user_id, limit)
+        )
+
+    async def delete_conversation(self, conversation_id: str) -> int:
+        """Delete the rows, calls and events of a conversation, of all users; return how many rows it had.
+
+        A run that has claimed it meanwhile can append nothing more.
+        """
+        return await self._open().write(
+            lambda connection: delete_conversation(connection, conversation_id)
+        )
 
     async def save_event(
         self, conversation_id: str, type: str, content: str, timestamp: float | None = None
@@ -277,36 +393,6 @@ class SQLite:
             {"type": type, "content": content, "timestamp": timestamp}
             for type, content, timestamp in reversed(rows)
         ]
-
-    async def fold_messages(
-        self, conversation_id: str, user_id: str, *, escape_tags: bool = False
-    ) -> tuple[int, list[dict[str, Any]]]:
-        """Fold a whole conversation into the messages of a prompt.
-
-        Costs in proportion to the rows that are new since the last time, but for a count that is read off an
-        index. Calls that have no results, because whoever ran them died, are shown as failed.
-
-        Args:
-            conversation_id: which one.
-            user_id: only this user's rows; "" for everybody's.
-            escape_tags: see `to_messages`.
-
-        Returns:
-            How many rows it has, and the messages (`role`, `content`), which the caller may change.
-        """
-
-        def fold(connection: sqlite3.Connection) -> tuple[int, list[dict[str, Any]]] | Exception:
-            try:
-                return self._histories.messages(
-                    connection, conversation_id, user_id, escape_tags=escape_tags
-                )
-            except (TypeError, ValueError) as error:  # not the file is at fault
-                return error
-
-        folded = await self._open().read(fold)
-        if isinstance(folded, Exception):
-            raise folded
-        return folded
 
     async def load_messages_by_conversation_id(
         self, conversation_id: str, limit: int
@@ -404,6 +490,22 @@ class SQLite:
         )
         return [MessageMatch(*row) for row in rows]
 
+    def _stored(
+        self,
+        conversation_id: str,
+        user_id: str,
+        type: str,
+        content: str,
+        timestamp: float | None,
+    ) -> tuple[str, str, str, str, str, float]:
+        """A row of the table of messages.
+
+        Raises:
+            ConfigError: the type is not known.
+        """
+        self._check_type(type)
+        return uuid7(), conversation_id, user_id, type, content, _or_now(timestamp)
+
     def _open(self) -> Database:
         if self._closed:
             raise StorageError(f"this SQLite on {self.db_path} is closed; open a new one")
@@ -421,6 +523,12 @@ class SQLite:
         return await self._open().read(
             lambda connection: connection.execute(query, values).fetchall()
         )
+
+
+def _done(value: T) -> asyncio.Future[T]:
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future
 
 
 def _or_now(timestamp: float | None) -> float:

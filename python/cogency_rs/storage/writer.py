@@ -22,7 +22,15 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StorageError
-from .connection import BUSY_TIMEOUT, MEMORY, ROW_ERRORS, Connection, connect, explain, is_lock
+from .connection import (
+    BUSY_TIMEOUT,
+    MEMORY,
+    ROW_ERRORS,
+    Connection,
+    connect_to_write,
+    explain,
+    is_lock,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,7 +102,9 @@ class Writer:
         # A SimpleQueue, because the garbage collector calls `leave_soon`: anywhere, at any time.
         self._queue: queue.SimpleQueue[_Write | _Leave] = queue.SimpleQueue()
         self._line: deque[_Write | _Leave] = deque()  # whose callers found the queue full
-        self._door = threading.Lock()  # guards both ways in, and the thread's start
+        # Guards both ways in, and the thread's start. Reentrant: the garbage collector closes coroutines, which give
+        # back what they claimed: anywhere, at any time.
+        self._door = threading.RLock()
         self._in_sqlite = threading.Lock()  # held while the connection works; a fork waits for it
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -248,7 +258,7 @@ class Writer:
         try:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            sound = isinstance(error, ROW_ERRORS)
+            sound = isinstance(error, (*ROW_ERRORS, StorageError))
         except sqlite3.Error:
             sound = False
         if not sound and self.path != MEMORY:  # memory is nowhere else
@@ -261,7 +271,7 @@ class Writer:
             # What SQLite knows of a file, such as that it is read-only, stays in this process until
             # its last connection is closed, also when it is no longer true.
             self._before_open()
-            self._connection = connect(self.path)
+            self._connection = connect_to_write(self.path)
         self._connection.set_synchronous(self.synchronous)
         return self._connection
 

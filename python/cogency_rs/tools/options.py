@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from itertools import repeat
@@ -10,7 +11,15 @@ from typing import Any
 from ..errors import ConfigError
 from ..types import ToolCall
 
-__all__ = ["MAX_SECONDS", "NO_OPTIONS", "ToolOptions", "all_options", "check_seconds", "options_of"]
+__all__ = [
+    "MAX_SECONDS",
+    "NO_OPTIONS",
+    "ToolOptions",
+    "all_options",
+    "check_count",
+    "check_seconds",
+    "options_of",
+]
 
 MAX_SECONDS = 366 * 24 * 3600.0
 
@@ -30,6 +39,19 @@ def check_seconds(name: str, seconds: Any) -> None:
         raise ConfigError(f"{name} must be above 0 seconds and at most a year, got {seconds!r}")
 
 
+def check_count(name: str, count: Any) -> None:
+    """Refuse a bound that is not one.
+
+    Raises:
+        ConfigError: it is not a whole number, or below 1, or above every length there is.
+    """
+    if count is None:
+        return
+    is_whole = isinstance(count, int) and not isinstance(count, bool)
+    if not (is_whole and 0 < count <= sys.maxsize):
+        raise ConfigError(f"{name} must be a whole number from 1 on, or None, got {count!r}")
+
+
 @dataclass(frozen=True)
 class ToolOptions:
     """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
@@ -41,6 +63,8 @@ class ToolOptions:
         sequential: the call is a barrier: what stands before it in its batch ends first, it runs alone, then the rest.
         requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a call.
         idempotent: whether a second attempt of the same call does no harm.
+        max_result_chars: how many characters of a result's content the model is shown, in place of the history's
+            `max_result_chars`. The log keeps all of them.
 
     Raises:
         ConfigError: what no call could keep.
@@ -51,9 +75,11 @@ class ToolOptions:
     sequential: bool = False
     requires_approval: NeedsApproval = False
     idempotent: bool = False
+    max_result_chars: int | None = None
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
+        check_count("max_result_chars", self.max_result_chars)
         retries: object = self.retries
         if not isinstance(retries, int) or retries < 0:
             raise ConfigError(f"retries must be a whole number from 0 on, got {retries!r}")

@@ -1,22 +1,25 @@
 """Assembling again costs only what is new, and gives what assembling anew would give."""
 
+import gc
 import json
 import sqlite3
+import threading
 from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from memory_log import MemoryLog
 
-from cogency_rs import SQLite, assemble, to_messages
-from cogency_rs.storage import history
+from cogency_rs import History, SQLite, assemble, foldings, to_messages
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
+APART = History(merge_roles=False)
 INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
 
 
 async def assembled(storage, user="u", conversation="c"):
-    messages = await assemble(user, conversation, tools=[], storage=storage)
+    messages = await assemble(user, conversation, tools=[], storage=storage, history=APART)
     return messages[1:]
 
 
@@ -36,11 +39,11 @@ async def storage(tmp_path):
 @pytest.fixture
 def fed(monkeypatch):
     """Every row that is folded."""
-    rows, folding = [], history.Folding
+    rows, folding = [], foldings.Folding
 
     class Folding:
-        def __init__(self, **options):
-            self.inner = folding(**options)
+        def __init__(self, options):
+            self.inner = folding(options)
             self.messages = self.inner.messages
 
         def extend(self, events):
@@ -48,7 +51,7 @@ def fed(monkeypatch):
             rows.extend(event["content"] for event in events)
             self.inner.extend(events)
 
-    monkeypatch.setattr(history, "Folding", Folding)
+    monkeypatch.setattr(foldings, "Folding", Folding)
     return rows
 
 
@@ -78,7 +81,7 @@ def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
     import asyncio
 
     async def main():
-        path = tmp_path_factory.mktemp("history") / "store.db"
+        path = tmp_path_factory.mktemp("foldings") / "store.db"
         async with SQLite(path, synchronous="OFF") as storage:
             await storage.save_message("c", "u", "user", "hello", 0.0)
             with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
@@ -152,7 +155,7 @@ async def test_the_messages_are_the_caller_s_to_change(storage):
 
 @pytest.mark.parametrize(("bound", "most"), [("CONVERSATIONS", 2), ("CHARACTERS", 10)])
 async def test_what_was_not_used_for_longest_is_let_go(storage, fed, monkeypatch, bound, most):
-    monkeypatch.setattr(history, bound, most)
+    monkeypatch.setattr(foldings, bound, most)
     for name in "abc":
         await storage.save_message(name, "u", "user", f"hi, {name}")
     for name in "abc":
@@ -227,9 +230,116 @@ async def test_the_window_shows_them_too(storage):
     for kind, content in CALLS:
         await storage.save_message("c", "u", kind, content)
     messages = await assemble("u", "c", tools=[], storage=storage, history_window=2)
-    assert [message["role"] for message in messages] == ["system", "assistant", "user"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
 
 
 def test_to_messages_drops_them_as_cogency_does():
     events = [{"type": kind, "content": content} for kind, content in CALLS]
     assert [message["content"] for message in to_messages(events)] == ["go", "so"]
+
+
+# Any storage
+
+
+class CountingLog(MemoryLog):
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    async def read(self, conversation_id, *, user_id="", after=None):
+        page = await super().read(conversation_id, user_id=user_id, after=after)
+        self.asked.append((len(page.rows), page.is_whole))
+        return page
+
+
+async def test_any_log_is_asked_for_what_is_new_alone(fed):
+    log = CountingLog()
+    for number in range(3):
+        await log.append("c", user_id="u", rows=[("user", str(number), float(number))])
+        contents = [message["content"] for message in await assembled(log)]
+        assert contents == [str(n) for n in range(number + 1)]
+    assert log.asked == [(1, True), (1, False), (1, False)]
+    assert fed == ["0", "1", "2"]
+
+
+async def test_a_log_needs_no_load_messages_and_what_it_calls_whole_is_folded_anew():
+    log = CountingLog()
+    await log.append("c", user_id="u", rows=[("user", "second", 2.0)])
+    await assembled(log)
+    await log.append("c", user_id="u", rows=[("user", "first", 1.0)])
+    assert [message["content"] for message in await assembled(log)] == ["first", "second"]
+
+
+async def test_an_object_with_read_and_no_more_is_asked_by_load_messages():
+    class File:
+        def read(self):
+            raise AssertionError("it is not a log")
+
+        async def load_messages(self, *_, **__):
+            return [{"type": "user", "content": "hello"}]
+
+    assert await assembled(File()) == [{"role": "user", "content": "hello"}]
+
+
+async def test_foldings_of_other_options_are_kept_apart(storage):
+    row = json.dumps([{"tool": "t", "status": "success", "content": "<b>"}])
+    for kind, content in [("user", "go"), ("call", CALL), ("result", row)]:
+        await storage.save_message("c", "u", kind, content)
+    for escape_tags in (False, True, False, True):
+        messages = await assemble("u", "c", tools=[], storage=storage, escape_tags=escape_tags)
+        assert ("<b>" in messages[-1]["content"]) is not escape_tags
+
+
+async def test_what_is_kept_of_a_storage_goes_with_it():
+    log = MemoryLog()
+    await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+    await assembled(log)
+    known = id(log)
+    assert known in foldings._kept
+    del log
+    gc.collect()
+    assert known not in foldings._kept
+
+
+async def test_a_storage_that_cannot_be_referred_to_weakly_is_folded_anew():
+    class Slots(MemoryLog):
+        __slots__ = ()
+
+    class Bare:
+        __slots__ = ("inner",)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        append = calls = claim = None
+
+        async def read(self, *args, **options):
+            assert options["after"] is None
+            return await self.inner.read(*args, **options)
+
+    log = Slots()
+    await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+    for _ in range(2):
+        assert await assembled(Bare(log)) == [{"role": "user", "content": "hello"}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_off"), [(foldings.FEW_ROWS, False), (foldings.FEW_ROWS + 1, True)]
+)
+async def test_many_rows_are_folded_off_the_event_loop(monkeypatch, rows, is_off):
+    threads, folding = set(), foldings.Folding
+
+    class Folding:
+        def __init__(self, **options):
+            self.inner = folding(**options)
+            self.messages = self.inner.messages
+
+        def extend(self, events):
+            threads.add(threading.current_thread() is threading.main_thread())
+            self.inner.extend(events)
+
+    monkeypatch.setattr(foldings, "Folding", Folding)
+    log = MemoryLog()
+    await log.append("c", user_id="u", rows=[("user", str(n), float(n)) for n in range(rows)])
+    assert len(await assembled(log)) == rows
+    assert threads == {not is_off}

@@ -1,0 +1,92 @@
+"""The calls of a SQLite log: one row for each, beside its row among the messages, settled with its results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .connection import has_table
+from .log import CallRecord
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+__all__ = ["read_calls", "read_calls_by_row", "save_calls"]
+
+_COLUMNS = (
+    "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker"
+)
+# The row of a call is known when it is saved, and stays.
+_SAVE = f"""
+    INSERT INTO calls (conversation_id, user_id, message_id, {_COLUMNS})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
+        status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
+        completed_at = excluded.completed_at, worker = excluded.worker
+"""
+_READ = f"""
+    SELECT {{}} {_COLUMNS} FROM calls
+    WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user)
+    ORDER BY batch, position
+"""
+
+
+def save_calls(
+    connection: sqlite3.Connection,
+    conversation_id: str,
+    user_id: str,
+    calls: Iterable[CallRecord],
+    message_ids: Iterable[str],
+) -> None:
+    """Save new calls, and settle those that are there.
+
+    Args:
+        connection: in a transaction.
+        conversation_id: the conversation they belong to.
+        user_id: whose conversation that is.
+        calls: by batch and position.
+        message_ids: those of the `call` rows that are saved with them. They are those of the new calls, in order.
+    """
+    rows = iter(message_ids)
+    connection.executemany(
+        _SAVE,
+        [
+            (
+                conversation_id,
+                user_id,
+                next(rows, None) if call.status == "open" else None,
+                call.id,
+                call.batch,
+                call.position,
+                call.name,
+                call.server,
+                call.status,
+                call.attempt,
+                call.started_at,
+                call.completed_at,
+                call.worker,
+            )
+            for call in calls
+        ],
+    )
+
+
+def read_calls(
+    connection: sqlite3.Connection, conversation_id: str, user_id: str
+) -> list[CallRecord]:
+    """The calls of a conversation, by batch and position; none of a file that was never written by us."""
+    if not has_table(connection, "calls"):
+        return []
+    values = {"conversation": conversation_id, "user": user_id}
+    return [CallRecord(*row) for row in connection.execute(_READ.format(""), values)]
+
+
+def read_calls_by_row(
+    connection: sqlite3.Connection, conversation_id: str
+) -> dict[str, CallRecord]:
+    """The calls of a conversation, by the id of their row."""
+    if not has_table(connection, "calls"):
+        return {}
+    values = {"conversation": conversation_id, "user": ""}
+    rows = connection.execute(_READ.format("message_id,"), values)
+    return {id: CallRecord(*row) for id, *row in rows if id is not None}

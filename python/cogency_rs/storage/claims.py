@@ -1,0 +1,290 @@
+"""One run at a time in a conversation: who has it in this process, and the lease that other processes see.
+
+There are two steps. Within a process, the runs of a conversation stand in line, and each that leaves wakes the next
+one at once. The first in line takes the lease, which the storage keeps (`Leases`). A lease has an owner, a number that
+grows with every owner, and a time at which it expires, so that a process that died does not keep the conversation for
+ever. It is renewed while it is held, by timers and not by a task, so a program that cancels all its tasks keeps it.
+
+Invariant: of the claims on a conversation, at most one in this process is first in line, and the storage refuses what
+is appended under a lease that another process has taken since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections import deque
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Protocol, Self
+
+from ..errors import BusyError, StorageError
+from ..ids import uuid7
+from ..patience import all_done
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["LEASE", "Claim", "Claims", "Leases"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+LEASE = 30.0
+"""Seconds until a lease runs out that is not renewed."""
+
+RENEWAL = 10.0
+"""Seconds between two renewals."""
+
+POLL, LONGEST_POLL = 0.05, 1.0
+"""Seconds between two looks at a lease that another process has: first, and at most."""
+
+
+class Leases(Protocol):
+    """What a storage keeps of claims.
+
+    Everything but `holder` begins at once and is carried out in the order in which it was begun.
+    """
+
+    def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
+        """Take the lease if nobody has it, or its time or its process is over.
+
+        Returns:
+            Its number, from 1; or the name of the process that has it.
+        """
+        ...
+
+    async def holder(self, conversation_id: str) -> str | None:
+        """The name of the process that has the lease; `None` if it can be taken."""
+        ...
+
+    def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
+        """Let it last for `LEASE` seconds from now; tell whether this owner still had it."""
+        ...
+
+    def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
+        """Give it back, if this owner has it."""
+        ...
+
+
+_inside: ContextVar[tuple[Claim, ...]] = ContextVar("cogency_rs_claims", default=())
+"""The claims that the present task, or the one that made it, is inside of."""
+
+
+class Claim:
+    """A conversation that a run has to itself, inside `async with`.
+
+    Attributes:
+        conversation_id: which one.
+        owner: what the lease is known by; never used twice.
+        number: grows with every claim on the conversation; 0 until it is taken.
+        is_lost: whether another process was seen to have taken it, since this one did nothing for too long. Nothing can
+            be appended under it any more.
+    """
+
+    def __init__(self, conversation_id: str, claims: Claims, leases: Leases, *, wait: bool) -> None:
+        self.conversation_id = conversation_id
+        self.owner = uuid7()
+        self.number = 0
+        self.is_lost = False
+        self._claims = claims
+        self._leases = leases
+        self._wait = wait
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._refuse_if_inside()
+        await self._come_first()
+        try:
+            await self._take()
+        except BaseException:
+            self._let_go()
+            raise
+        _inside.set((*_inside.get(), self))
+        self._arm()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _inside.set(tuple(claim for claim in _inside.get() if claim is not self))
+        released = self._let_go()
+        # A coroutine that is closed, perhaps by the garbage collector, must not wait.
+        if released is not None and kind is not GeneratorExit:
+            await all_done([released])
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody can end it any more, since its event loop was closed."""
+        return self._loop.is_closed()
+
+    def _refuse_if_inside(self) -> None:
+        for claim in _inside.get():
+            if (claim.conversation_id, claim._claims) == (self.conversation_id, self._claims) and (
+                self._claims.first(self.conversation_id) is claim
+            ):
+                raise BusyError(
+                    f"this is part of a run of conversation {self.conversation_id!r}, so a second claim on it would "
+                    "wait for its own end; use another conversation, or no second claim",
+                    conversation_id=self.conversation_id,
+                )
+
+    def _busy(self, holder: str) -> BusyError:
+        return BusyError(
+            f"conversation {self.conversation_id!r} is being run by {holder}; wait for its end, or try again later",
+            conversation_id=self.conversation_id,
+        )
+
+    async def _come_first(self) -> None:
+        """Wait until this is the first in line in this process."""
+        place = self._claims.enter(self, wait=self._wait)
+        if place is None:
+            raise self._busy("another run of this process")
+        try:
+            while not place.done():
+                await asyncio.wait([place], timeout=LONGEST_POLL)
+                self._claims.pass_over_abandoned(self.conversation_id)
+        except BaseException:
+            self._claims.leave(self)
+            raise
+
+    async def _take(self) -> None:
+        """Wait until the lease is this claim's."""
+        delay = POLL
+        while True:
+            taken = await self._leases.take(self.conversation_id, self.owner)
+            if isinstance(taken, int):
+                self.number = taken
+                return
+            holder: str | None = taken
+            while holder is not None:
+                if not self._wait:
+                    raise self._busy(f"process {holder}")
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LONGEST_POLL)
+                holder = await self._leases.holder(self.conversation_id)
+
+    def _let_go(self) -> asyncio.Future[None] | None:
+        """Give the conversation back, without waiting; the next in line takes the lease after that."""
+        if self._timer is not None:
+            self._timer.cancel()
+        released: asyncio.Future[None] | None = None
+        # Of a storage that was closed, or on a loop that was, the lease runs out.
+        with contextlib.suppress(StorageError, RuntimeError):
+            released = self._leases.release(self.conversation_id, self.owner)
+            released.add_done_callback(self._released)
+        self._claims.leave(self)
+        return released
+
+    def _released(self, released: asyncio.Future[None]) -> None:
+        if not released.cancelled() and (error := released.exception()) is not None:
+            logger.warning(
+                "The claim on conversation %r could not be given back; other processes wait until it runs out: %s",
+                self.conversation_id,
+                error,
+            )
+
+    def _arm(self) -> None:
+        self._timer = self._loop.call_later(RENEWAL, self._renew)
+
+    def _renew(self) -> None:
+        with contextlib.suppress(StorageError):  # it was closed
+            self._leases.renew(self.conversation_id, self.owner).add_done_callback(self._renewed)
+
+    def _renewed(self, renewed: asyncio.Future[bool]) -> None:
+        if renewed.cancelled() or self._claims.first(self.conversation_id) is not self:
+            return
+        if (error := renewed.exception()) is not None:
+            logger.warning(
+                "The claim on conversation %r could not be renewed: %s", self.conversation_id, error
+            )
+        elif not renewed.result():
+            self.is_lost = True
+            logger.warning(
+                "The claim on conversation %r was lost: it was not renewed in time, and another process has it",
+                self.conversation_id,
+            )
+            return
+        self._arm()
+
+
+class Claims:
+    """The claims of one storage in this process: of each conversation the first in line, and who waits."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget them all, as the child of a fork must: they are the parent's."""
+        # Reentrant, because the garbage collector closes coroutines: anywhere, at any time.
+        self._lock = threading.RLock()
+        self._lines: dict[str, deque[tuple[Claim, asyncio.Future[None]]]] = {}
+
+    def first(self, conversation_id: str) -> Claim | None:
+        """The claim that has a conversation, or is about to take it."""
+        line = self._lines.get(conversation_id)
+        try:
+            return line[0][0] if line else None
+        except IndexError:  # another thread left
+            return None
+
+    def owner(self, conversation_id: str) -> str | None:
+        """The owner of the lease that this process has on a conversation, if it has."""
+        claim = self.first(conversation_id)
+        return claim.owner if claim is not None and claim.number else None
+
+    def enter(self, claim: Claim, *, wait: bool) -> asyncio.Future[None] | None:
+        """Stand in line.
+
+        Returns:
+            A future that is done when `claim` is first; `None` if it does not want to wait and would have to.
+        """
+        place = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self.pass_over_abandoned(claim.conversation_id)
+            line = self._lines.setdefault(claim.conversation_id, deque())
+            if line and not wait:
+                return None
+            line.append((claim, place))
+            if len(line) == 1:
+                place.set_result(None)
+        return place
+
+    def leave(self, claim: Claim) -> None:
+        """Leave the line, from whatever place; wake the one that is first then."""
+        with self._lock:
+            line = self._lines.get(claim.conversation_id, deque())
+            was_first = bool(line) and line[0][0] is claim
+            for entry in [entry for entry in line if entry[0] is claim]:
+                line.remove(entry)
+            if was_first:
+                self._wake_first(claim.conversation_id)
+
+    def pass_over_abandoned(self, conversation_id: str) -> None:
+        """Put out of line whose event loop was closed before they could leave."""
+        with self._lock:
+            line = self._lines.get(conversation_id)
+            if line and line[0][0].is_abandoned:
+                line.popleft()
+                self._wake_first(conversation_id)
+
+    def _wake_first(self, conversation_id: str) -> None:
+        line = self._lines[conversation_id]
+        while line:
+            _, place = line[0]
+            try:
+                place.get_loop().call_soon_threadsafe(_settle, place)
+            except RuntimeError:  # its loop was closed
+                line.popleft()
+            else:
+                return
+        del self._lines[conversation_id]
+
+
+def _settle(place: asyncio.Future[None]) -> None:
+    if not place.done():
+        place.set_result(None)

@@ -1,0 +1,51 @@
+"""Which conversations a SQLite log holds, and how one is removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .connection import has_table
+from .log import Conversation
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["delete_conversation", "list_conversations"]
+
+# Another program may have written anything into a column.
+_LIST = """
+    SELECT
+        conversation_id, COALESCE(user_id, ''), COUNT(*),
+        MIN(CAST(timestamp AS REAL)), MAX(CAST(timestamp AS REAL)),
+        (
+            SELECT CAST(content AS TEXT) FROM messages AS asked
+            WHERE asked.conversation_id = messages.conversation_id AND type = 'user'
+              AND COALESCE(asked.user_id, '') = COALESCE(messages.user_id, '')
+            ORDER BY timestamp, rowid LIMIT 1
+        )
+    FROM messages
+    WHERE :user = '' OR user_id = :user
+    GROUP BY conversation_id, COALESCE(user_id, '')
+    ORDER BY MAX(timestamp) DESC, conversation_id DESC
+    LIMIT :limit
+"""
+
+
+def list_conversations(
+    connection: sqlite3.Connection, user_id: str = "", limit: int | None = None
+) -> list[Conversation]:
+    """List conversations, one entry for each user of each, the one with the latest row first."""
+    values = {"user": user_id, "limit": -1 if limit is None else limit}
+    return [
+        Conversation(str(id), str(user), number, first, last, question)
+        for id, user, number, first, last, question in connection.execute(_LIST, values)
+    ]
+
+
+def delete_conversation(connection: sqlite3.Connection, conversation_id: str) -> int:
+    """Remove all there is of a conversation; return how many rows it had."""
+    values = (conversation_id,)
+    for table in ("events", "calls", "claims"):
+        if has_table(connection, table):
+            connection.execute(f"DELETE FROM {table} WHERE conversation_id = ?", values)
+    return connection.execute("DELETE FROM messages WHERE conversation_id = ?", values).rowcount

@@ -1,0 +1,204 @@
+"""The log as a protocol: what a storage offers so that a conversation is saved, read again, and run by one at a time.
+
+`SQLite` keeps it, and any class with these methods does; `cogency_rs.testing.LogConformance` checks one that is yours.
+What is folded for prompts stands above it, in `foldings.py`, for every storage alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ..errors import ConfigError
+from ..records import Status
+
+__all__ = [
+    "ROW_TYPES",
+    "CallRecord",
+    "CallStatus",
+    "Conversation",
+    "Log",
+    "LogPage",
+    "Row",
+    "check_row_type",
+    "is_log",
+]
+
+Row = tuple[str, str, float]
+"""Type, content, and seconds since the epoch."""
+
+CallStatus = Literal["open"] | Status
+"""`open`: the call is in the log and has no result there; otherwise how it ended, as in `ToolExecution`."""
+
+ROW_TYPES = (
+    "user",
+    "think",
+    "respond",
+    "call",
+    "result",
+    "error",
+    "end",
+    "execute",
+    "metric",
+    "interrupt",
+    "cancelled",
+)
+"""What a row may be."""
+
+
+def check_row_type(type: str) -> None:
+    """Refuse a row that no prompt would ever show.
+
+    Raises:
+        ConfigError: the type is not known; the message lists those that are.
+    """
+    if type not in ROW_TYPES:
+        raise ConfigError(
+            f"the log has no rows of type {type!r}; choose one of: {', '.join(ROW_TYPES)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What the log knows of one call beside its row.
+
+    Attributes:
+        id: the call's own, the same as `ToolExecution.id`; time-ordered unless the provider gave one.
+        batch: of the calls that ran together; time-ordered, never used twice.
+        position: its place in the batch, from 0.
+        name: which tool.
+        server: which server the tool is on; `None` for the agent's own tools.
+        status: `"open"` until the results are saved.
+        attempt: how often the tool was started.
+        started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
+        completed_at: when its result was there; `None` while it is open.
+        worker: the process that carries it out, `"host:pid"`.
+    """
+
+    id: str
+    batch: str
+    position: int
+    name: str
+    server: str | None = None
+    status: CallStatus = "open"
+    attempt: int = 0
+    started_at: float | None = None
+    completed_at: float | None = None
+    worker: str | None = None
+
+
+class LogPage(NamedTuple):
+    """Rows of a conversation, and where they end.
+
+    Attributes:
+        rows: dicts of `type`, `content`, `timestamp` (seconds since the epoch), oldest first.
+        cursor: stands for the last row of the conversation; `read(after=cursor)` goes on from there. Its text means
+            something to the storage alone.
+        is_whole: whether the rows are the whole conversation, and not only what came after a cursor.
+    """
+
+    rows: list[dict[str, Any]]
+    cursor: str
+    is_whole: bool
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One user's conversation, in a list.
+
+    Attributes:
+        rows: how many rows of it are stored.
+        first: the earliest timestamp, in seconds since the epoch.
+        last: the latest one.
+        question: what the user wrote first, or `None` if there is no such row.
+    """
+
+    conversation_id: str
+    user_id: str
+    rows: int
+    first: float
+    last: float
+    question: str | None
+
+
+class Log(Protocol):
+    """What a storage offers to turns and prompts.
+
+    Rows come back in the order of their timestamps, and rows of one timestamp in the order they were saved. Every
+    method raises `StorageError` when the log cannot be read or written.
+
+    Two methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest row
+    first. `delete_conversation(conversation_id)` removes all there is of one and returns how many rows it had.
+    """
+
+    def append(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str,
+        rows: Sequence[Row],
+        calls: Sequence[CallRecord] = (),
+    ) -> Awaitable[Any]:
+        """Save rows and calls together, all or nothing.
+
+        Best is a future of a save that has begun: it costs no task, and a program that cancels all its tasks still
+        saves it to the end. A coroutine is as good otherwise.
+
+        Args:
+            conversation_id: the conversation they belong to.
+            user_id: whose conversation that is; may be empty.
+            rows: type, content, timestamp of each, in order.
+            calls: each takes the place of the one of its batch and position, or is new. The new ones are those of the
+                `call` rows, in order.
+
+        Raises:
+            ConfigError: a row has a type that is not in `ROW_TYPES`. Nothing was written.
+            StorageError: something could not be stored, or the claim that this process has on the conversation was
+                lost. Nothing was written.
+        """
+        ...
+
+    async def read(
+        self, conversation_id: str, *, user_id: str = "", after: str | None = None
+    ) -> LogPage:
+        """Read the rows that follow a cursor, or all.
+
+        If what stands before the cursor is not what it was (rows were deleted, or saved with an older timestamp), the
+        page is whole.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's rows; "" for everybody's.
+            after: the cursor of an earlier page of this conversation.
+
+        Raises:
+            ConfigError: `after` is not a cursor of this storage.
+        """
+        ...
+
+    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation, in the order of their batches and positions."""
+        ...
+
+    def claim(self, conversation_id: str, *, wait: bool = True) -> AbstractAsyncContextManager[Any]:
+        """Have a conversation to oneself for as long as the block lasts, among all processes on the storage.
+
+        Args:
+            conversation_id: which one.
+            wait: whether to wait while another run has it.
+
+        Raises:
+            BusyError: another run has it and `wait` is false; or this very run has it already, so that waiting would
+                never end.
+        """
+        ...
+
+
+_METHODS = ("append", "read", "calls", "claim")
+
+
+def is_log(storage: object) -> bool:
+    """Whether a storage keeps the protocol `Log`. Its class must have the methods: a mock has every attribute."""
+    return all(hasattr(type(storage), name) for name in _METHODS)

@@ -1,0 +1,55 @@
+"""Who works on the log: this process, and whether another one still lives."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+__all__ = ["is_gone", "machine", "worker"]
+
+
+def worker() -> str:
+    """Name this process, `"host:pid"`."""
+    return f"{_host()}:{os.getpid()}"
+
+
+@cache
+def _host() -> str:
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform
+
+    return platform.node()
+
+
+@cache
+def machine() -> str:
+    """Name the system in which a process number means one process; `""` where that cannot be said.
+
+    Host names do not tell containers apart. On Linux the boot and the namespace of process numbers do.
+    """
+    if not hasattr(os, "uname"):
+        return ""  # on Windows asking for a process by `os.kill` ends it
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            return f"{boot.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return _host()
+
+
+def is_gone(worker: str, on: str) -> bool:
+    """Whether a process named by `worker` has ended, as far as this machine can know.
+
+    Args:
+        worker: what its `worker()` gave.
+        on: what its `machine()` gave.
+    """
+    if not on or on != machine():
+        return False
+    try:
+        os.kill(int(worker.rpartition(":")[2]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, OverflowError):
+        pass  # it belongs to another user, or is no process number
+    return False

@@ -1,0 +1,211 @@
+"""The log of one turn: its rows on their way to the storage, and its calls until they are settled.
+
+A call gets its id and its record when its row is saved, and its record is settled in the same save as its results. A
+storage that does not keep the protocol `Log` is given the rows alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from time import time
+from typing import Any, Literal
+
+from .ids import uuid7
+from .patience import outlast
+from .records import ToolExecution
+from .registry import tool_call
+from .storage.log import CallRecord, Row, is_log
+from .storage.worker import worker
+from .types import ToolCall, TurnEvent
+
+__all__ = ["Steps", "TurnLog"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+Steps = list[TurnEvent | tuple[Row, ...] | list[str]]
+"""Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
+
+Executions = Callable[[], Sequence[ToolExecution]]
+
+Way = Literal["append", "save_messages", "save_message"]
+"""The method of a storage that saves."""
+
+
+class TurnLog:
+    """The rows of one turn, on their way to the storage.
+
+    Attributes:
+        calls: those that are in the log and have no result there, in order.
+    """
+
+    def __init__(self, storage: object, conversation_id: str, user_id: str) -> None:
+        self._storage: Any = storage
+        self._conversation_id, self._user_id = conversation_id, user_id
+        self._way = _way_to_save(storage)
+        self.calls: list[ToolCall] = []
+        self._records: list[CallRecord] = []  # of the same calls; none if the storage keeps none
+        self._executions: Executions | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids that the calls have in the log; none if the storage keeps none."""
+        return [record.id for record in self._records]
+
+    def settle(self, executions: Executions) -> None:
+        """Say who knows what became of the calls; it is saved together with their results."""
+        self._executions = executions
+
+    async def save(self, rows: tuple[Row, ...]) -> None:
+        """Save rows that belong together.
+
+        Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
+        which calls are in the log.
+        """
+        kinds = {kind for kind, _, _ in rows}
+        settled = self._settled() if "result" in kinds else []
+        calls = [tool_call(content) for kind, content, _ in rows if kind == "call"]
+        opened: list[CallRecord] = []
+        if self._way == "append":
+            opened = self._opened(calls)
+            saving = self._storage.append(
+                self._conversation_id, user_id=self._user_id, rows=rows, calls=[*settled, *opened]
+            )
+        elif self._way == "save_messages":
+            saving = self._storage.save_messages([self._whole(row) for row in rows])
+        else:
+            saving = self._save_each(rows, calls)
+            calls = []  # counted one by one
+        if not inspect.isawaitable(saving):  # a plain function has saved them
+            self._add(calls, opened)
+            return
+        if not kinds & {"call", "result"}:
+            await saving
+            return
+        cancelled = await _to_the_end(saving)
+        self._add(calls, opened)
+        if cancelled is not None:
+            raise cancelled
+
+    async def save_what_is_left(self, steps: Steps) -> None:
+        """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
+        for step in steps:
+            if isinstance(step, tuple):
+                try:
+                    await self.save(step)
+                except Exception:
+                    logger.exception("The results of a turn that was stopped could not be saved")
+
+    def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
+        return (self._conversation_id, self._user_id, *row)
+
+    async def _save_each(self, rows: tuple[Row, ...], calls: list[ToolCall]) -> None:
+        left = iter(calls)
+        for row in rows:
+            await self._storage.save_message(*self._whole(row))
+            if row[0] == "call":
+                self.calls.append(next(left))
+
+    def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
+        """The records of calls that are about to be saved."""
+        if not calls:
+            return []
+        batch = self._records[0].batch if self._records else uuid7()
+        place, here = len(self._records), worker()
+        return [
+            CallRecord(
+                id=call.id or uuid7(),
+                batch=batch,
+                position=place + number,
+                name=_storable(call.name),
+                server=call.server,
+                worker=here,
+            )
+            for number, call in enumerate(calls)
+        ]
+
+    def _add(self, calls: list[ToolCall], opened: list[CallRecord]) -> None:
+        self.calls += calls
+        self._records += opened
+
+    def _settled(self) -> list[CallRecord]:
+        """The records of the calls, with what became of them; the calls are no longer open."""
+        records, executions = self._records, self._executions
+        self.calls, self._records, self._executions = [], [], None
+        if not records:
+            return []
+        if executions is None:  # the turn was stopped before they could run
+            now = time()
+            return [replace(record, status="cancelled", completed_at=now) for record in records]
+        return [
+            replace(
+                record,
+                status=execution.status,
+                attempt=execution.attempt,
+                started_at=execution.started_at.timestamp(),
+                completed_at=execution.completed_at.timestamp(),
+            )
+            for record, execution in zip(records, executions(), strict=True)
+        ]
+
+
+def _way_to_save(storage: object) -> Way:
+    """How a storage saves; where a subclass has a way of its own, that one.
+
+    By its class, since a mock has every attribute.
+    """
+    for kind in type(storage).__mro__:
+        if "append" in vars(kind) and is_log(storage):
+            return "append"
+        if "save_messages" in vars(kind):
+            return "save_messages"
+    return "save_message"
+
+
+def _storable(name: str) -> str:
+    """A name without half characters, which JSON can hold and a storage cannot."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
+    """Await a save to its end, also when cancelled meanwhile.
+
+    A future needs no task, and is not among those that the end of a program cancels.
+
+    Returns:
+        The cancellation, which is to go on.
+
+    Raises:
+        asyncio.CancelledError: the caller was cancelled, and it is not known that the rows are saved.
+    """
+    future = _begin(saving)
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        await outlast([future])
+    except asyncio.CancelledError as error:
+        cancelled = error
+        failed = "it was cancelled too" if future.cancelled() else future.exception()
+        if failed:
+            logger.error("The log could not be written while its turn was cancelled: %s", failed)
+            raise
+    else:
+        future.result()
+    return cancelled
+
+
+def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Begin to await `work`: a coroutine in a task of its own, which starts at once where Python can do that."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        # The loop was closed before its turn was closed or collected: then nothing is begun.
+        if inspect.iscoroutine(work):
+            work.close()
+        raise
+    if sys.version_info >= (3, 12) and inspect.iscoroutine(work) and not loop.get_task_factory():
+        return asyncio.Task(work, loop=loop, eager_start=True)
+    return asyncio.ensure_future(work)

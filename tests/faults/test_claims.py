@@ -1,0 +1,425 @@
+"""Claims, and the processes and event loops that come to harm while they have one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cogency_rs import BusyError, SQLite, StorageError
+from cogency_rs.storage import claims, leases
+from cogency_rs.storage.worker import is_gone, machine, worker
+
+pytestmark = pytest.mark.timeout(120)
+
+POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has other processes")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+async def log(path):
+    async with SQLite(path, synchronous="OFF") as log:
+        yield log
+
+
+def outside(run: Any) -> asyncio.Task[Any]:
+    """A run that is not a part of the present one."""
+    return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
+
+
+async def claimed(log: SQLite, *, wait: bool = True) -> int:
+    async with log.claim("c", wait=wait) as claim:
+        return claim.number
+
+
+def change(path: Path, statement: str, *values: Any) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
+        elsewhere.execute(statement, values)
+
+
+def lease(path: Path) -> tuple[Any, ...]:
+    with closing(sqlite3.connect(path)) as elsewhere:
+        columns = "number, owner, expires_at, worker, machine"
+        return elsewhere.execute(f"SELECT {columns} FROM claims").fetchone()
+
+
+# Between processes
+
+HOLDS = """
+import asyncio, os, sys
+from cogency_rs import SQLite, StorageError
+
+async def main(path):
+    async with SQLite(path, synchronous="OFF") as log:
+        async with log.claim("c") as claim:
+            print("has it", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            try:
+                await log.append("c", user_id="u", rows=[("user", "of the holder", 1.0)])
+            except StorageError as error:
+                print("lost", "claim" in str(error), error.retryable, flush=True)
+            else:
+                print("wrote", flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+class Holder:
+    """Another process that has a claim until it is told to go on."""
+
+    def __init__(self, path: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLDS, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout.readline() == "has it\n"
+
+    def goes_on(self) -> str:
+        said, _ = self.process.communicate("\n", timeout=60)
+        return said
+
+    def __enter__(self) -> Holder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+async def test_another_process_is_waited_for(path, log):
+    with Holder(path) as holder:
+        with pytest.raises(BusyError, match="is being run by process") as caught:
+            await claimed(log, wait=False)
+        assert caught.value.conversation_id == "c"
+        waiting = outside(claimed(log))
+        assert await asyncio.to_thread(holder.goes_on) == "wrote\n"
+        assert await waiting == 2
+    assert [row["content"] for row in (await log.read("c")).rows] == ["of the holder"]
+
+
+@POSIX
+async def test_a_process_that_was_killed_leaves_its_claim_at_once(path, log):
+    with Holder(path) as holder:
+        holder.process.kill()
+        holder.process.wait()
+        assert await claimed(log, wait=False) == 2
+
+
+@POSIX
+async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_claim(path, log):
+    with Holder(path) as holder:
+        os.kill(holder.process.pid, signal.SIGSTOP)
+        with pytest.raises(BusyError):
+            await claimed(log, wait=False)
+        change(path, "UPDATE claims SET expires_at = 0")  # so much time goes by
+        async with log.claim("c", wait=False) as claim:
+            assert claim.number == 2
+            await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
+            os.kill(holder.process.pid, signal.SIGCONT)
+            assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
+            await log.append("c", user_id="u", rows=[("user", "ours too", 2.0)])
+    assert [row["content"] for row in (await log.read("c")).rows] == ["ours", "ours too"]
+
+
+@POSIX
+async def test_the_child_of_a_fork_has_not_its_parent_s_claim(path, log):
+    async with log.claim("c"):
+        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+        pid = os.fork()
+        if pid == 0:
+
+            async def child() -> bool:
+                try:
+                    await claimed(log, wait=False)
+                except BusyError:
+                    return True
+                return False
+
+            code = 3
+            try:
+                loop = asyncio.new_event_loop()
+                asyncio.events._set_running_loop(None)
+                code = 0 if contextvars.Context().run(loop.run_until_complete, child()) else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0  # noqa: ASYNC222
+        await log.append("c", user_id="u", rows=[("user", "still ours", 2.0)])
+
+
+WORKS = """
+import asyncio, os, sys
+from cogency_rs import SQLite
+
+async def main(path):
+    async with SQLite(path, synchronous="OFF") as log:
+        for _ in range(15):
+            async with log.claim("c"):
+                rows = [row["content"] for row in (await log.read("c")).rows]
+                await asyncio.sleep(0)
+                await log.append("c", user_id="u", rows=[("user", str(len(rows)), float(len(rows)))])
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_four_processes_take_turns(path):
+    """Each reads, and writes what follows from it: without claims, two would write the same."""
+    command = [sys.executable, "-c", WORKS, str(path)]
+    children = [subprocess.Popen(command) for _ in range(4)]
+    assert [child.wait() for child in children] == [0] * 4
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT content FROM messages ORDER BY rowid").fetchall()
+    assert rows == [(str(number),) for number in range(60)]
+    assert lease(path)[:2] == (60, None)
+
+
+# The lease
+
+
+async def test_a_lease_is_renewed_while_it_is_held(path, log, monkeypatch):
+    monkeypatch.setattr(claims, "RENEWAL", 0.001)
+    async with log.claim("c"):
+        first = lease(path)
+        while lease(path)[2] == first[2]:
+            await asyncio.sleep(0.001)
+        assert lease(path)[:2] == first[:2]
+    assert lease(path)[:2] == (1, None)
+
+
+async def test_a_renewal_that_finds_another_owner_says_that_the_claim_is_lost(
+    path, log, monkeypatch, caplog
+):
+    monkeypatch.setattr(claims, "RENEWAL", 0.001)
+    async with log.claim("c") as claim:
+        change(path, "UPDATE claims SET owner = 'another'")
+        while not claim.is_lost:
+            await asyncio.sleep(0.001)
+        with pytest.raises(StorageError, match="the claim on conversation 'c' was lost"):
+            await log.append("c", user_id="u", rows=[("user", "too late", 1.0)])
+    assert "was lost" in caplog.text
+    assert lease(path)[1] == "another"  # which is not ours to release
+
+
+async def test_a_renewal_that_fails_is_tried_again(path, log, monkeypatch, caplog):
+    monkeypatch.setattr(claims, "RENEWAL", 0.001)
+    renew, failures = leases.FileLeases.renew, []
+
+    def fails_once(self: Any, *args: Any) -> Any:
+        if failures:
+            return renew(self, *args)
+        failures.append(1)
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(StorageError("locked", retryable=True))
+        return future
+
+    monkeypatch.setattr(leases.FileLeases, "renew", fails_once)
+    async with log.claim("c") as claim:
+        first = lease(path)
+        while lease(path)[2] == first[2]:
+            await asyncio.sleep(0.001)
+        assert not claim.is_lost
+    assert "could not be renewed: locked" in caplog.text
+
+
+async def test_a_lease_of_another_machine_lasts_until_it_expires(path, log):
+    await claimed(log)
+    change(
+        path,
+        "UPDATE claims SET owner = 'another', worker = 'far:1', machine = 'far', expires_at = 9e9",
+    )
+    with pytest.raises(BusyError, match="process far:1"):
+        await claimed(log, wait=False)
+    waiting = outside(claimed(log))
+    change(path, "UPDATE claims SET expires_at = 0")
+    assert await waiting == 2
+
+
+async def test_a_lease_that_this_process_left_behind_is_taken(path, log):
+    """As when it could not be released, or the event loop was closed."""
+    await claimed(log)
+    change(
+        path,
+        "UPDATE claims SET owner = 'old', worker = ?, machine = ?, expires_at = 9e9",
+        worker(),
+        machine(),
+    )
+    assert await claimed(log, wait=False) == 2
+
+
+async def test_deleting_a_conversation_ends_its_run(log):
+    async with log.claim("c"):
+        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+        assert await log.delete_conversation("c") == 1
+        with pytest.raises(StorageError, match="or the conversation was deleted"):
+            await log.append("c", user_id="u", rows=[("user", "too late", 2.0)])
+    assert (await log.read("c")).rows == []
+
+
+async def test_a_claim_that_cannot_be_released_does_not_hide_how_its_block_ended(
+    path, log, monkeypatch, caplog
+):
+    def fails(self: Any, *_: Any) -> Any:
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(StorageError("locked", retryable=True))
+        return future
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leases.FileLeases, "release", fails)
+        with pytest.raises(LookupError):
+            async with log.claim("c"):
+                raise LookupError
+    assert await claimed(log, wait=False) == 2
+    assert "could not be given back" in caplog.text
+
+
+async def test_a_storage_that_is_closed_inside_a_claim_leaves_it_to_the_next_one(path):
+    log = SQLite(path)
+    async with log.claim("c"):
+        await log.close()
+    async with SQLite(path) as again:
+        assert await claimed(again, wait=False) == 2
+
+
+# Event loops
+
+
+def test_a_loop_that_is_closed_inside_a_claim_leaves_it(path):
+    log = SQLite(path, synchronous="OFF")
+
+    async def hangs(entered: asyncio.Event) -> None:
+        async with log.claim("c"):
+            entered.set()
+            await asyncio.get_running_loop().create_future()
+
+    async def begin() -> asyncio.Task[None]:
+        entered = asyncio.Event()
+        run = asyncio.create_task(hangs(entered))
+        await entered.wait()
+        return run
+
+    loop = asyncio.new_event_loop()
+    run = loop.run_until_complete(begin())
+    loop.close()
+    assert asyncio.run(claimed(log, wait=False)) == 2
+    run._log_destroy_pending = False
+    del run
+    gc.collect()
+    assert asyncio.run(claimed(log, wait=False)) == 3
+    asyncio.run(log.close())
+
+
+async def test_a_run_that_is_collected_leaves_its_claim(log):
+    claim = log.claim("c")
+
+    async def hangs() -> None:
+        async with claim:
+            await asyncio.sleep(3600)
+
+    run = hangs()
+    future = run.send(None)
+    while not claim.number:  # driven by hand, so that nobody else holds it
+        await asyncio.wait([future])
+        future = run.send(None)
+    del run, future
+    gc.collect()
+    assert await claimed(log) == 2
+
+
+async def test_a_generator_that_is_closed_leaves_its_claim(log):
+    async def runs() -> Any:
+        async with log.claim("c"):
+            yield 1
+
+    stream = runs()
+    await anext(stream)
+    await stream.aclose()
+    assert await claimed(log, wait=False) == 2
+
+
+async def test_a_generator_may_be_driven_by_several_tasks(log):
+    async def runs() -> Any:
+        async with log.claim("c"):
+            yield 1
+            await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+            yield 2
+
+    stream = runs()
+    for expected in (1, 2):
+        assert await outside(anext(stream)) == expected
+    with pytest.raises(StopAsyncIteration):
+        await outside(anext(stream))
+    assert await claimed(log, wait=False) == 2
+
+
+def test_threads_with_loops_of_their_own_take_turns(path):
+    log = SQLite(path, synchronous="OFF")
+    inside, most = [], []
+
+    async def runs() -> None:
+        for _ in range(20):
+            async with log.claim("c"):
+                inside.append(1)
+                most.append(len(inside))
+                await asyncio.sleep(0)
+                inside.pop()
+
+    threads = [threading.Thread(target=asyncio.run, args=(runs(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 80
+    asyncio.run(log.close())
+
+
+async def test_who_waits_in_this_process_is_woken_at_once_and_in_order(log, monkeypatch):
+    monkeypatch.setattr(claims, "LONGEST_POLL", 3600.0)
+    monkeypatch.setattr(claims, "POLL", 3600.0)
+    came = []
+
+    async def runs(number: int) -> None:
+        async with log.claim("c"):
+            came.append(number)
+
+    async with log.claim("c"):
+        runs_waiting = [outside(runs(number)) for number in range(5)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*runs_waiting)
+    assert came == list(range(5))
+
+
+async def test_a_claim_costs_no_task(log):
+    async with log.claim("c"):
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+# Processes
+
+
+def test_a_process_is_gone_when_it_has_ended_on_this_machine():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    host = worker().rpartition(":")[0]
+    assert is_gone(f"{host}:{ended.pid}", machine()) == (machine() != "")
+    assert not is_gone(worker(), machine())
+    assert not is_gone(f"{host}:{ended.pid}", "another machine")
+    assert not is_gone(f"{host}:{ended.pid}", "")
+    assert not is_gone("no number", machine())

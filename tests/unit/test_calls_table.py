@@ -1,0 +1,336 @@
+"""The table of calls: what is in it after a turn of any kind, and files in which there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import aclosing, closing
+from pathlib import Path
+from typing import Any
+
+import logs
+import pytest
+from logs import Stored, call, success
+from tools import OK, Waiting, block, with_tools
+from turns import CONVERSATION, USER, BatchLog, Log, accumulator, carry_out, event, types
+
+from cogency_rs import (
+    Accumulator,
+    BlockTool,
+    CallRecord,
+    ConfigError,
+    Execution,
+    Hooks,
+    SQLite,
+    ToolContext,
+    ToolError,
+    parse_tokens,
+    tool,
+)
+from cogency_rs.storage.connection import connect
+from cogency_rs.storage.worker import worker
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+async def log(path):
+    async with SQLite(path, synchronous="OFF") as log:
+        yield log
+
+
+def outline(calls: list[CallRecord]) -> list[tuple[str, str, int]]:
+    return [(call.name, call.status, call.attempt) for call in calls]
+
+
+# What a turn leaves
+
+
+class Refuses(Hooks):
+    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+        if call.name == "blocked":
+            raise BlockTool("not today")
+        return call
+
+
+@tool
+async def works() -> str:
+    """Do it."""
+    return "done"
+
+
+@tool
+async def fails() -> str:
+    """Fail."""
+    raise ToolError("no")
+
+
+@tool(timeout=0.01)
+async def hangs() -> None:
+    """Hang."""
+    await asyncio.get_running_loop().create_future()
+
+
+@tool
+async def blocked() -> str:
+    """Not allowed."""
+    return ""
+
+
+@tool(requires_approval=True)
+async def asks() -> str:
+    """Ask first."""
+    return ""
+
+
+@tool
+async def gives_up() -> str:
+    """Cancel itself."""
+    raise asyncio.CancelledError
+
+
+@tool(retries=2, idempotent=True)
+async def fails_again() -> str:
+    """Fail three times."""
+    raise OSError("gone")
+
+
+TOOLS = [works, fails, hangs, blocked, asks, gives_up, fails_again]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "attempts"),
+    [
+        ("works", "success", 1),
+        ("fails", "failure", 1),
+        ("hangs", "timeout", 1),
+        ("blocked", "blocked", 0),
+        ("asks", "denied", 0),
+        ("gives_up", "cancelled", 1),
+        ("fails_again", "failure", 3),
+        ("unknown", "failure", 0),
+    ],
+)
+async def test_a_call_is_settled_as_its_execution_was(log, name, status, attempts):
+    turn = Accumulator("u", "c", execution=Execution(storage=log, tools=TOOLS), hooks=[Refuses()])
+    await carry_out(turn, parse_tokens(block(name)))
+    [call] = await log.calls("c")
+    assert outline([call]) == [(name, status, attempts)]
+    assert call.started_at <= call.completed_at
+    assert (call.position, call.server, call.worker) == (0, None, worker())
+
+
+async def test_the_calls_of_a_batch_stand_in_order_and_batches_do_too(log):
+    turns = accumulator(with_tools(OK, storage=log))
+    for _ in range(2):
+        await carry_out(turns, parse_tokens(block("ok", "ok", "ok")))
+    calls = await log.calls(CONVERSATION)
+    assert [call.position for call in calls] == [0, 1, 2] * 2
+    assert len({call.batch for call in calls}) == 2
+    assert [call.id for call in calls] == sorted({call.id for call in calls})
+
+
+async def test_the_id_in_the_log_is_the_one_that_tool_hooks_and_middleware_are_told(log):
+    told = []
+
+    @tool
+    async def tells(context: ToolContext) -> str:
+        """Tell."""
+        told.append(context.execution_id)
+        return "told"
+
+    class Listens(Hooks):
+        def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
+            told.append(execution.id)
+            return execution
+
+    async def passes(invocation: Any, next: Any) -> Any:
+        told.append(invocation.id)
+        return await next(invocation)
+
+    turn = Accumulator(
+        "u",
+        "c",
+        execution=Execution(storage=log, tools=[tells]),
+        hooks=[Listens()],
+        middleware=[passes],
+    )
+    await carry_out(turn, parse_tokens(block("tells")))
+    [call] = await log.calls("c")
+    assert told == [call.id] * 3
+
+
+async def test_a_call_is_open_while_its_tool_runs(log):
+    slow = Waiting()
+    turn = asyncio.create_task(
+        carry_out(accumulator(with_tools(slow, storage=log)), parse_tokens(block("wait")))
+    )
+    await slow.started.wait()
+    [call] = await log.calls(CONVERSATION)
+    assert (call.status, call.started_at, call.completed_at) == ("open", None, None)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    [call] = await log.calls(CONVERSATION)
+    assert call.status == "cancelled"
+    assert call.started_at <= call.completed_at
+
+
+async def test_calls_that_never_ran_are_cancelled_with_their_results_row(log):
+    turns = accumulator(with_tools(OK, storage=log))
+    async with aclosing(turns.process(parse_tokens(block("ok", "ok")))) as events:
+        async for found in events:
+            if found["type"] == "call":
+                break
+    calls = await log.calls(CONVERSATION)
+    assert outline(calls) == [("ok", "cancelled", 0)] * 2
+    assert [call.started_at for call in calls] == [None, None]
+    assert types((await log.read(CONVERSATION)).rows) == ["call", "call", "result"]
+
+
+async def test_the_calls_are_settled_when_the_breaker_opens(log):
+    turns = accumulator(with_tools(storage=log), max_failures=1)
+    await carry_out(turns, parse_tokens(block("unknown", "unknown")))
+    assert outline(await log.calls(CONVERSATION)) == [("unknown", "failure", 0)] * 2
+
+
+async def test_calls_that_are_saved_one_by_one_are_of_one_batch(log):
+    """Some other parser's: text stands between them."""
+
+    async def events():
+        yield event("call", call("ok"))
+        yield event("respond", "and")
+        yield event("call", call("ok"))
+        yield event("execute")
+
+    await carry_out(accumulator(with_tools(OK, storage=log)), events())
+    calls = await log.calls(CONVERSATION)
+    assert [(call.position, call.status) for call in calls] == [(0, "success"), (1, "success")]
+    assert len({call.batch for call in calls}) == 1
+
+
+@pytest.mark.parametrize("name", ["half \ud83d", "nul \0", "深い", "x" * 10_000])
+async def test_a_tool_s_name_may_be_anything(log, name):
+    await carry_out(accumulator(with_tools(storage=log)), parse_tokens(block(name)))
+    [call] = await log.calls(CONVERSATION)
+    assert call.name == name.encode("utf-8", "backslashreplace").decode()
+
+
+async def test_arguments_that_cannot_be_read_are_a_call_too(log):
+    text = f'<execute>[{{"name": "ok", "args": {{"n": {"9" * 5000}}}}}]</execute>'
+    await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(text))
+    assert outline(await log.calls(CONVERSATION)) == [("ok", "failure", 0)]
+
+
+# Other storages
+
+
+@pytest.mark.parametrize("storage", [Log, BatchLog])
+async def test_a_storage_without_append_is_given_the_rows_alone(storage):
+    log = storage()
+    await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(f"a{block('ok')}"))
+    assert types(log.rows) == ["respond", "call", "result"]
+
+
+async def test_a_subclass_with_a_save_messages_of_its_own_is_asked_by_it(path):
+    saved = []
+
+    class Loud(SQLite):
+        def save_messages(self, rows: Any) -> Any:
+            saved.extend(row[2] for row in rows)
+            return super().save_messages(rows)
+
+    async with Loud(path) as log:
+        await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block("ok")))
+        assert saved == ["call", "result"]
+        assert await log.calls(CONVERSATION) == []
+
+
+async def test_a_list_is_no_log_although_it_can_append():
+    class Rows(list[Any]):
+        async def save_message(self, *row: Any) -> None:
+            self.append(row[2])
+
+    rows = Rows()
+    await carry_out(accumulator(with_tools(OK, storage=rows)), parse_tokens(block("ok")))
+    assert rows == ["call", "result"]
+
+
+# Row types
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda log, kind: log.save_message("c", "u", kind, "text"),
+        lambda log, kind: log.save_messages([("c", "u", kind, "text", None)]),
+        lambda log, kind: log.append("c", user_id="u", rows=[(kind, "text", 1.0)]),
+    ],
+    ids=["save_message", "save_messages", "append"],
+)
+@pytest.mark.parametrize("type", ["assistant", "tool", "", "User"])
+async def test_a_row_of_an_unknown_type_is_refused_with_those_that_are_known(log, save, type):
+    with pytest.raises(ConfigError) as caught:
+        await save(log, type)
+    assert str(caught.value) == (
+        f"the log has no rows of type {type!r}; choose one of: user, think, respond, call, result, error, end, "
+        "execute, metric, interrupt, cancelled"
+    )
+    assert await log.load_messages("c", "u") == []
+
+
+# Old files
+
+OURS = {"calls", "claims"}
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def old(path: Path) -> Path:
+    """A file as plain cogency leaves it."""
+    logs.write(
+        path,
+        [
+            Stored("user", "hello", 0),
+            Stored("call", call("ok"), 1),
+            Stored("result", f"[{success('ok', 'done')}]".replace("'", '"'), 1),
+        ],
+        conversation=CONVERSATION,
+        user=USER,
+    )
+    assert not OURS & tables(path)
+    return path
+
+
+async def test_an_old_file_is_upgraded_by_the_first_turn(path):
+    async with SQLite(old(path)) as log:
+        assert len((await log.read(CONVERSATION)).rows) == 3
+        assert await log.calls(CONVERSATION) == []
+        await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block("ok")))
+        assert outline(await log.calls(CONVERSATION)) == [("ok", "success", 1)]
+    assert tables(path) >= OURS
+
+
+async def test_cogency_s_tables_are_as_they_were(path):
+    async with SQLite(path) as log:
+        await log.save_message("c", "u", "user", "hello")
+    with closing(connect(str(path.with_name("plain.db")))):
+        plain = tables(path.with_name("plain.db"))
+    assert {name for name in tables(path) - plain if "autoindex" not in name} == OURS
+
+
+async def test_an_old_file_that_is_locked_can_be_read(path):
+    with closing(sqlite3.connect(old(path), isolation_level=None)) as elsewhere:
+        elsewhere.execute("BEGIN IMMEDIATE")
+        async with SQLite(path) as log:
+            assert len((await log.read(CONVERSATION)).rows) == 3
+            assert await log.calls(CONVERSATION) == []
+        elsewhere.execute("ROLLBACK")

@@ -1,0 +1,332 @@
+"""Output that cannot be read: what it is called, what is said of it and where, and what still runs."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings, strategies as st
+from texts import texts
+from turns import Chunks
+
+from cogency_rs import ConfigError, Finish, Limits, Parser, parse_tokens
+
+ONE = '[{"name": "t", "args": {"x": 1}}]'
+RUNS = ["call", "execute"]
+REASONS = [None, "stop", "length", ConnectionError("reset")]
+
+relaxed = settings(deadline=None, max_examples=150)
+
+
+def read(*chunks: str, end: Any = None, **options: Any) -> list[dict[str, Any]]:
+    parser = Parser(**{"errors": "event", **options})
+    events = [event for chunk in chunks for event in parser.feed(chunk)]
+    if isinstance(end, Exception):
+        return events + parser.finish(error=end)
+    return events + parser.finish(end)
+
+
+def names(events: list[dict[str, Any]]) -> list[str]:
+    """The types of events; errors by their kind."""
+    return [event.get("kind") or event["type"] for event in events]
+
+
+# Malformed blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "words"),
+    [
+        ("<execute>[7]</execute>", 1, 11, "call 0 must be an object, found a number"),
+        ("hi\n<execute>\n[\n  {]\n</execute>", 3, 4, "expected a key in double quotes"),
+        ("<execute>[{'name': 1}]</execute>", 1, 12, "expected a key in double quotes"),
+        ("<execute></execute>", 1, 10, "expected a JSON value"),
+        ('<execute>["é", "a</execute>', 1, 16, "the text ended inside a string"),
+        ("<execute>\n{}\n</execute>", 2, 1, "expected a JSON array of calls, found an object"),
+    ],
+)
+def test_an_error_says_what_is_wrong_and_where_in_the_raw_text(text, line, column, words):
+    error = read(text)[-1]
+    assert (error["type"], error["kind"]) == ("error", "malformed")
+    assert (error["line"], error["column"]) == (line, column)
+    assert f"{words} at line {line}, column {column}." in " ".join(
+        error["content"].replace(" that was opened", "").split()
+    )
+    assert error["raw"] == text[text.index("<execute>") :]
+    assert "No call was run" in error["content"]
+
+
+def test_an_error_is_joined_to_nothing():
+    events = read("Sure. <execute>[7]</execute> And on.")
+    assert names(events) == ["respond", "malformed", "respond"]
+    assert [event["content"] for event in events[::2]] == ["Sure. ", " And on."]
+
+
+def test_a_respond_report_has_the_same_place_counted_from_behind_the_tag():
+    [report] = read("<execute>[7]</execute>", errors="respond")
+    assert report["type"] == "respond"
+    assert report["content"].startswith("Error: Malformed tool call syntax.")
+    assert "at line 1, column 2." in report["content"]
+
+
+@pytest.mark.parametrize("errors", ["Event", "", 1, b"event"])
+def test_a_mode_of_errors_that_is_not_known_is_refused(errors):
+    with pytest.raises(ConfigError, match='errors must be "respond" or "event", got '):
+        Parser(errors=errors)
+
+
+def test_what_is_kept_of_a_block_that_is_too_long_is_bounded():
+    limits = Limits(max_block_bytes=50)
+    events = read("<execute>[", *["x" * 7] * 1000, "</execute>ok", limits=limits)
+    assert names(events) == ["malformed", "respond"]
+    assert events[0]["raw"] == ("<execute>[" + "x" * 7000)[: 50 + len("<execute></execute>")]
+
+
+# What is wrong is the same however the text is cut.
+
+
+@st.composite
+def cut_texts(draw: st.DrawFn) -> list[str]:
+    text = draw(texts)
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
+    return [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
+
+
+def timeless(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in event.items() if key != "timestamp"} for event in events]
+
+
+@relaxed
+@given(cut_texts(), st.sampled_from(REASONS), st.booleans(), st.booleans())
+@example(["<results>", '["a', "</results>"], None, False, False)
+@example(["<execute>```", "json[]``", "`</execute>"], None, True, False)
+@example(["<execute>`", "``\n``` []</execute>"], None, True, False)
+def test_any_chunks_give_the_same_errors(chunks, end, lenient, begins_in_think):
+    options = {"end": end, "lenient": lenient, "begins_in_think": begins_in_think}
+    whole = timeless(read("".join(chunks), **options))
+    assert timeless(read(*chunks, **options)) == whole
+    assert timeless(read(*"".join(chunks), **options)) == whole
+
+
+@relaxed
+@given(cut_texts(), st.sampled_from(REASONS))
+def test_any_chunks_give_the_same_errors_under_small_limits(chunks, end):
+    limits = Limits(max_block_bytes=40, max_depth=4, max_calls=2)
+    whole = timeless(read("".join(chunks), end=end, limits=limits))
+    assert timeless(read(*chunks, end=end, limits=limits)) == whole
+
+
+@relaxed
+@given(texts)
+def test_an_error_stands_where_the_report_stands_and_changes_nothing_else(text):
+    def shape(events: list[dict[str, Any]]) -> list[Any]:
+        is_report = "Error: Malformed tool call syntax."
+        return [
+            "error"
+            if event["type"] == "error" or event.get("content", "").startswith(is_report)
+            else (event["type"], event.get("content"))
+            for event in events
+        ]
+
+    assert shape(read(text)) == shape(read(text, errors="respond"))
+
+
+@relaxed
+@given(texts)
+def test_the_place_of_an_error_is_in_its_raw_text_and_its_raw_text_is_in_the_text(text):
+    for event in read(text):
+        if event["type"] == "error":
+            lines = event["raw"].split("\n")
+            assert event["raw"].startswith("<execute>")
+            assert event["raw"] in text
+            assert 1 <= event["column"] <= len(lines[event["line"] - 1]) + 1
+
+
+# How a text ended
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "stop", "cut"),
+    [
+        (f"<execute>{ONE}</execute>", RUNS, RUNS, RUNS),
+        (f"<execute>{ONE}", RUNS, RUNS, ["truncated"]),
+        (f"<execute>{ONE} \n</exec", RUNS, RUNS, ["truncated"]),
+        ("<execute>[]", ["execute"], ["execute"], ["truncated"]),
+        ("<execute>[7]", ["malformed"], ["malformed"], ["malformed"]),
+        ('<execute>[{"name": "t"', ["truncated"], ["unfinished"], ["truncated"]),
+        ('<execute>[{"name": "t', ["truncated"], ["unfinished"], ["truncated"]),
+        ("<execute>", ["truncated"], ["unfinished"], ["truncated"]),
+        ("<execute>[}", ["malformed"], ["malformed"], ["malformed"]),
+        ("hi", ["respond"], ["respond"], ["respond", "truncated"]),
+        ("<think>hm", ["think"], ["think"], ["think", "truncated"]),
+        ("hi<end>", ["respond", "end"], ["respond", "end"], ["respond", "end"]),
+        (
+            "<end>hi",
+            ["end", "respond"],
+            ["end", "respond"],
+            ["end", "respond", "truncated"],
+        ),
+        ("a<execute>[7]</execute>", ["respond", "malformed"], ["respond", "malformed"],
+         ["respond", "malformed", "truncated"]),
+    ],
+)  # fmt: skip
+def test_what_an_open_block_is_depends_on_how_the_text_ended(text, unknown, stop, cut):
+    assert names(read(text)) == unknown
+    assert names(read(text, end="content_filter")) == unknown
+    assert names(read(text, end="stop")) == names(read(text, end="end_turn")) == stop
+    assert names(read(text, end="length")) == names(read(text, end="max_tokens")) == cut
+    assert names(read(text, end=ConnectionError("reset"))) == cut
+
+
+@pytest.mark.parametrize("at", range(len(ONE)))
+def test_a_block_that_is_cut_anywhere_runs_nothing_and_keeps_what_was_written(at):
+    text = f"<execute>{ONE[:at]}"
+    for end in ("length", ConnectionError("reset"), None):
+        [error] = read(text, end=end)
+        assert (error["kind"], error["raw"]) == ("truncated", text)
+        assert "No call was run" in error["content"]
+
+
+def test_an_error_of_the_source_is_not_blamed_on_the_model():
+    for text in ("<execute>[", "hi"):
+        report = read(text, end=ConnectionError("reset"))[-1]["content"]
+        assert "The stream broke off" in report
+        assert "ConnectionError: reset" in report
+        assert "you did nothing wrong" in report
+    assert "length" in read("<execute>[", end="length")[-1]["content"]
+    assert names(read(end=ConnectionError("refused"))) == []
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_named():
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise LookupError("no text")
+
+    assert "(MuteError)" in read("<execute>[", end=MuteError())[-1]["content"]
+
+
+@pytest.mark.parametrize("reason", [1, b"stop", []])
+def test_a_reason_that_is_no_text_is_refused(reason):
+    with pytest.raises(TypeError, match="reason must be str, not "):
+        Parser().finish(reason)
+    with pytest.raises(TypeError, match="reason must be str, not "):
+        Finish(reason)
+
+
+def test_a_finish_is_a_value():
+    assert Finish("stop") == Finish("stop") != Finish(None)
+    assert (repr(Finish("stop")), repr(Finish(None))) == ('Finish("stop")', "Finish(None)")
+    assert len({Finish("stop"), Finish("stop")}) == 1
+    match Finish("length"):
+        case Finish(reason):
+            assert reason == "length"
+
+
+@pytest.mark.parametrize("stream", ["event", "token"])
+async def test_a_finish_among_the_chunks_says_how_the_text_ended(stream):
+    source = Chunks("<execute>[", Finish("length"), "")
+    events = [event async for event in parse_tokens(source, stream=stream, errors="event")]
+    assert names(events) == ["truncated"]
+    assert "length" in events[0]["content"]
+    source = Chunks(f"<execute>{ONE}", Finish("stop"))
+    assert names([event async for event in parse_tokens(source, stream=stream)]) == RUNS
+
+
+@pytest.mark.parametrize("errors", ["event", "respond"])
+async def test_a_source_that_raises_is_reported_and_then_raises(errors):
+    events = []
+    with pytest.raises(ConnectionError, match="reset"):
+        async for event in parse_tokens(
+            Chunks("a<execute>[", ConnectionError("reset")), errors=errors
+        ):
+            events += [event]
+    assert names(events) == ["respond", {"event": "truncated", "respond": "respond"}[errors]]
+    assert "Malformed" not in events[-1]["content"]
+
+
+# Reasoning that the prompt has opened
+
+
+@pytest.mark.parametrize("stream", ["event", "token"])
+def test_a_text_may_begin_inside_reasoning(stream):
+    events = read("hm</think>yes", stream=stream, begins_in_think=True)
+    assert [(event["type"], event["content"]) for event in events] == [
+        ("think", "hm"),
+        ("respond", "yes"),
+    ]
+    events = read(f"<execute>{ONE}</execute>", stream=stream, begins_in_think=True)
+    assert names(events) == ["think"]  # nothing inside reasoning is ever a call
+
+
+# Lenient reading
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"```json\n{ONE}\n```",
+        f"```\n{ONE}\n```\n",
+        f"\n ```python {ONE} ```",
+        f"````json\n{ONE}````",
+        f"```json\n{ONE}",
+        f"{ONE}\n```",
+        '{"name": "t", "args": {"x": 1}}',
+        '```json\n{"name": "t", "args": {"x": 1}}\n```',
+        '[{"name": "t", "arguments": {"x": 1}}]',
+        '[{"parameters": {"x": 1}, "name": "t"}]',
+        '[{"name": "t", "input": {"x": 1}}]',
+        '[{"name": "t", "args": null, "input": {"x": 1}}]',
+        '[{"name": "t", "args": {"x": 1},},]',
+        '[{"name": "t", "args": {"x": 1,}}]',
+    ],
+)
+def test_blocks_as_small_models_write_them(body):
+    text = f"<execute>{body}</execute>"
+    assert names(read(text)) == ["malformed"]
+    events = read(text, lenient=True)
+    assert names(events) == RUNS
+    assert json.loads(events[0]["content"]) == json.loads(ONE)[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "``[]``",
+        "```json",
+        "``` ``` []",
+        f"```{ONE}``` ```",
+        "[,]",
+        '[{"name": "t", "args": {},,}]',
+        '{"name": "t"}',
+        '{"args": {}}',
+        '{"name": "t", "args": {}} {"name": "t", "args": {}}',
+        '[{"name": "t", "arguments": "{}"}]',
+        "```" + "j" * 40 + f"\n{ONE}",
+        "`" * 20 + ONE,
+        "'[]'",
+    ],
+)
+def test_what_is_too_far_off_is_malformed(body):
+    assert names(read(f"<execute>{body}</execute>", lenient=True)) == ["malformed"]
+
+
+@pytest.mark.parametrize("text", ["<execute>```json\n[]", "<execute>```\n[]\n``"])
+def test_a_fenced_block_without_its_closing_tag_runs(text):
+    assert names(read(text, lenient=True)) == ["execute"]
+
+
+@relaxed
+@given(texts, st.sampled_from(REASONS))
+def test_what_is_valid_means_the_same_when_read_leniently(text, end):
+    strict, lenient = read(text, end=end), read(text, end=end, lenient=True)
+    if not any(event["type"] == "error" for event in strict):
+        assert timeless(lenient) == timeless(strict)
+
+
+@pytest.mark.parametrize("filler", ["`", " ", "```\n", "x", "\n```json"])
+def test_lenient_reading_is_linear(filler):
+    # With a cost that grows with the square, this would take minutes.
+    for text in (filler * 200_000, "[]" + filler * 200_000):
+        read("<execute>", *text[:400_000], lenient=True)

@@ -1,0 +1,94 @@
+"""The protocol `Log`: our storages keep it, a small one of dicts does, and the suite finds what one does not keep."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_log import MemoryLog
+
+from cogency_rs import SQLite
+from cogency_rs.testing import LogConformance
+
+
+class TestSQLiteOnDisk(LogConformance):
+    @pytest.fixture(autouse=True)
+    def _path(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "store.db"
+
+    async def make_log(self) -> SQLite:
+        return SQLite(self.path, synchronous="OFF")
+
+    async def reopen(self, log: SQLite) -> SQLite:
+        return SQLite(log.db_path)
+
+    async def lose_claim(self, log: SQLite, conversation_id: str) -> None:
+        with closing(sqlite3.connect(log.db_path, isolation_level=None)) as elsewhere:
+            elsewhere.execute("UPDATE claims SET owner = 'another', number = number + 1")
+
+
+class TestSQLiteInMemory(LogConformance):
+    async def make_log(self) -> SQLite:
+        return SQLite(":memory:")
+
+
+class TestMemory(LogConformance):
+    async def make_log(self) -> MemoryLog:
+        return MemoryLog()
+
+    async def reopen(self, log: MemoryLog) -> MemoryLog:
+        return log
+
+    async def lose_claim(self, log: MemoryLog, conversation_id: str) -> None:
+        log.lose_claim(conversation_id)
+
+
+# That the suite finds faults
+
+
+class Forgets(MemoryLog):
+    def _save(self, conversation_id: str, rows: Any, calls: Any) -> None:
+        super()._save(conversation_id, rows[:-1], calls)
+
+
+class HalfSaves(MemoryLog):
+    def _check(self, rows: Any, calls: Any) -> None:
+        self._save("c", [(rows[0][2], self.tick(), "u", rows[0])], [])
+        super()._check(rows, calls)
+
+
+class ForgetsCalls(MemoryLog):
+    def _save(self, conversation_id: str, rows: Any, calls: Any) -> None:
+        super()._save(conversation_id, rows, [])
+
+
+class NeverWhole(MemoryLog):
+    async def read(self, *args: Any, **options: Any) -> Any:
+        return (await super().read(*args, **options))._replace(is_whole=False)
+
+
+class AlwaysFree(MemoryLog):
+    def claim(self, conversation_id: str, *, wait: bool = True) -> Any:
+        return super().claim(f"{conversation_id} {self.tick()}", wait=wait)
+
+
+@pytest.mark.parametrize(
+    ("fault", "test"),
+    [
+        (Forgets, "test_rows_come_back_as_they_were_saved"),
+        (HalfSaves, "test_half_a_character_is_refused_and_nothing_is_written"),
+        (ForgetsCalls, "test_a_call_is_saved_with_its_row_and_settled_with_its_result"),
+        (NeverWhole, "test_a_row_with_an_older_time_makes_the_page_whole"),
+        (AlwaysFree, "test_who_does_not_wait_is_told"),
+    ],
+)
+def test_a_storage_that_does_not_keep_the_protocol_fails(fault: type[MemoryLog], test: str) -> None:
+    class Faulty(LogConformance):
+        async def make_log(self) -> MemoryLog:
+            return fault()
+
+    with pytest.raises(AssertionError):
+        getattr(Faulty(), test)()

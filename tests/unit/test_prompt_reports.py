@@ -1,0 +1,202 @@
+"""Rows of type `error`: the model is shown what it wrote and what was wrong with it, until it does better."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conversations import (
+    Event,
+    Said,
+    by_assistant,
+    by_user,
+    called,
+    event,
+    execute,
+    respond,
+    result,
+    results,
+    think,
+    user,
+)
+
+from cogency_rs import History, assemble, install, to_messages
+from cogency_rs._core import Folding, FoldOptions
+
+CALL = execute(("t", {}))
+
+
+def error(raw: str = "<x>", content: str = "Again.", kind: str = "malformed", **more: Any) -> Event:
+    stored = {"kind": kind, "content": content, "raw": raw, "line": 1, "column": 5, **more}
+    return event("error", json.dumps(stored))
+
+
+def interrupted(tool: str = "t") -> Said:
+    failure = {"tool": tool, "status": "failure", "content": "Interrupted before completion"}
+    return results(json.dumps([failure]))
+
+
+def folded(events: list[Event], **options: Any) -> list[Said]:
+    folding = Folding(FoldOptions(**options))
+    folding.extend(events)
+    return [(message["role"], message["content"]) for message in folding.messages()]
+
+
+FOLDS: list[tuple[str, list[Event], list[Said]]] = [
+    ("a report stands behind the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
+    (
+        "the text is joined to what was said and thought in that step",
+        [user(), think(), respond(), error()],
+        [by_user(), by_assistant("<think>hm</think>", "so", "<x>"), by_user("Again.")],
+    ),
+    (
+        "without any text there is the report alone",
+        [user(), error("")],
+        [by_user(), by_user("Again.")],
+    ),
+    (
+        "without a raw text there is what was said",
+        [respond(), error("")],
+        [by_assistant("so"), by_user("Again.")],
+    ),
+    (
+        "each of several is shown",
+        [error("1", "a"), respond(), error("2", "b"), error("", "c")],
+        [by_assistant("1"), by_user("a"), by_assistant("so", "2"), by_user("b"), by_user("c")],
+    ),
+    (
+        "what is said after one is a message of its own",
+        [respond("a"), error(), respond("b"), think("c")],
+        [by_assistant("a", "<x>"), by_user("Again."), by_assistant("b", "<think>c</think>")],
+    ),
+    (
+        "after results",
+        [called(), result(), error()],
+        [by_assistant(CALL), results(), by_assistant("<x>"), by_user("Again.")],
+    ),
+    (
+        "after calls that were interrupted",
+        [respond(), called(), error()],
+        [by_assistant("so", CALL), interrupted(), by_assistant("<x>"), by_user("Again.")],
+    ),
+    (
+        "what else is in the log comes between",
+        [respond("a"), event("metric"), error(), event("cancelled")],
+        [by_assistant("a", "<x>"), by_user("Again.")],
+    ),
+    (
+        "a call that is none is nothing better",
+        [error(), event("call", "{}")],
+        [by_assistant("<x>"), by_user("Again.")],
+    ),
+    ("every kind", [error(kind="truncated")], [by_assistant("<x>"), by_user("Again.")]),
+    ("every kind ", [error(kind="unfinished")], [by_assistant("<x>"), by_user("Again.")]),
+    (
+        "characters of every kind",
+        [error("é\ud83d😀", "日\n")],
+        [by_assistant("é\ud83d😀"), by_user("日\n")],
+    ),
+    # Nothing of it is left when the model did better
+    ("a call follows", [error(), called(), result()], [by_assistant(CALL), results()]),
+    (
+        "a call follows, and what was said stays",
+        [think("a"), error(), respond("b"), error(), called(), result()],
+        [by_assistant("<think>a</think>", "b", CALL), results()],
+    ),
+    ("a call follows and has no results", [error(), called()], [by_assistant(CALL), interrupted()]),
+    ("a question follows", [respond(), error(), user()], [by_assistant("so"), by_user()]),
+    ("a question follows, and nothing was said", [error(), user()], [by_user()]),
+    ("results follow that no call precedes", [respond(), error(), result()], [by_assistant("so")]),
+    # Rows that are no reports
+    *(
+        (
+            f"it is not a report: {content!r}",
+            [respond("a"), event("error", content), respond("b")],
+            [by_assistant("a", "b")],
+        )
+        for content in [
+            "the network is down",
+            "",
+            None,
+            5,
+            {"kind": "malformed", "content": "", "raw": ""},
+            "[]",
+            "null",
+            '{"kind": "malformed", "content": "no"}',
+            '{"kind": "malformed", "content": 5, "raw": ""}',
+            '{"kind": "network", "content": "no", "raw": ""}',
+            '{"kind": "malformed", "content": "no", "raw": ""',
+        ]
+    ),
+    ("it has no content", [{"type": "error"}, respond()], [by_assistant("so")]),
+]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"), [pytest.param(*row, id=name) for name, *row in FOLDS]
+)
+def test_the_fold(events, expected):
+    assert folded(events) == expected
+    known = [row for row in events if row["type"] != "error"]
+    assert folded(events, rules="installed") == folded(known, rules="installed")
+    assert to_messages(events) == to_messages(known)
+
+
+async def test_a_prompt_shows_a_report_and_an_installed_cogency_does_not():
+    class Store:
+        async def load_messages(self, *_: Any, **__: Any) -> list[Event]:
+            return [user("Add."), respond("Well."), error()]
+
+    messages = await assemble("u", "c", tools=[], storage=Store(), history=History(window=1))
+    assert [message["content"] for message in messages[1:]] == ["Add.", "Well.\n<x>", "Again."]
+
+    pytest.importorskip("cogency")
+    with install():
+        from cogency.context.assembly import assemble as installed
+
+        theirs = await installed(
+            "u",
+            "c",
+            tools=[],
+            storage=Store(),
+            history_window=None,
+            history_transform=None,
+            profile_enabled=False,
+        )
+    assert [message["content"] for message in theirs[1:]] == ["Add.", "Well."]
+
+
+# Results without calls
+
+STRAYS: list[tuple[str, list[Event], list[Said]]] = [
+    ("alone", [result()], []),
+    ("before the pending text", [respond(), result(), respond("x")], [by_assistant("so", "x")]),
+    ("a second time", [called(), result("[1]"), result("[2]")], [by_assistant(CALL), results()]),
+    (
+        "after a question",
+        [called(), user(), result()],
+        [by_assistant(CALL), interrupted(), by_user()],
+    ),
+    ("after a call that is none", [event("call", "{}"), result()], []),
+]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"), [pytest.param(*row, id=name) for name, *row in STRAYS]
+)
+def test_results_without_calls_are_left_out(events, expected):
+    assert folded(events) == expected
+    shown = sum(
+        content == "<results>\n[1]\n</results>" for _, content in folded(events, rules="installed")
+    )
+    assert shown == sum(row == result() for row in events)
+
+
+def test_questions_are_where_rows_of_users_stand():
+    folding = Folding(FoldOptions())
+    folding.extend(
+        [respond(), user("a"), user("b"), called(), result(), error(), user("<results>")]
+    )
+    messages = folding.messages()
+    assert [messages[at]["content"] for at in folding.questions()] == ["a", "b", "<results>"]

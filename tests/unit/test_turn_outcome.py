@@ -1,0 +1,206 @@
+"""How a turn came out: a value for whoever asks the model again, and rows that lose nothing of what it wrote."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tools import FAIL, OK, block, with_tools
+from turns import LOGS, Chunks, Log, accumulator, carry_out, event, events_of, types
+
+from cogency_rs import Finish, StorageError, TurnOutcome, parse_tokens
+
+MODES = ["event", "token"]
+BAD = "<execute>[7]</execute>"
+OPEN = '<execute>[{"name": "ok"'
+
+ACTED, ANSWERED, ENDED, MALFORMED, TRUNCATED, WAITING, FAILED = TurnOutcome
+
+
+def test_an_outcome_is_its_name():
+    assert [str(outcome) for outcome in TurnOutcome] == [
+        *("acted", "answered", "ended", "malformed", "truncated", "waiting", "failed")
+    ]
+    assert TurnOutcome("acted") is TurnOutcome.ACTED == "acted"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "outcome"),
+    [
+        (["hi"], ANSWERED),
+        ([], ANSWERED),
+        (["<think>hm</think>"], ANSWERED),
+        (["hi", Finish("stop")], ANSWERED),
+        (["hi<end>"], ENDED),
+        (["<end>"], ENDED),
+        (["so ", block("ok")], ACTED),
+        ([block("ok", "fail")], ACTED),
+        ([block("fail")], ACTED),
+        ([BAD], MALFORMED),
+        (["Sure. ", BAD], MALFORMED),
+        ([BAD, " That is it."], MALFORMED),
+        ([BAD, "<end>"], MALFORMED),
+        ([BAD, block("ok")], ACTED),
+        ([OPEN], TRUNCATED),
+        ([OPEN, Finish("length")], TRUNCATED),
+        ([OPEN, Finish("stop")], MALFORMED),
+        ([BAD, OPEN], TRUNCATED),
+        (["hi", Finish("length")], TRUNCATED),
+        (["<think>hm", Finish("length")], TRUNCATED),
+        ([Finish("length")], TRUNCATED),
+        (["hi<end>", Finish("length")], ENDED),
+        ([block("ok")[: -len("</execute>")]], ACTED),
+        ([block("ok")[: -len("</execute>")], Finish("length")], TRUNCATED),
+        (["The tag <results> holds them. 42."], ANSWERED),
+    ],
+)
+@pytest.mark.parametrize("errors", ["event", "respond"])
+@pytest.mark.parametrize("mode", MODES)
+async def test_how_a_turn_came_out(chunks, outcome, errors, mode):
+    turns = accumulator(with_tools(OK, FAIL, storage=Log()), stream=mode)
+    assert turns.outcome is None
+    await carry_out(turns, parse_tokens(Chunks(*chunks), errors=errors))
+    assert turns.outcome is outcome
+    reasons = [chunk.reason for chunk in chunks if isinstance(chunk, Finish)]
+    assert turns.finish_reason == (None if outcome == ENDED else (reasons or [None])[0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_events_of_another_parser_have_an_outcome_too(mode):
+    for items, outcome in [
+        (["respond"], ANSWERED),
+        (["respond", "error"], MALFORMED),
+        (["call", "execute"], ACTED),
+        (["call", "execute", "respond"], ANSWERED),
+        (["error", "call", "execute"], ACTED),
+        (["respond", "end"], ENDED),
+    ]:
+        call = '{"name": "ok", "args": {}}'
+        events = [event(kind, call if kind == "call" else "x") for kind in items]
+        turns = accumulator(with_tools(OK, storage=Log()), stream=mode)
+        await carry_out(turns, Chunks(*events))
+        assert turns.outcome is outcome, items
+
+
+@pytest.mark.parametrize("text", ["", "hi", OPEN, "<think>hm"])
+@pytest.mark.parametrize("errors", ["event", "respond"])
+async def test_a_source_that_raises_leaves_a_turn_that_was_cut(text, errors):
+    turns = accumulator(with_tools(OK, storage=Log()))
+    with pytest.raises(ConnectionError, match="reset"):
+        await carry_out(turns, parse_tokens(Chunks(text, ConnectionError("reset")), errors=errors))
+    assert turns.outcome is TRUNCATED
+
+
+async def test_a_log_that_fails_leaves_a_turn_that_failed():
+    log = Log(fault=lambda _: StorageError("full"))
+    turns = accumulator(with_tools(OK, storage=log))
+    with pytest.raises(StorageError, match="full"):
+        await carry_out(turns, parse_tokens("hi"))
+    assert turns.outcome is FAILED
+
+
+async def test_a_turn_that_nobody_reads_to_its_end_has_no_outcome():
+    turns = accumulator(with_tools(OK, storage=Log()))
+    await carry_out(turns, parse_tokens("hi"))
+    stream = turns.process(parse_tokens("a<think>b</think>c"))
+    await anext(stream)
+    await stream.aclose()
+    assert turns.outcome is None
+
+
+# What is saved and emitted
+
+
+def rows_of(log: Log) -> list[tuple[str, Any]]:
+    return [
+        (row.type, json.loads(row.content) if row.type == "error" else row.content)
+        for row in log.rows
+    ]
+
+
+@pytest.mark.parametrize("kind_of_log", LOGS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_the_model_wrote_is_in_the_log_and_also_what_was_wrong_with_it(
+    mode, kind_of_log
+):
+    log = kind_of_log()
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    events = await carry_out(turns, parse_tokens(f"Sure. {BAD}", errors="event"))
+    assert types(events) == types(log.rows) == ["respond", "error"]
+    error = events[1]
+    (_, sure), (_, row) = rows_of(log)
+    assert sure.strip() == events[0]["content"].strip() == "Sure."
+    assert row == {key: error[key] for key in ("kind", "content", "raw", "line", "column")}
+    assert (row["kind"], row["raw"]) == ("malformed", BAD)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_text_behind_a_block_that_cannot_be_read_belongs_to_it(mode):
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    text = f"a {BAD} b <think>c</think>{BAD} d"
+    events = await carry_out(turns, parse_tokens(text, errors="event"))
+    assert types(events) == ["respond", "error", "respond", "think", "error", "respond"]
+    assert types(log.rows) == ["respond", "error", "error"]
+    assert "".join(
+        row["raw"] if kind == "error" else row for kind, row in rows_of(log)
+    ) == text.replace("a ", "a" if mode == "event" else "a ", 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_text_behind_such_a_block_is_a_row_of_its_own_where_calls_follow(mode):
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    events = await carry_out(turns, parse_tokens(f"{BAD}b{block('ok')}", errors="event"))
+    assert types(events) == ["error", "respond", "call", "execute", "result"]
+    assert types(log.rows) == ["error", "respond", "call", "result"]
+    assert rows_of(log)[0][1]["raw"] == BAD
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["hi", OPEN])
+async def test_the_log_says_that_the_source_failed_and_how(mode, text):
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    with pytest.raises(ConnectionError):
+        source = Chunks(text, ConnectionError("reset"))
+        await carry_out(turns, parse_tokens(source, errors="event"))
+    kind, row = rows_of(log)[-1]
+    assert (kind, row["kind"]) == ("error", "truncated")
+    assert "ConnectionError: reset" in row["content"]
+    assert "".join(row if isinstance(row, str) else row["raw"] for _, row in rows_of(log)) == text
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_reports_stay_in_the_answer_unless_they_are_asked_for(mode):
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    events = await carry_out(turns, parse_tokens(f"Sure. {BAD}"))
+    assert set(types(events)) == set(types(log.rows)) == {"respond"}
+    assert "Error: Malformed tool call syntax." in log.rows[0].content
+    assert turns.outcome is MALFORMED  # which needs no string to be found
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_error_of_another_parser_is_saved_and_emitted_as_it_is(mode):
+    log, seen = Log(), []
+    source = parse_tokens(f"a {BAD}b", errors="event")
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    async for item in turns.process(events_of(source)):
+        seen += [item]
+    direct = Log()
+    turns = accumulator(with_tools(OK, storage=direct), stream=mode)
+    await carry_out(turns, parse_tokens(f"a {BAD}b", errors="event"))
+    assert [row.content for row in log.rows] == [row.content for row in direct.rows]
+    assert types(seen) == ["respond", "error", "respond"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_options_of_the_text_hold_in_the_turn(mode):
+    log = Log()
+    turns = accumulator(with_tools(OK, storage=log), stream=mode)
+    text = 'hm</think><execute>```json\n{"name": "ok", "arguments": {}}```</execute>'
+    source = parse_tokens(text, lenient=True, begins_in_think=True)
+    assert types(await carry_out(turns, source))[-3:] == ["call", "execute", "result"]
+    assert types(log.rows) == ["think", "call", "result"]
