@@ -15,7 +15,8 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf, isfinite
 from types import FunctionType
@@ -24,8 +25,10 @@ from typing import Any
 from cogency_rs import Limits, ToolError, ToolResult
 
 from .oracle import (
+    THEIR_REPORT,
     TIME,
     Batch,
+    Parsed,
     Raised,
     Scenario,
     Script,
@@ -33,8 +36,10 @@ from .oracle import (
     Source,
     Turn,
     cogency,
+    content_of,
     event,
     outcome,
+    their_parse,
     their_turns,
     with_content,
 )
@@ -185,9 +190,49 @@ def _(piece: Piece) -> Piece:
 
 @difference(
     PARSER,
+    Example(
+        """events('Write <results>, then </results>. <think>Hm.</think>')""",
+        theirs=[
+            ("respond", "Write "),
+            ("result", ", then "),
+            ("respond", ". "),
+            ("think", "Hm."),
+        ],
+        ours=[("respond", "Write <results>, then </results>. "), ("think", "Hm.")],
+    ),
+    Example(
+        """events('A <results> tag. <think>Hm.</think>')""",
+        theirs=[("respond", "A <results> tag. <think>Hm.</think>")],
+        ours=[("respond", "A <results> tag. "), ("think", "Hm.")],
+    ),
+    theirs="`<results>` is a tag wherever it stands.",
+    ours="It is one only if a JSON array follows, with nothing but whitespace between; the first "
+    "`Limits.max_block_bytes` (10 MiB) behind it decide. Any other is text.",
+    why="Results are an array; a model that writes about the tag must not lose its words.",
+)
+def results_without_an_array(piece: Piece, _: Limits) -> bool:
+    _, tag, behind = piece.body.partition(RESULTS)
+    if piece.kind != "text" or not tag:
+        return False
+    return piece.closed or "</results>" in behind
+
+
+RESULTS = "<results>"
+NO_TAG = "<\U000f0000results>"
+"""What stands for `<results>` that is text, which no text makes cogency say; `promised_parse` puts it back."""
+
+
+@results_without_an_array.promises
+def _(piece: Piece) -> Piece:
+    return piece.with_body(piece.body.replace(RESULTS, NO_TAG))
+
+
+@difference(
+    PARSER,
     Example("events('<results>[1')", [("respond", "<results>[1")], [("result", "[1")]),
     theirs="A `<results>` that is still open when the text ends is shown to the user, tag and all.",
-    ours="It becomes a `result` event, which the accumulator drops like any result the model wrote.",
+    ours="It becomes a `result` event, which the accumulator drops like any result the model wrote; at least the `[` "
+    "of its array is there.",
     why="The protocol's own text is not for the user.",
 )
 def unclosed_results(piece: Piece, _: Limits) -> bool:
@@ -208,16 +253,36 @@ def _(piece: Piece) -> Piece:
     ),
     theirs="An `<execute>` that is still open when the text ends is shown to the user, tag and all, and "
     "nothing says that no call was run.",
-    ours="It becomes one report of a malformed block. No call of it is run.",
+    ours="It becomes one report of a malformed block, unless all its calls are there. No call of it is run.",
     why="The model must learn that its calls did not happen.",
 )
-def unclosed_execute(piece: Piece, _: Limits) -> bool:
-    return piece.kind == "execute" and not piece.closed
+def unclosed_execute(piece: Piece, limits: Limits) -> bool:
+    return not piece.closed and piece.is_malformed(limits)
 
 
 @unclosed_execute.promises
 def _(piece: Piece) -> Piece:
     return piece.with_body("cut off")
+
+
+@difference(
+    PARSER,
+    Example(
+        """events('<execute>[{"name": "w", "args": {}}]</exec')""",
+        theirs=[("respond", '<execute>[{"name": "w", "args": {}}]</exec')],
+        ours=[("call", '{"name": "w", "args": {}}'), ("execute",)],
+    ),
+    theirs="A block whose closing tag is missing when the text ends is shown to the user.",
+    ours="It runs if its array is complete, also where a part of the tag is there; not where the source has raised.",
+    why="Servers take the stop strings out of what they send.",
+)
+def array_without_its_closing_tag(piece: Piece, limits: Limits) -> bool:
+    return piece.kind == "execute" and not piece.closed and not piece.is_malformed(limits)
+
+
+@array_without_its_closing_tag.promises
+def _(piece: Piece) -> Piece:
+    return piece.with_body(piece.array)
 
 
 @difference(
@@ -339,9 +404,9 @@ def text_beyond_the_limit(piece: Piece, limits: Limits) -> bool:
     why="Malformed text must not end the program.",
 )
 def integer_beyond_python(piece: Piece, _: Limits) -> bool:
-    if piece.kind != "execute" or not piece.closed:
+    if piece.kind != "execute" or (not piece.closed and piece.value is None):
         return False
-    read = outcome(json.loads, piece.body.strip(), strict=False)
+    read = outcome(json.loads, piece.array.strip(), strict=False)
     return isinstance(read, Raised) and read.kind == "ValueError"
 
 
@@ -391,6 +456,46 @@ def text_before_an_error_of_the_source(source: Source) -> bool:
         return False
     last = pieces(text)[-1]
     return last.kind == "text" or (not last.closed and not _is_blank(last))
+
+
+@difference(
+    PARSER,
+    Example(
+        """events(['<execute>[{"name": "w"', ConnectionError("reset")])""",
+        theirs=[("ConnectionError",)],
+        ours=[
+            (
+                "respond",
+                "Error: The stream broke off inside an execute block (ConnectionError: reset). No call was run.",
+            ),
+            ("ConnectionError",),
+        ],
+    ),
+    Example(
+        """events(['<execute>[{"name": "w", "args": {}}]', ConnectionError("reset")])""",
+        theirs=[("ConnectionError",)],
+        ours=[
+            (
+                "respond",
+                "Error: The stream broke off inside an execute block (ConnectionError: reset). No call was run.",
+            ),
+            ("ConnectionError",),
+        ],
+    ),
+    theirs="When the source raises inside an execute block, the block is lost.",
+    ours="A report says what was raised and that no call was run, also where the block's array is complete. A block "
+    "that is malformed already is reported as that.",
+    why="The model has done nothing wrong, and must learn that its calls did not happen.",
+)
+def stream_that_breaks_off_in_a_block(source: Source) -> bool:
+    text, is_whole = text_of(source)
+    return not is_whole and text != "" and pieces(text)[-1].breaks_off()
+
+
+def broken_off(error: Raised) -> str:
+    """The report of a block in which the source raised `error`."""
+    why = f"{error.kind}: {error.text}" if error.text else error.kind
+    return f"Error: The stream broke off inside an execute block ({why}). No call was run."
 
 
 def _is_blank(piece: Piece) -> bool:
@@ -444,6 +549,8 @@ def stray_closing_tag(text: str) -> bool:
 
 
 TEXT = (
+    array_without_its_closing_tag,
+    results_without_an_array,
     nesting_beyond_the_limit,
     calls_beyond_the_limit,
     block_beyond_the_limit,
@@ -459,15 +566,48 @@ TEXT = (
 
 def promised_text(text: str, limits: Limits = DEFAULT) -> tuple[str, set[str]]:
     """The text that makes cogency do what we promise for `text`, and the differences that it takes."""
+    return _promised_pieces(pieces(text, limits), limits)
+
+
+def _promised_pieces(given: Iterable[Piece], limits: Limits) -> tuple[str, set[str]]:
     names: set[str] = set()
     promised: list[str] = []
-    for piece in pieces(text, limits):
+    for piece in given:
         applying = [each for each in TEXT if each(piece, limits)]
         for each in applying:
             names.add(each.name)
             piece = each.promised(piece)
         promised.append(str(piece))
     return "".join(promised), names
+
+
+def promised_parse(source: Source, limits: Limits = DEFAULT) -> tuple[Parsed, set[str]]:
+    """The events that we promise for a source, with reports of malformed blocks by name, and the differences.
+
+    What the source raises is not among them.
+    """
+    text, _ = text_of(source)
+    found = pieces(text, limits)
+    breaks_off = stream_that_breaks_off_in_a_block(source)
+    if breaks_off:
+        found[-1] = found[-1].with_body("cut off")
+    rewritten, names = _promised_pieces(found, limits)
+    with generous() if integer_beyond_python.name in names else nullcontext():
+        parsed = their_parse(rewritten).named(THEIR_REPORT)
+    events = [
+        with_content(shape, content.replace(NO_TAG, RESULTS))
+        if isinstance(content := content_of(shape), str)
+        else shape
+        for shape in parsed.events
+    ]
+    if breaks_off:
+        names.add(stream_that_breaks_off_in_a_block.name)
+        events[-1] = with_content(events[-1], BROKEN_OFF)
+    return replace(parsed, events=events), names
+
+
+BROKEN_OFF = "<broken off>"
+"""What stands for the report of a block in which the source raised: `broken_off` says what it is."""
 
 
 # Tool calls: what a tool does.
@@ -625,11 +765,11 @@ number_that_json_does_not_have.promises(_failing_for_its_json)
 
 
 def _json_fault(result: Any) -> str | None:
-    for field, value in zip(("outcome", "content"), _written(result), strict=False):
+    for name, value in zip(("outcome", "content"), _written(result), strict=False):
         read = outcome(json.dumps, value)
         fault = read.text if isinstance(read, Raised) else _odd_number(value)
         if fault is not None:
-            return f"{field} ({type(value).__name__}) is no JSON value: {fault}"
+            return f"{name} ({type(value).__name__}) is no JSON value: {fault}"
     return None
 
 
@@ -1131,14 +1271,49 @@ def results_that_the_model_wrote(step: Step) -> bool:
         theirs=[("respond", "a"), ("respond", "ab")],
         ours=[("respond", "a"), ("respond", "b")],
     ),
-    theirs="An event of any other type (`metric`, `user`, …) makes the accumulator save and emit the text before it, "
-    "and then save and emit that text again.",
+    theirs="An event of any other type (`metric`, `user`, `error`, …) makes the accumulator save and emit the text "
+    "before it, and then save and emit that text again.",
     ours="It only ends the text before it.",
     why="What was said once is in the log once.",
 )
 def event_of_another_type(step: Step) -> bool:
     known = (*TEXT_KINDS, "call", "result", "execute", "end")
     return isinstance(step.kind, str) and step.kind not in known and step.pending != ""
+
+
+@difference(
+    TURNS,
+    Example(
+        "emitted(error('No JSON.'))",
+        theirs=[],
+        ours=[("error", "No JSON.")],
+    ),
+    Example(
+        "saved(error('No JSON.') + respond('Sorry.'))",
+        theirs=[("respond", "Sorry.")],
+        ours=[("error", '{"kind": "malformed", "content": "No JSON.", "raw": "Sorry."}')],
+    ),
+    Example(
+        "saved(error('No JSON.') + respond('Again:') + call('t') + execute, returns(ToolResult('done')))[:3]",
+        theirs=[
+            ("call", '{"name": "t", "args": {}}'),
+            ("respond", "Again:"),
+            ("result", '[{"tool": "t", "status": "success", "content": "done"}]'),
+        ],
+        ours=[
+            ("error", '{"kind": "malformed", "content": "No JSON.", "raw": ""}'),
+            ("respond", "Again:"),
+            ("call", '{"name": "t", "args": {}}'),
+        ],
+    ),
+    theirs="An event of the type `error` is neither saved nor emitted.",
+    ours="It is emitted, and saved as a row of the type `error`: a JSON object with its `kind`, `content` and `raw`. "
+    "What the model says behind it goes into `raw`, as it wrote it, unless calls follow in the same turn; then it has "
+    "rows of its own.",
+    why="The model is shown what it wrote, and what was wrong with it, until a later step succeeds.",
+)
+def error_of_a_parser(step: Step) -> bool:
+    return step.kind == "error" and isinstance(step.content, str)
 
 
 @difference(
@@ -1187,7 +1362,7 @@ def text_before_an_error(step: Step) -> bool:
 def event_without_text(step: Step) -> bool:
     if step.raises is not None:
         return False
-    if step.kind in {*TEXT_KINDS, "result"}:
+    if step.kind in {*TEXT_KINDS, "result", "error"}:
         return not isinstance(step.content, str)
     return not isinstance(step.kind, str)
 
@@ -1219,6 +1394,7 @@ STEPS = (
     text_before_a_call,
     results_that_the_model_wrote,
     event_of_another_type,
+    error_of_a_parser,
     blank_text_before_execute,
     text_before_an_error,
     event_without_text,
@@ -1269,13 +1445,83 @@ def state_between_turns(left: LeftOver) -> bool:
     return left.text != "" or left.calls > 0
 
 
-def promised_events(
-    events: Sequence[Any], stream: str
-) -> tuple[tuple[Any, ...], set[str], LeftOver]:
-    """The events that make cogency's accumulator do what we promise, and what it then holds."""
+@dataclass
+class Unread:
+    """An error of a parser, as we promise it.
+
+    Attributes:
+        event: what the parser handed over.
+        behind: the runs of text that go into its row, by their type.
+    """
+
+    event: Mapping[str, Any]
+    behind: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        kind = self.event.get("kind")
+        return kind if kind in ("malformed", "unfinished", "truncated") else "malformed"
+
+    @property
+    def place(self) -> dict[str, Any]:
+        line, column = self.event.get("line"), self.event.get("column")
+        known = line is not None and column is not None
+        return {"line": line, "column": column} if known else {}
+
+    @property
+    def shape(self) -> Shape:
+        nowhere = {"line": None, "column": None}
+        more = {"kind": self.kind, **(self.place or nowhere), "raw": self.event.get("raw") or ""}
+        return event("error", self.event.get("content") or "", **more)
+
+    @property
+    def row(self) -> str:
+        raw = self.event.get("raw") or ""
+        for kind, content in self.behind:
+            raw += f"<think>{content}</think>" if kind == "think" else content
+        content = self.event.get("content") or ""
+        return json.dumps({"kind": self.kind, "content": content, "raw": raw, **self.place})
+
+
+@dataclass
+class Promised:
+    """A turn as cogency's accumulator is to be given it.
+
+    Attributes:
+        events: those that make it do what we promise. `MARK` and a number stand for an error, which it does not know.
+        names: the differences that it takes.
+        left: what it holds behind them.
+        outcome: how the turn comes out, unless the breaker opens.
+        errors: by what stands for them.
+    """
+
+    events: tuple[Any, ...]
+    names: set[str]
+    left: LeftOver
+    outcome: str
+    errors: dict[str, Unread]
+
+
+MARK = "\U000f0000error "
+
+
+def promised_events(events: Sequence[Any], stream: str) -> Promised:
+    """The events that make cogency's accumulator do what we promise."""
     names: set[str] = set()
     promised: list[Any] = []
+    errors: dict[str, Unread] = {}
+    outcome = "answered"
     pending, open_calls = "", 0
+    unread: list[Unread] = []  # that are not saved yet, with what is said behind them
+    calls_follow = False
+
+    def saved() -> None:
+        nonlocal calls_follow
+        for each in unread if calls_follow else []:
+            each.behind.clear()
+        unread.clear()
+        calls_follow = False
+
     for given in events:
         step = Step(given, pending, stream)
         applying = {each.name for each in STEPS if each(step)}
@@ -1285,8 +1531,13 @@ def promised_events(
                 names.add(text_before_an_error.name)
                 promised.append(BARRIER)
             promised.append(given if step.raises is not None else TypeError(""))
+            outcome = "truncated" if outcome in ("answered", "malformed") else outcome
             break
+        if step.kind == "execute" or (calls_follow and step.kind != "call"):
+            saved()
         if step.kind == "call" or step.kind == "execute":
+            calls_follow = step.kind == "call"
+            outcome = "acted" if step.kind == "execute" and open_calls else outcome
             promised += [BARRIER, given] if pending else [given]
             pending, open_calls = "", open_calls + 1 if step.kind == "call" else 0
         elif step.kind in TEXT_KINDS:
@@ -1294,13 +1545,28 @@ def promised_events(
             joins = isinstance(last, dict) and last.get("type") == step.kind
             pending = pending + step.content if joins else step.content
             promised.append(_streamed(given))
+            if unread:
+                behind = unread[-1].behind
+                before = behind.pop()[1] if joins and behind else ""
+                behind.append((step.kind, before + step.content))
+            if step.kind == "respond" and step.content.strip() and outcome == "acted":
+                outcome = "answered"
+        elif step.kind == "error":
+            mark = f"{MARK}{len(errors)}"
+            errors[mark] = Unread(given)
+            unread.append(errors[mark])
+            promised += [BARRIER, _streamed({"type": "respond", "content": mark}), BARRIER]
+            outcome = "truncated" if errors[mark].kind == "truncated" else "malformed"
+            pending = ""
         elif step.kind == "end":
             promised.append(given)
+            outcome = outcome if outcome in ("malformed", "truncated") else "ended"
             break
         else:
             promised.append(BARRIER)
             pending = ""
-    return tuple(promised), names, LeftOver(pending, open_calls)
+    saved()
+    return Promised(tuple(promised), names, LeftOver(pending, open_calls), outcome, errors)
 
 
 # The accumulator: what comes of a turn.
@@ -1402,19 +1668,96 @@ def _strict(value: Any) -> Any:
             ),
         ],
     ),
-    theirs="When the circuit breaker opens, the results of the batch are neither saved nor emitted.",
-    ours="They are saved and emitted; then come `Max failures. Terminating.` and `end`.",
-    why="Every call in the log has its result, and somebody can see why the turn ended.",
+    Example(
+        "emitted(call('t') + execute, raises(OSError('no disk')), max_failures=1)[2:]",
+        theirs=[("result", "Max failures. Terminating."), ("end",)],
+        ours=[
+            (
+                "result",
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: OSError: no disk"}]',
+            ),
+            (
+                "result",
+                '[{"tool": "circuit_breaker", "status": "failure", "content": "Max failures. Terminating."}]',
+            ),
+            ("end",),
+        ],
+    ),
+    theirs="When the circuit breaker opens, the results of the batch are neither saved nor emitted. `Max failures. "
+    "Terminating.` and `end` come in their place.",
+    ours="They are saved and emitted; then come the same two, of which the first is an array of results too.",
+    why="Every call in the log has its result, somebody can see why the turn ended, and the content of every `result` "
+    "event is an array.",
 )
 def batch_that_opens_the_breaker(results: Sequence[Any], failures: int, most: float) -> bool:
-    """Results of a batch before which `failures` calls in a row had failed."""
+    """Results of a batch before which `failures` batches in a row had failed."""
     return failures_after(results, failures) >= most
 
 
 def failures_after(results: Sequence[Any], failures: int) -> int:
+    if not results:
+        return failures
+    return failures + 1 if all(result.error for result in results) else 0
+
+
+@difference(
+    TURNS,
+    Example(
+        "saved(call('t') + call('t') + execute, raises(ToolError('no')), max_failures=2)",
+        theirs=[("call", '{"name": "t", "args": {}}'), ("call", '{"name": "t", "args": {}}')],
+        ours=[
+            ("call", '{"name": "t", "args": {}}'),
+            ("call", '{"name": "t", "args": {}}'),
+            (
+                "result",
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: no"}, '
+                '{"tool": "t", "status": "failure", "content": "Tool execution failed: no"}]',
+            ),
+        ],
+    ),
+    theirs="The circuit breaker counts calls that fail, one behind the other.",
+    ours="It counts batches in which no call succeeds.",
+    why="The model has not read what one call of a batch did wrong when it writes the next.",
+)
+def failures_of_one_batch(results: Sequence[Any]) -> bool:
+    theirs = 0
     for result in results:
-        failures = failures + 1 if result.error else 0
-    return failures
+        theirs = theirs + 1 if result.error else 0
+    return theirs != failures_after(results, 0)
+
+
+@difference(
+    TURNS,
+    Example(
+        "saved_in_turns(call('t') + execute + end, call('t') + execute, tool=raises(ToolError('no')), max_failures=2)",
+        theirs=[
+            ("call", '{"name": "t", "args": {}}'),
+            (
+                "result",
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: no"}]',
+            ),
+            ("call", '{"name": "t", "args": {}}'),
+        ],
+        ours=[
+            ("call", '{"name": "t", "args": {}}'),
+            (
+                "result",
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: no"}]',
+            ),
+            ("call", '{"name": "t", "args": {}}'),
+            (
+                "result",
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: no"}]',
+            ),
+        ],
+    ),
+    theirs="The circuit breaker counts on from turn to turn until a call succeeds, and once it is open it stays so.",
+    ours="It closes when the model has answered or ended its turn, and when it has ended the turn itself.",
+    why="What failed over one question says nothing of the next.",
+)
+def breaker_that_closes(outcome: str, failures: int) -> bool:
+    """For a turn that came out so, and the failures behind it."""
+    return failures > 0 and outcome in ("answered", "ended", "failed")
 
 
 @difference(
@@ -1453,19 +1796,33 @@ def open_calls(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     return names
 
 
-def promised_turn(turn: Turn, failures: int, most: float) -> tuple[Turn, set[str], int]:
-    """What we promise where cogency with a breaker that never opens gives `turn`; and the failures behind it."""
+def promised_turn(
+    turn: Turn, given: Promised, failures: int, most: float
+) -> tuple[Turn, set[str], int]:
+    """What we promise where cogency, with a breaker that never opens, makes `turn` of `given`.
+
+    Returns:
+        The turn, the differences that it takes, and the failures behind it.
+    """
     names: set[str] = set()
+    outcome = given.outcome
+    turn = _with_errors(turn, given.errors)
     arrays: list[str] = []
     opens = False
     for calls, results in turn.batches:
         arrays.append(promised_array([call.name for call in calls], results))
         names |= {each.name for each in ARRAYS if each(results)}
+        if failures_of_one_batch(results):
+            names.add(failures_of_one_batch.name)
         opens = batch_that_opens_the_breaker(results, failures, most)
         failures = failures_after(results, failures)
         if opens:
             names.add(batch_that_opens_the_breaker.name)
+            outcome = "failed"
             break
+    if breaker_that_closes(outcome, failures):
+        names.add(breaker_that_closes.name)
+        failures = 0
     events = _with_arrays(turn.events, arrays, lambda shape: dict(shape)["type"])
     rows = _with_arrays(turn.rows, arrays, lambda row: row[2])
     if opens:
@@ -1483,10 +1840,38 @@ _STOPPED = tuple(
     {
         "type": "result",
         "payload": (("outcome", "Max failures. Terminating."), ("content", ""), ("error", True)),
-        "content": "Max failures. Terminating.",
+        "content": json.dumps(
+            [
+                {
+                    "tool": "circuit_breaker",
+                    "status": "failure",
+                    "content": "Max failures. Terminating.",
+                }
+            ]
+        ),
         "timestamp": TIME,
     }.items()
 )
+
+
+def _with_errors(turn: Turn, errors: Mapping[str, Unread]) -> Turn:
+    """A turn with the events and rows of errors in place of what stands for them."""
+    events = [
+        errors[content_of(shape)].shape if content_of(shape) in errors else shape
+        for shape in turn.events
+    ]
+    rows: list[Any] = []
+    taken = 0  # rows to come that are part of an error
+    for row in turn.rows:
+        if row[3] in errors:
+            unread = errors[row[3]]
+            rows.append((*row[:2], "error", unread.row, row[4]))
+            taken = sum(bool(content.strip()) for _, content in unread.behind)
+        elif taken:
+            taken -= 1
+        else:
+            rows.append(row)
+    return replace(turn, events=events, rows=rows)
 
 
 def _with_arrays(items: Sequence[Any], arrays: Sequence[str], kind_of: Callable[[Any], str]) -> Any:
@@ -1516,23 +1901,22 @@ def _to_the_last_result(
 def promised_turns(scenario: Scenario) -> tuple[list[Turn], set[str]]:
     """What we promise for a scenario, and the differences that it takes."""
     names: set[str] = set()
-    turns: list[tuple[Any, ...]] = []
-    for number, given in enumerate(scenario.turns, 1):
-        events, found, left = promised_events(given, scenario.stream)
-        turns.append(events)
-        names |= found
-        if number < len(scenario.turns) and state_between_turns(left):
+    turns = [promised_events(given, scenario.stream) for given in scenario.turns]
+    for number, each in enumerate(turns, 1):
+        names |= each.names
+        if number < len(turns) and state_between_turns(each.left):
             names.add(state_between_turns.name)
-    calls = [call for events in turns for call in _calls(events)]
+    calls = [call for each in turns for call in _calls(each.events)]
     scripts, found = promised_scripts(scenario.scripts, {call.name for call in calls})
     names |= found
     if any(_refusal(call.args) for call in calls):
         scripts = {**scripts, **_refusing_huge_integers(scripts, scenario.scripts)}
-    promised = replace(scenario, turns=tuple(turns), scripts=scripts, max_failures=float("inf"))
+    events = tuple(each.events for each in turns)
+    promised = replace(scenario, turns=events, scripts=scripts, max_failures=inf)
     failures = 0
     done: list[Turn] = []
-    for turn in their_turns(promised, apart=True):
-        ours, found, failures = promised_turn(turn, failures, scenario.max_failures)
+    for turn, given in zip(their_turns(promised, apart=True), turns, strict=True):
+        ours, found, failures = promised_turn(turn, given, failures, scenario.max_failures)
         names |= found
         done.append(ours)
     return done, names
@@ -1636,17 +2020,28 @@ def turn_that_is_cancelled(running: int) -> bool:
             "stream",
             "user_id",
         ],
-        ours=["circuit_breaker", "conversation_id", "storage", "stream", "user_id"],
+        ours=[
+            "circuit_breaker",
+            "conversation_id",
+            "finish_reason",
+            "outcome",
+            "storage",
+            "stream",
+            "user_id",
+        ],
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
-    ours="That state belongs to the turn, in the core, and is not shown.",
-    why="Nothing of it can be changed from outside without harm.",
+    ours="That state belongs to the turn, in the core, and is not shown. `outcome` and `finish_reason` say how the "
+    "last turn came out.",
+    why="Nothing of the state can be changed from outside without harm.",
 )
 def state_of_the_turn(attribute: str) -> bool:
     return attribute in {
         "call_timestamps",
         "content",
         "current_type",
+        "finish_reason",
+        "outcome",
         "pending_calls",
         "start_time",
     }

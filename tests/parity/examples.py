@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import cogency_rs
-from cogency_rs import Execution, ToolCall, ToolResult
+from cogency_rs import Execution, ToolCall, ToolError, ToolResult
 
 from .oracle import (
     OUR_REPORT,
@@ -126,13 +126,13 @@ class Side:
         return self._turn(source, None, whole=True, **options)[0]
 
     def saved_in_turns(
-        self, *turns: Any, tool: Script | None = None, until: str | None = None
+        self, *turns: Any, tool: Script | None = None, until: str | None = None, **options: Any
     ) -> list[tuple[str, ...]]:
         log = Log(None)
         execution = self._execution(log, tool)
 
         async def read() -> None:
-            accumulator = self.Accumulator("user", "conversation", execution=execution)
+            accumulator = self.Accumulator("user", "conversation", execution=execution, **options)
             for events in turns:
                 async for event in accumulator.process(stream(events)):
                     if event["type"] == until:
@@ -335,11 +335,13 @@ WORDS: dict[str, Any] = {
     "CancelledError": asyncio.CancelledError,
     "Execution": Execution,
     "ToolCall": ToolCall,
+    "ToolError": ToolError,
     "ToolResult": ToolResult,
     "call": _call,
     "call_row": _event("call"),
     "dumps": json.dumps,
     "end": [{"type": "end", "timestamp": 1.0}],
+    "error": _event("error"),
     "error_row": _error_row,
     "execute": [{"type": "execute", "timestamp": 1.0}],
     "falsy": lambda script: _Falsy("t", script),

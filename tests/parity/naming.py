@@ -34,8 +34,7 @@ class Naming:
         self._names |= {difference.name for difference, *given in asked if difference(*given)}
 
     def events(self, source: Any, stream: str = "event") -> Any:
-        text, _ = differences.text_of(source)
-        self._names |= differences.promised_text(text)[1]
+        self._names |= differences.promised_parse(source)[1]
         self._ask(
             (differences.text_in_pieces, stream),
             (differences.text_before_an_error_of_the_source, source),
@@ -103,8 +102,10 @@ class Naming:
 
     saved = exactly = emitted
 
-    def saved_in_turns(self, *turns: Any, tool: Script | None = None, until: str = "") -> None:
-        self._turns(turns, tool)
+    def saved_in_turns(
+        self, *turns: Any, tool: Script | None = None, until: str = "", **options: Any
+    ) -> None:
+        self._turns(turns, tool, **options)
         if until:  # the consumer leaves before cogency's accumulator forgets the calls of the turn
             self._ask((differences.state_between_turns, differences.LeftOver("", 1)))
 

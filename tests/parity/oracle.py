@@ -114,7 +114,7 @@ def _value(key: str, value: Any) -> Any:
     return value
 
 
-def event(kind: str, content: str | None = None, **more: Any) -> Shape:
+def event(kind: str, content: str | None = None, /, **more: Any) -> Shape:
     """The shape of an event as both parsers make it."""
     made = {"type": kind} | ({} if content is None else {"content": content})
     return shape({**made, "timestamp": 0.0, **more})

@@ -30,8 +30,8 @@ class Piece:
 
     Attributes:
         kind: `text`, `think`, `execute`, `results` or `end`; `rest` for what nobody reads behind a batch.
-        body: what stands between the tags, or the text.
-        closed: whether the closing tag is there.
+        body: what stands between the tags, or the text; it may end in a part of a closing tag that is missing.
+        closed: whether the closing tag is there; of text, whether a tag follows.
     """
 
     def __init__(self, kind: str, body: str, *, closed: bool = True) -> None:
@@ -53,8 +53,14 @@ class Piece:
         return Piece(self.kind, body, closed=closed)
 
     @cached_property
+    def array(self) -> str:
+        """The body without the part of a closing tag that it ends in."""
+        parts = [] if self.closed else [_CLOSE[:size] for size in range(len(_CLOSE) - 1, 0, -1)]
+        return self.body.removesuffix(next(filter(self.body.endswith, parts), ""))
+
+    @cached_property
     def size(self) -> int:
-        return len(self.body.encode("utf-8", "surrogatepass"))
+        return _size(self.body)
 
     @cached_property
     def depth(self) -> int:
@@ -67,16 +73,20 @@ class Piece:
 
     @cached_property
     def value(self) -> Any:
-        """The JSON of a closed block, or `None` when it is none."""
-        if self.kind != "execute" or not self.closed:
-            return None
+        """The JSON of a block that is complete, or `None` when it is none."""
+        return self._values[0] if self._values else None
+
+    @cached_property
+    def _values(self) -> list[Any]:
+        if self.kind != "execute":
+            return []
         with generous():
             try:
-                return json.loads(self.body.strip(), strict=False)
+                return [json.loads(self.array.strip(), strict=False)]
             except ValueError:
-                return None
-            except RecursionError:
                 return []
+            except RecursionError:
+                return [[]]
 
     def calls(self, limits: Limits = DEFAULT) -> list[dict[str, Any]] | None:
         """The calls of a block that can run, within `limits`."""
@@ -85,17 +95,27 @@ class Piece:
             return None
         if self.depth > limits.max_depth or len(value) > limits.max_calls:
             return None
-        return None if self.size > limits.max_block_bytes else value
+        return None if _size(self.array) > limits.max_block_bytes else value
 
     def is_malformed(self, limits: Limits = DEFAULT) -> bool:
         return self.kind == "execute" and self.calls(limits) is None
+
+    def breaks_off(self, limits: Limits = DEFAULT) -> bool:
+        """Whether all that is wrong with a block is that the text ends in it, or nothing is but a missing tag."""
+        if self.kind != "execute" or self.closed:
+            return False
+        if self._values:
+            return not self.is_malformed(limits)
+        return self.size <= limits.max_block_bytes and _goes_on(self.body.lstrip())
 
 
 def pieces(text: str, limits: Limits = DEFAULT) -> list[Piece]:
     """The pieces of a text, in order; joined they are the text."""
     found: list[Piece] = []
     at = 0
-    while tag := _OPENING.search(text, at):
+    for tag in _OPENING.finditer(text):
+        if tag.start() < at or not _is_tag(tag, limits):
+            continue
         if tag.start() > at:
             found.append(Piece("text", text[at : tag.start()]))
         piece = _piece(tag[1], text[tag.end() :], limits)
@@ -106,8 +126,29 @@ def pieces(text: str, limits: Limits = DEFAULT) -> list[Piece]:
                 found.append(Piece("rest", text[at:]))
             return found
     if at < len(text):
-        found.append(Piece("text", text[at:]))
+        found.append(Piece("text", text[at:], closed=False))
     return found
+
+
+def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
+    """`<results>` is a tag only if an array follows, as far as the limit lets one see."""
+    behind = tag.string[tag.end() :]
+    array = behind.lstrip()
+    if tag[1] != "results":
+        return True
+    free = limits.max_block_bytes - _size(behind.removesuffix(array))
+    # As bytes, since the last character may be cut; what it is only counts outside a string, where none may stand.
+    seen = array.encode("utf-8", "surrogatepass")[: max(0, free)].decode("latin-1")
+    if not seen.startswith("["):
+        return False
+    with generous():
+        try:
+            _LENIENT.raw_decode(seen)
+        except ValueError:
+            return _goes_on(seen)
+        except RecursionError:
+            return True
+    return True
 
 
 def _piece(kind: str, behind: str, limits: Limits) -> Piece:
@@ -134,7 +175,7 @@ def _end_of_block(behind: str, limits: Limits) -> int:
         end = len(behind) - len(tail)
         if tail.startswith(_CLOSE) and _size(behind[:end]) <= limits.max_block_bytes:
             return end
-        if _CLOSE.startswith(tail) and _size(behind) <= limits.max_block_bytes:
+        if _CLOSE.startswith(tail) and _size(behind[:end]) <= limits.max_block_bytes:
             return -1
     elif _size(behind) <= limits.max_block_bytes and _is_unfinished(behind[start:]):
         return -1
@@ -157,6 +198,13 @@ def _is_unfinished(text: str) -> bool:
                 continue
             return True
     return False
+
+
+def _goes_on(text: str) -> bool:
+    """Whether `text` is the beginning of some JSON."""
+    # Inside a string, perhaps in the middle of an escape.
+    string = re.sub(r"(?<!\\)((?:\\\\)*)\\(u[0-9a-fA-F]{0,3})?\Z", r"\1", text) + '"'
+    return _is_unfinished(text) or _is_unfinished(string)
 
 
 def _open_brackets(text: str) -> list[str]:

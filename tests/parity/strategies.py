@@ -250,7 +250,7 @@ asides = st.sampled_from(["think", "results"]).flatmap(
     lambda kind: st.builds(
         "<{0}>{1}{2}".format,
         st.just(kind),
-        st.one_of(plain, words, tags, near_tags, blocks),
+        st.one_of(plain, words, tags, near_tags, blocks, bodies, bodies),
         st.sampled_from([f"</{kind}>"] * 9 + ["", "</execute>", "</thin"]),
     )
 )
@@ -442,6 +442,14 @@ odd_events = st.one_of(
     made("end", words),
     made("user", words),
     made("error", words),
+    st.builds(
+        lambda **fields: {"type": "error", "timestamp": 1.0, **fields},
+        content=words,
+        kind=st.sampled_from(["malformed", "unfinished", "truncated", "model", None]),
+        raw=st.one_of(st.none(), words, plain),
+        line=st.one_of(st.none(), st.just(1)),
+        column=st.one_of(st.none(), st.just(9)),
+    ),
     made("cancelled", words),
     st.just({"type": "metric", "step": {}, "total": {}, "timestamp": 1.0}),
     st.just({"type": "error", "content": {"code": 1}, "timestamp": 1.0}),

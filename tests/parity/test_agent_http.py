@@ -83,6 +83,17 @@ class Malformed:
     __hash__ = None
 
 
+@dataclass(frozen=True)
+class BrokenOff:
+    """A report of a block in which the connection dropped."""
+
+    def __eq__(self, other: object) -> bool:
+        report = r"Error: The stream broke off inside an execute block \(.+\)\. No call was run\."
+        return isinstance(other, str) and bool(re.fullmatch(report, other))
+
+    __hash__ = None
+
+
 Line = tuple[str, Any]
 """Type and content of an event or a row; of a result, its `Result`s."""
 
@@ -352,12 +363,38 @@ DIFFER = [
         # Neither runs a call of it; plain does not say so.
         "a connection that drops inside <execute>",
         [says("<execute>[" + NOTE + ", ", Ending.DROPPED)],
-        because=("text_before_an_error_of_the_source", "unclosed_execute"),
+        because=("stream_that_breaks_off_in_a_block",),
         plain=Seen(events=[USER], rows=[USER], cause="APIConnectionError"),
         installed=Seen(
-            events=[USER, ("respond", Malformed())],
-            rows=[USER, ("respond", Malformed())],
+            events=[USER, ("respond", BrokenOff())],
+            rows=[USER, ("respond", BrokenOff())],
             cause="APIConnectionError",
+        ),
+    ),
+    Scenario(
+        # Nobody knows what was to follow, so a batch that looks complete is not run.
+        "a connection that drops behind the last call, before the closing tag",
+        [says("<execute>[" + NOTE + "]", Ending.DROPPED)],
+        because=("stream_that_breaks_off_in_a_block",),
+        plain=Seen(events=[USER], rows=[USER], cause="APIConnectionError"),
+        installed=Seen(
+            events=[USER, ("respond", BrokenOff())],
+            rows=[USER, ("respond", BrokenOff())],
+            cause="APIConnectionError",
+        ),
+    ),
+    Scenario(
+        # Plain: the block is shown to the user, and nothing runs.
+        "a server that takes the closing tag for a stop string",
+        [says("<execute>[" + ADD + "]"), ANSWER],
+        because=("array_without_its_closing_tag",),
+        plain=Seen(
+            events=[USER, ("respond", "<execute>[" + ADD + "]"), ANSWERED, END],
+            rows=[USER, ("respond", "<execute>[" + ADD + "]"), ANSWERED],
+        ),
+        installed=Seen(
+            events=[USER, ("call", ADD), EXECUTE, ("result", SUM), ANSWERED, END],
+            rows=[USER, ("call", ADD), ("result", SUM), ANSWERED],
         ),
     ),
     Scenario(
@@ -413,10 +450,10 @@ DIFFER = [
         ),
     ),
     Scenario(
-        # Plain: the results are lost, and the calls stay in the log without them.
-        "a batch that opens the circuit breaker",
-        [says(block(FAIL, FAIL, FAIL))],
-        because=("batch_that_opens_the_breaker",),
+        # Plain: the circuit breaker opens; the results are lost, and the calls stay in the log without them.
+        "a batch of which three calls fail",
+        [says(block(FAIL, FAIL, FAIL)), ANSWER],
+        because=("failures_of_one_batch",),
         plain=Seen(
             events=[USER, *[("call", FAIL)] * 3, EXECUTE, ("result", BROKEN), END],
             rows=[USER, *[("call", FAIL)] * 3],
@@ -424,9 +461,9 @@ DIFFER = [
         installed=Seen(
             events=[
                 *[USER, *[("call", FAIL)] * 3, EXECUTE],
-                *[("result", [FAILED] * 3), ("result", BROKEN), END],
+                *[("result", [FAILED] * 3), ANSWERED, END],
             ],
-            rows=[USER, *[("call", FAIL)] * 3, ("result", [FAILED] * 3)],
+            rows=[USER, *[("call", FAIL)] * 3, ("result", [FAILED] * 3), ANSWERED],
         ),
     ),
     Scenario(

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 import cogency_rs
 from cogency_rs import Limits
 
 from . import differences
+from .differences import promised_parse as promised
 from .oracle import (
     OUR_REPORT,
-    THEIR_REPORT,
     Parsed,
     cogency,
+    content_of,
     our_parse,
     outcome,
     skip_without_cogency,
     their_parse,
+    with_content,
 )
-from .pieces import DEFAULT, generous, pieces
+from .pieces import DEFAULT, pieces
 from .recorded import texts_of
 from .strategies import blocks, cut, parity, texts, words
 
@@ -32,14 +33,6 @@ SMALL = Limits(max_block_bytes=60, max_depth=5, max_calls=2)
 
 one_block = st.builds("{}{}{}".format, words, blocks, words)
 any_text = st.one_of(texts, one_block)
-
-
-def promised(text: str, limits: Limits = DEFAULT) -> tuple[Parsed, set[str]]:
-    """The events that we promise for a text, with reports of malformed blocks by name."""
-    rewritten, names = differences.promised_text(text, limits)
-    has_huge_integer = differences.integer_beyond_python.name in names
-    with generous() if has_huge_integer else nullcontext():
-        return their_parse(rewritten).named(THEIR_REPORT), names
 
 
 def ours(source: Any, **options: Any) -> Parsed:
@@ -83,10 +76,13 @@ def test_limits_make_a_block_malformed_and_change_nothing_else(text):
 
 
 @parity(100)
-@given(st.text("ab \n", min_size=61, max_size=300), st.sampled_from(["", "<think>", "<results>"]))
+@given(
+    st.text("ab \n", min_size=61, max_size=300),
+    st.sampled_from(["", "<think>", "<results>", '<results>["']),
+)
 def test_text_beyond_the_limit_comes_in_pieces(text, opening):
     assume(text.strip())
-    piece = pieces(opening + text)[0]
+    piece = pieces(opening + text, SMALL)[0]
     assert differences.text_beyond_the_limit(piece, SMALL)
     wanted, _ = promised(opening + text)
     contents = [dict(event)["content"] for event in ours(opening + text, limits=SMALL).events]
@@ -99,15 +95,28 @@ def test_text_beyond_the_limit_comes_in_pieces(text, opening):
     any_text.flatmap(cut),
     st.sampled_from([ConnectionError("reset"), ValueError(""), 5, b"b", None]),
 )
+@example(["<execute>[1]"], ConnectionError("reset"))
+@example(["<execute>[1, "], ConnectionError("reset"))
+@example(["<execute>[]</exec"], ConnectionError("reset"))
+@example(["<execute>12"], ConnectionError("reset"))
+@example(["<execute>nul"], ConnectionError("reset"))
+@example(['<execute>["\\u00'], ConnectionError("reset"))
+@example(['<execute>["</execute>'], ConnectionError("reset"))
+@example(["<results>["], ConnectionError("reset"))
+@example(["<results> "], ConnectionError("reset"))
 def test_a_source_that_fails_gives_the_text_before_it(chunks, error):
     source = [*chunks, error]
-    wanted, names = promised("".join(chunks))
+    wanted, names = promised(source)
     parser = cogency_rs.Parser()
     parser.feed("".join(chunks))
     is_done = parser.done
     kind = type(error).__name__ if isinstance(error, Exception) else "TypeError"
     found = ours(source)
-    assert found.events == wanted.events
+    report = differences.broken_off(found.raised) if found.raised else None
+    assert found.events == [
+        with_content(event, report) if content_of(event) == differences.BROKEN_OFF else event
+        for event in wanted.events
+    ]
     assert (found.raised and found.raised.kind) == (None if is_done else kind)
     if not names:
         theirs = their_parse(source)
@@ -175,7 +184,7 @@ def check_block(text: str) -> None:
     found = block(cogency_rs.parse_execute_block, text)
     theirs = block(cogency("core.parser").parse_execute_block, text)
     names = set()
-    if piece is not None and not piece.is_malformed():
+    if piece is not None and piece.closed and not piece.is_malformed():
         rewritten, names = differences.promised_text(str(piece))
         if differences.integer_beyond_python.name in names:
             is_stray = differences.stray_closing_tag(text)
