@@ -78,8 +78,8 @@ async def newest_rows(
     if hasattr(type(storage), "load_messages") or not is_log(storage):
         rows: Sequence[Any] = await storage.load_messages(conversation_id, user_id, limit=limit)
         return rows
-    page = await storage.read(conversation_id, user_id=user_id)
-    return page.rows[-limit:]
+    rows = (await storage.read(conversation_id, user_id=user_id)).rows
+    return rows[-limit:]
 
 
 async def _extend(folding: Folding, rows: Sequence[Any]) -> None:

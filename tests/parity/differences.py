@@ -2025,14 +2025,15 @@ def turn_that_is_cancelled(running: int) -> bool:
             "conversation_id",
             "finish_reason",
             "outcome",
+            "stopped",
             "storage",
             "stream",
             "user_id",
         ],
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
-    ours="That state belongs to the turn, in the core, and is not shown. `outcome` and `finish_reason` say how the "
-    "last turn came out.",
+    ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason` and `stopped` say "
+    "how the last turn came out.",
     why="Nothing of the state can be changed from outside without harm.",
 )
 def state_of_the_turn(attribute: str) -> bool:
@@ -2044,6 +2045,7 @@ def state_of_the_turn(attribute: str) -> bool:
         "outcome",
         "pending_calls",
         "start_time",
+        "stopped",
     }
 
 

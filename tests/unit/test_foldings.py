@@ -330,8 +330,8 @@ async def test_many_rows_are_folded_off_the_event_loop(monkeypatch, rows, is_off
     threads, folding = set(), foldings.Folding
 
     class Folding:
-        def __init__(self, **options):
-            self.inner = folding(**options)
+        def __init__(self, options):
+            self.inner = folding(options)
             self.messages = self.inner.messages
 
         def extend(self, events):
