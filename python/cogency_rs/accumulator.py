@@ -264,7 +264,8 @@ def _check_busy(
 ) -> Literal["wait", "error"] | None:
     if on_busy not in (None, "wait", "error"):
         raise ConfigError(f'on_busy must be "wait", "error" or None, got {on_busy!r}')
-    if on_busy is not None and not hasattr(type(storage), "claim"):
+    given: object = storage
+    if on_busy is not None and not hasattr(type(given), "claim"):
         raise ConfigError(
             f"on_busy needs a storage that conversations can be claimed in: {storage!r} has no claim"
         )

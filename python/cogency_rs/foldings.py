@@ -75,7 +75,8 @@ async def newest_rows(
 
     A `Log` that cannot `load_messages` is read whole.
     """
-    if hasattr(type(storage), "load_messages") or not is_log(storage):
+    given: object = storage
+    if hasattr(type(given), "load_messages") or not is_log(given):
         rows: Sequence[Any] = await storage.load_messages(conversation_id, user_id, limit=limit)
         return rows
     rows = (await storage.read(conversation_id, user_id=user_id)).rows
