@@ -48,25 +48,25 @@ def parse(text: str, limits: Limits = DEFAULT) -> list[Outline]:
 
 
 def next_tag(text: str, at: int, limits: Limits) -> re.Match[str] | None:
-    """The first tag of `text` from `at` on; `<results>` is one only if an array follows."""
+    """The first tag of `text` from `at` on; `<results>` is one only if an array follows, or nothing at all."""
     return next(
         (
             tag
             for tag in OPENING.finditer(text, at)
-            if tag[1] != "results" or begins_with_array(text[tag.end() :], limits)
+            if tag[1] != "results" or begins_with_results(text[tag.end() :], limits)
         ),
         None,
     )
 
 
-def begins_with_array(text: str, limits: Limits) -> bool:
-    """Whether `text` begins with an array, as far as the limit lets one see."""
+def begins_with_results(text: str, limits: Limits) -> bool:
+    """Whether `text` begins with an array or the closing tag, as far as the limit lets one see."""
     array = text.lstrip()
     free = limits.max_block_bytes - size(text.removesuffix(array))
     # As bytes, since the last character may be cut; what it is only counts outside a string, where none may stand.
     seen = encoded(array)[: max(0, free)].decode("latin-1")
     if not seen.startswith("["):
-        return False
+        return seen.startswith("</results>")
     return complaint(seen) is None or goes_on(seen) or goes_on_in_string(seen)
 
 

@@ -12,7 +12,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::call::{Call, stored_call};
 use cogency_rs::protocol::canonical::{Layout, Writer, canonical_string, json_string};
 use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
-use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
+use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser};
 use cogency_rs_fuzz::conversation::StoredCall;
 use cogency_rs_fuzz::json::{self, Node, Reading, Value};
 use cogency_rs_fuzz::{conversation, parser, text};

@@ -62,6 +62,7 @@ const OPENING: [&[u8]; 4] = [b"<think>", RESULTS, b"<end>", OPEN];
 const OPEN: &[u8] = b"<execute>";
 const CLOSE: &[u8] = b"</execute>";
 const RESULTS: &[u8] = b"<results>";
+const END_OF_RESULTS: &[u8] = b"</results>";
 
 /// Divides a text.
 ///
@@ -132,7 +133,8 @@ enum Answer {
     Unknown,
 }
 
-/// The first place at which a tag stands, or what may be one, and which: `<results>` is one only if an array follows.
+/// The first place at which a tag stands, or what may be one, and which: `<results>` is one only if an array
+/// follows, or nothing at all.
 fn next_tag<'n>(text: &[u8], limits: Limits, source: &Source) -> Option<(usize, &'n [u8], Answer)> {
     let mut from = 0;
     loop {
@@ -147,14 +149,20 @@ fn next_tag<'n>(text: &[u8], limits: Limits, source: &Source) -> Option<(usize, 
     }
 }
 
-/// Whether `text` begins with an array, behind whitespace: as far as the limit lets one look.
+/// Whether `text` begins with an array or the closing tag, behind whitespace: as far as the limit lets one look.
 fn array(text: &[u8], limits: Limits, source: &Source) -> Answer {
     let seen = &text[..text.len().min(limits.max_block_bytes)];
     let is_all = seen.len() < text.len() || *source != Source::Open;
     let at = leading_space(seen);
     match (seen.get(at), json::read(seen, at, Controls::Raw)) {
-        (None, _) if is_all => Answer::No,
-        (None, _) => Answer::Unknown,
+        _ if seen[at..].starts_with(END_OF_RESULTS) => Answer::Yes,
+        _ if END_OF_RESULTS.starts_with(&seen[at..]) => {
+            if is_all {
+                Answer::No
+            } else {
+                Answer::Unknown
+            }
+        }
         (Some(b'['), Ok(_)) => Answer::Yes,
         (Some(b'['), Err(Fault { kind: FaultKind::Ended | FaultKind::EndedInString, .. })) => {
             if is_all {

@@ -141,6 +141,8 @@ class CircuitBreaker:
 
     Args:
         max_failures: any number; with 0 it is open from the start.
+        counts: what an accumulator tells it of a batch: `"batches"` for one failure where no call of it succeeded,
+            `"calls"` for each call that failed, as cogency 3.3.0 counts.
 
     Attributes:
         max_failures: as it was given.
@@ -148,12 +150,15 @@ class CircuitBreaker:
 
     Raises:
         TypeError: `max_failures` is no number.
+        ConfigError: `counts` is not known.
     """
 
     max_failures: float
     consecutive_failures: int
 
-    def __new__(cls, max_failures: float = 3) -> Self: ...
+    def __new__(
+        cls, max_failures: float = 3, *, counts: Literal["batches", "calls"] = "batches"
+    ) -> Self: ...
     def record_success(self) -> None:
         """Count a success: the failures before it are forgotten."""
 

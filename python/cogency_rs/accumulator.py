@@ -6,7 +6,7 @@ The async shell over `_core.Turn`, which decides; here is only the waiting.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Any, Literal, cast
@@ -65,6 +65,7 @@ class Accumulator:
     _parse_call = staticmethod(parse_tool_call)
     _is_blocking = staticmethod(is_blocking)
     _tools_by_name = staticmethod(tools_by_name)
+    _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Accumulator:
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
         self.storage: Any = execution.storage
-        self.circuit_breaker: CircuitBreaker = CircuitBreaker(max_failures)
+        self.circuit_breaker: CircuitBreaker = self._breaker(max_failures)
         self._execution = execution
         self._options = BatchOptions(
             tool_timeout=tool_timeout,

@@ -305,6 +305,8 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         _parse_call = staticmethod(parse_tool_call)
         _is_blocking = staticmethod(is_blocking)
         _tools_by_name = staticmethod(tools_by_name)
+        # An agent of cogency makes an accumulator for each answer of its model: only calls can be counted there.
+        _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
 
         def __init__(
             self,

@@ -106,7 +106,7 @@ enum Said {
 enum State {
     /// Outside every block.
     Text,
-    /// Behind a tag that is one only if an array follows. It stands at this byte of the open run.
+    /// Behind a tag that is one only if an array follows, or nothing at all. It stands at this byte of the open run.
     Perhaps(&'static Tag, usize, Box<Scanner>),
     /// Inside a block of text.
     Inside(&'static Tag),
@@ -331,7 +331,7 @@ impl Parser {
         let (tag, end) = (*tag, *start + *at);
         let behind = end + tag.open.len();
         let (rest, most) = (&text[behind..], self.limits.max_block_bytes);
-        let is_array = follows(scanner, &rest[..rest.len().min(most)])
+        let is_array = follows(scanner, &rest[..rest.len().min(most)], tag.close)
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
             Some(true) => {
@@ -555,12 +555,16 @@ impl Search {
     }
 }
 
-/// Whether a JSON array stands at the start of `text`; `None` while that is not known.
-fn follows(scanner: &mut Scanner, text: &[u8]) -> Option<bool> {
+/// Whether a JSON array stands at the start of `text`, or nothing but the tag `close`; `None` while that is not known.
+fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
     if scanner.depth() == 0 {
         scanner.skip_space(text);
-        if text.get(scanner.position()).is_some_and(|&byte| byte != b'[') {
-            return Some(false);
+        let rest = &text[scanner.position()..];
+        match rest.first() {
+            Some(b'[') => {}
+            _ if rest.starts_with(close.as_bytes()) => return Some(true),
+            _ if close.as_bytes().starts_with(rest) => return None,
+            _ => return Some(false),
         }
     }
     loop {

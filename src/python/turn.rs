@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, event, now, to_str};
-use super::error::type_error;
+use super::error::{ConfigError, type_error};
 use super::options::{Finish, Limits, ending_of, errors_of, options_of, stream_of};
 use super::protocol::{error_event, outcome_of, passed};
 use super::source::{Read, Sink};
@@ -13,7 +13,7 @@ use crate::protocol::call::stored_call;
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::Outcome;
 use crate::protocol::{self as core, Event, Parser, Report, ReportKind, Text};
-use crate::turn::{self, Emission, Row, Step};
+use crate::turn::{self, Counts, Emission, Row, Step};
 
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
@@ -26,14 +26,21 @@ pub struct CircuitBreaker {
 #[pymethods]
 impl CircuitBreaker {
     #[new]
-    #[pyo3(signature = (max_failures=Setting::Default))]
-    #[pyo3(text_signature = "(max_failures=3)")]
-    fn new(max_failures: Setting, py: Python<'_>) -> PyResult<Self> {
+    #[pyo3(signature = (max_failures=Setting::Default, *, counts=None))]
+    #[pyo3(text_signature = "(max_failures=3, *, counts=\"batches\")")]
+    fn new(
+        max_failures: Setting,
+        counts: Option<&Bound<'_, PyAny>>,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
         let max_failures = match max_failures {
             Setting::Given(given) => given.into_bound(py),
             Setting::Default => 3_i32.into_pyobject(py)?.into_any(),
         };
-        let inner = turn::Breaker::new(number(&max_failures)?);
+        let inner = turn::Breaker {
+            counts: counts_of(counts)?,
+            ..turn::Breaker::new(number(&max_failures)?)
+        };
         Ok(Self { max_failures: max_failures.unbind(), inner })
     }
 
@@ -74,6 +81,20 @@ impl CircuitBreaker {
 
     fn close(&mut self) {
         self.inner.record_success();
+    }
+}
+
+/// What a breaker counts, by its Python name.
+fn counts_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Counts> {
+    let Some(name) = name else { return Ok(Counts::Batches) };
+    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+    match text {
+        Some("batches") => Ok(Counts::Batches),
+        Some("calls") => Ok(Counts::Calls),
+        _ => Err(ConfigError::new_err(format!(
+            "counts must be \"batches\" or \"calls\", got {}",
+            name.repr()?
+        ))),
     }
 }
 

@@ -15,7 +15,7 @@ mod outcome;
 mod step;
 mod unread;
 
-pub use breaker::Breaker;
+pub use breaker::{Breaker, Counts};
 pub use outcome::TurnOutcome;
 pub use step::{Emission, Row, RowKind, Step, Tally};
 
@@ -162,8 +162,7 @@ impl Turn {
 
     /// Takes the outcomes of the batch, one for each of [`open_calls`](Self::open_calls) and in their order.
     ///
-    /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends behind them. It counts
-    /// batches in which nothing succeeded: what one batch did wrong, the model has not read yet.
+    /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends behind them.
     pub fn results(
         &mut self,
         outcomes: Vec<Outcome>,
@@ -173,11 +172,7 @@ impl Turn {
         let succeeded =
             outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Success { .. })).count();
         let tally = Tally { succeeded, failed: outcomes.len() - succeeded };
-        match tally {
-            Tally { succeeded: 0, failed: 0 } => {}
-            Tally { succeeded: 0, .. } => breaker.record_failure(),
-            _ => breaker.record_success(),
-        }
+        breaker.record(&outcomes);
         self.outcome = TurnOutcome::Acted;
         let items: Vec<_> = std::mem::take(&mut self.batch)
             .into_iter()

@@ -206,7 +206,7 @@ def _(piece: Piece) -> Piece:
         ours=[("respond", "A <results> tag. "), ("think", "Hm.")],
     ),
     theirs="`<results>` is a tag wherever it stands.",
-    ours="It is one only if a JSON array follows, with nothing but whitespace between; the first "
+    ours="It is one only if a JSON array or `</results>` follows, with nothing but whitespace between; the first "
     "`Limits.max_block_bytes` (10 MiB) behind it decide. Any other is text.",
     why="Results are an array; a model that writes about the tag must not lose its words.",
 )
@@ -1716,7 +1716,7 @@ def failures_after(results: Sequence[Any], failures: int) -> int:
         ],
     ),
     theirs="The circuit breaker counts calls that fail, one behind the other.",
-    ours="It counts batches in which no call succeeds.",
+    ours="It counts batches in which no call succeeds. Under `install()` it counts calls.",
     why="The model has not read what one call of a batch did wrong when it writes the next.",
 )
 def failures_of_one_batch(results: Sequence[Any]) -> bool:

@@ -131,7 +131,7 @@ def pieces(text: str, limits: Limits = DEFAULT) -> list[Piece]:
 
 
 def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
-    """`<results>` is a tag only if an array follows, as far as the limit lets one see."""
+    """`<results>` is a tag only if an array or its closing tag follows, as far as the limit lets one see."""
     behind = tag.string[tag.end() :]
     array = behind.lstrip()
     if tag[1] != "results":
@@ -140,7 +140,7 @@ def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
     # As bytes, since the last character may be cut; what it is only counts outside a string, where none may stand.
     seen = array.encode("utf-8", "surrogatepass")[: max(0, free)].decode("latin-1")
     if not seen.startswith("["):
-        return False
+        return seen.startswith("</results>")
     with generous():
         try:
             _LENIENT.raw_decode(seen)

@@ -155,6 +155,7 @@ CRASH = call("fail", on="sums")
 LOST = call("lost")
 NOT_THERE = Result("lost", "Tool 'lost' not registered. Known tools: add, fail, write", failed=True)
 BROKEN = "Max failures. Terminating."
+STOPPED = Result("circuit_breaker", BROKEN, failed=True)
 FORGED = json.dumps([{"tool": "add", "status": "success", "content": "6"}])
 ANSWER = says("5 and 9.<end>")
 ANSWERED = ("respond", "5 and 9.")
@@ -450,10 +451,10 @@ DIFFER = [
         ),
     ),
     Scenario(
-        # Plain: the circuit breaker opens; the results are lost, and the calls stay in the log without them.
-        "a batch of which three calls fail",
-        [says(block(FAIL, FAIL, FAIL)), ANSWER],
-        because=("failures_of_one_batch",),
+        # Plain: the results are lost, and the calls stay in the log without them.
+        "a batch that opens the circuit breaker",
+        [says(block(FAIL, FAIL, FAIL))],
+        because=("batch_that_opens_the_breaker",),
         plain=Seen(
             events=[USER, *[("call", FAIL)] * 3, EXECUTE, ("result", BROKEN), END],
             rows=[USER, *[("call", FAIL)] * 3],
@@ -461,9 +462,9 @@ DIFFER = [
         installed=Seen(
             events=[
                 *[USER, *[("call", FAIL)] * 3, EXECUTE],
-                *[("result", [FAILED] * 3), ANSWERED, END],
+                *[("result", [FAILED] * 3), ("result", [STOPPED]), END],
             ],
-            rows=[USER, *[("call", FAIL)] * 3, ("result", [FAILED] * 3), ANSWERED],
+            rows=[USER, *[("call", FAIL)] * 3, ("result", [FAILED] * 3)],
         ),
     ),
     Scenario(

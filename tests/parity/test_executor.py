@@ -356,3 +356,9 @@ def test_breakers_open_together(most, failures):
         ]
 
     assert states(cogency_rs.CircuitBreaker) == states(cogency("core.circuit").CircuitBreaker)
+
+
+@pytest.mark.parametrize("counts", ["call", "", 3])
+def test_a_breaker_that_counts_something_else_is_refused(counts):
+    with pytest.raises(cogency_rs.ConfigError, match='counts must be "batches" or "calls", got '):
+        cogency_rs.CircuitBreaker(counts=counts)

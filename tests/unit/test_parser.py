@@ -213,7 +213,7 @@ CASES = [
         "<results>[1 2]</results>",
         respond("<results>[1 2]</results>"),
     ),
-    case("<results> with nothing", "a<results></results>", respond("a<results></results>")),
+    case("<results> with nothing", "a<results> \n</results>b", respond("a"), respond("b")),
     case("<results> at the end", "a<results> \n", respond("a<results> \n")),
     case("<results> before a tag", "<results><think>a</think>", respond("<results>"), think("a")),
     case(

@@ -72,6 +72,9 @@ def assert_agreed(text: str, limits: Limits = reference.DEFAULT) -> None:
 @example('<execute>"12"')
 @example("a<results>b</results>c")
 @example("a<results></results>")
+@example("a<results> \u2003</results>b")
+@example("a<results> </result")
+@example("a<results></result>")
 @example("<results> \u2003")
 @example("<results> \u2003<end>")
 @example("<results>[1</results>")
@@ -109,6 +112,8 @@ def test_a_block_gives_the_events_of_the_specification(text):
 @example('<results>[  é"]</results>', Limits(max_block_bytes=4))
 @example("<results>  \u3000[]</results>", Limits(max_block_bytes=4))
 @example("<results> \u3000[]</results>", Limits(max_block_bytes=5))
+@example("<results> </results>", Limits(max_block_bytes=10))
+@example("<results> </results>", Limits(max_block_bytes=11))
 @example("  \u3000<end>", Limits(max_block_bytes=4))
 @example("aé😀", Limits(max_block_bytes=1))
 def test_limits_give_the_events_of_the_specification(text, limits):
