@@ -58,6 +58,30 @@ def test_malformed_output_of_a_model_is_an_event_and_no_error():
     assert ended.code == 0
 
 
+def test_it_can_be_an_event_of_its_own():
+    ended = commands.run("parse", "--errors", "event", stdin=b"a<execute>[{]</execute>")
+    assert [event["type"] for event in ended.objects] == ["respond", "error"]
+    assert ended.objects[1]["kind"] == "malformed"
+    assert ended.code == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "types"),
+    [(None, ["call", "execute"]), ("stop", ["call", "execute"]), ("length", ["error"])],
+)
+def test_why_the_model_stopped_decides_what_runs(reason, types):
+    options = [] if reason is None else ["--finish-reason", reason]
+    text = b'<execute>[{"name": "t", "args": {}}]'
+    ended = commands.run("parse", "--errors", "event", *options, stdin=text)
+    assert [event["type"] for event in ended.objects] == types
+
+
+def test_calls_are_read_as_small_models_write_them():
+    text = b'hm</think><execute>```json\n{"name": "t", "arguments": {}}\n```</execute>'
+    ended = commands.run("parse", "--lenient", "--begins-in-think", stdin=text)
+    assert [event["type"] for event in ended.objects] == ["think", "call", "execute"]
+
+
 @pytest.mark.parametrize("text", ["", "<think></think>", "<think>  </think>"])
 def test_a_text_without_events_prints_nothing(text):
     ended = commands.run("parse", stdin=text.encode())

@@ -234,6 +234,22 @@ def test_a_call_without_a_result_says_so(command, tmp_path):
     ]
 
 
+def test_output_that_could_not_be_read_shows_what_was_wrong_and_what_was_written(command, tmp_path):
+    error = {"kind": "malformed", "content": "Not an array.", "raw": "<execute>{}\n</execute>"}
+    rows = [
+        Stored("error", json.dumps(error), 0),
+        Stored("error", json.dumps({**error, "kind": "truncated", "raw": ""}), 1),
+        Stored("error", "LLMError: refused", 2),
+    ]
+    assert shown(command, tmp_path, rows) == [
+        "      0 ms  error     malformed: Not an array.",
+        "                      <execute>{}",
+        "                      </execute>",
+        "    1.00 s  error     truncated: Not an array.",
+        "    2.00 s  error     LLMError: refused",
+    ]
+
+
 def test_a_conversation_whose_ids_say_nothing_says_that_its_times_are_not_known(command, tmp_path):
     rows = [row._replace(id=str(number)) for number, row in enumerate(answered(failure("t", "no")))]
     path = logs.write(tmp_path / "log.db", rows)

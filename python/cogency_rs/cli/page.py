@@ -26,6 +26,7 @@ KINDS = {
     "execute": "bold magenta",
     "result": "bold magenta",
     "end": "bold",
+    "error": "bold red",
     "system": "bold",
     "assistant": "bold green",
 }

@@ -31,6 +31,13 @@ class Stream(StrEnum):
     TOKEN = "token"
 
 
+class Errors(StrEnum):
+    """Where it is said that output cannot be read; see `ErrorMode`."""
+
+    RESPOND = "respond"
+    EVENT = "event"
+
+
 def parse(
     file: Annotated[
         str,
@@ -44,6 +51,26 @@ def parse(
             help="event: complete units; token: think and respond text as it arrives.",
         ),
     ] = Stream.EVENT,
+    errors: Annotated[
+        Errors,
+        typer.Option(
+            help="respond: what cannot be read is said in the answer; event: in an event of its own.",
+        ),
+    ] = Errors.RESPOND,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Read calls as small models write them, too.")
+    ] = False,
+    begins_in_think: Annotated[
+        bool, typer.Option("--begins-in-think", help="The text begins inside reasoning.")
+    ] = False,
+    finish_reason: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Why the model stopped: stop, length, …; with length nothing runs of what was cut.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Turn a model's text into events.
 
@@ -52,13 +79,16 @@ def parse(
     The text ends where the protocol says: behind a complete execute block nothing more is read. It is UTF-8; bytes that
     are not are replaced by U+FFFD, and a line on standard error says where the first one stands.
     """
-    parser, text = Parser(stream=stream.value), Utf8()
+    parser = Parser(
+        stream=stream.value, errors=errors.value, lenient=lenient, begins_in_think=begins_in_think
+    )
+    text = Utf8()
     with closing(_standard_input() if file == "-" else _file(Path(file))) as chunks:
         for chunk in chunks:
             _print(parser.feed(text.feed(chunk)))
             if parser.done:
                 break
-    _print([*parser.feed(text.finish()), *parser.finish()])
+    _print([*parser.feed(text.finish()), *parser.finish(finish_reason)])
     if text.first_replaced is not None:
         name = "standard input" if file == "-" else file
         more = f" and in {text.replaced - 1:,} more" if text.replaced > 1 else ""

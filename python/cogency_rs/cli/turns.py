@@ -191,10 +191,21 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
             entries.append(_batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
             waiting = []
         else:
-            entries.append(Said(row.type, row.content, row.timestamp, row.saved))
+            entries.append(Said(row.type, _text_of(row), row.timestamp, row.saved))
             if row.type == "user":
                 waiting = []
     return [entry for entry in entries if isinstance(entry, Said) or entry.calls]
+
+
+def _text_of(row: Row) -> str:
+    """What a row says. A row of output that could not be read says what was wrong, and what the model had written."""
+    if row.type != "error":
+        return row.content
+    try:
+        error: Any = json.loads(row.content)
+        return f"{error['kind']}: {error['content']}\n{error['raw']}".rstrip()
+    except (ValueError, TypeError, KeyError):
+        return row.content
 
 
 def _batch(calls: list[Call], began: float, ended: float | None) -> Batch:
