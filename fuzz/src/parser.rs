@@ -218,6 +218,7 @@ fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
                 Source::Open if !is_more => (text.len(), Meaning::Unknown),
                 _ if text.len() > most => unread(first_close, ProblemKind::TooLong(most), most),
                 _ if kind == FaultKind::Ended => unread(None, kind.into(), text.len()),
+                Source::Ended(ending) if ending.is_cut() => unread(None, kind.into(), at),
                 _ => unread(first_close, kind.into(), at),
             };
         }

@@ -167,8 +167,9 @@ class Accumulator:
                                     await batch.join()
                             except (asyncio.CancelledError, GeneratorExit):
                                 # What was stopped says nothing about the tools, so it does not count.
-                                left = self._results(batch, turn, log, CircuitBreaker())
-                                await log.save_what_is_left(left)
+                                if batch.is_over:  # not where the event loop is gone
+                                    left = self._results(batch, turn, log, CircuitBreaker())
+                                    await log.save_what_is_left(left)
                                 raise
                             steps += self._results(batch, turn, log, self.circuit_breaker)
                             self.stopped = said.stopped

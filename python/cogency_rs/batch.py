@@ -149,6 +149,11 @@ class ToolBatch:
             getattr(self._tool_of(call), "takes_context", False) is True for call in self._calls
         )
 
+    @property
+    def is_over(self) -> bool:
+        """Whether every call is over, so that there are results."""
+        return all(task.done() for task in self._tasks)
+
     async def join(self) -> None:
         """Wait until every call is over.
 

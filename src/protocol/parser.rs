@@ -242,7 +242,10 @@ impl Parser {
                         report = Some(Report::cut_off(&problem, &text, tag.open, ending));
                     }
                     Err(problem) => {
-                        let (tag, hides_the_end) = (*tag, problem.kind.may_hide_the_end());
+                        // Of a text that was cut it is known why a string has no end.
+                        let is_known = ending.is_cut() && problem.kind.is_the_end();
+                        let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
+                        let tag = *tag;
                         self.state = State::Broken(tag, Some(problem));
                         if hides_the_end {
                             self.at = tag.open.len();

@@ -140,6 +140,7 @@ async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_cl
 
 
 @POSIX
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 async def test_the_child_of_a_fork_has_not_its_parent_s_claim(path, log):
     async with log.claim("c"):
         await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])

@@ -199,6 +199,14 @@ def test_an_error_of_the_source_is_not_blamed_on_the_model():
     assert names(read(end=ConnectionError("refused"))) == []
 
 
+def test_a_closing_tag_in_a_string_that_was_cut_is_the_string_s():
+    text = '<execute>[{"name": "write", "args": {"text": "a block ends with </execute> and'
+    for end in ("length", ConnectionError("reset")):
+        [error] = read(text, end=end)
+        assert (error["kind"], error["raw"]) == ("truncated", text)
+    assert names(read(text)) == ["malformed", "respond"]
+
+
 def test_an_exception_that_cannot_say_what_it_is_is_named():
     class MuteError(Exception):
         def __str__(self) -> str:
