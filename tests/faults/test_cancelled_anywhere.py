@@ -23,7 +23,7 @@ from turns import (
     results_in,
 )
 
-from cogency_rs import ToolResult, execute_tools, parse_tokens
+from cogency_rs import Hooks, ToolResult, execute_tools, parse_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Callable
@@ -168,6 +168,26 @@ async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, store, mom
     await cancelled_anywhere(store, names, origin, moment, mode=mode)
 
 
+class Speaking(Hooks):
+    """Hands on an event when a call starts, and one when it is over."""
+
+    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+        ctx.emit({"type": "starts"})
+        return call
+
+    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
+        ctx.emit({"type": "is over"})
+        return execution
+
+
+@at_every_moment
+@pytest.mark.parametrize("origin", [text_source, foreign_source])
+@pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("store", SLOW_AND_INSTANT.values(), ids=SLOW_AND_INSTANT)
+async def test_a_turn_whose_calls_speak_that_is_cancelled_anywhere(store, names, origin, moment):
+    await cancelled_anywhere(store, names, origin, moment, hooks=[Speaking()])
+
+
 @at_every_moment
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("storage", STORAGES)
@@ -209,16 +229,18 @@ async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
 
 
 @at_every_moment
+@pytest.mark.parametrize("hooks", [[], [Speaking()]], ids=["silent", "speaking"])
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
 @pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 @in_both_modes
 async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(
-    mode, store, origin, moment, tmp_path
+    mode, store, origin, hooks, moment, tmp_path
 ):
     """After n events, at the m-th suspension of `aclose`, for every n and m."""
     for count in itertools.count(1):
         for at in itertools.count(1):
-            async with Scene(store(tmp_path), mode=mode, tools=Endings().tools) as scene:
+            scenery = {"mode": mode, "tools": Endings().tools, "hooks": hooks}
+            async with Scene(store(tmp_path), **scenery) as scene:
                 scene.note = f"left after {count} events, cancelled at suspension {at}"
                 source, events = origin(["short", "long"])
                 turn = scene.turns.process(events)
