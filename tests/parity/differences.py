@@ -454,7 +454,7 @@ def text_before_an_error_of_the_source(source: Source) -> bool:
     text, is_whole = text_of(source)
     if is_whole or not text:
         return False
-    last = pieces(text)[-1]
+    last = pieces(text, is_cut=True)[-1]
     return last.kind == "text" or (not last.closed and not _is_blank(last))
 
 
@@ -489,7 +489,7 @@ def text_before_an_error_of_the_source(source: Source) -> bool:
 )
 def stream_that_breaks_off_in_a_block(source: Source) -> bool:
     text, is_whole = text_of(source)
-    return not is_whole and text != "" and pieces(text)[-1].breaks_off()
+    return not is_whole and text != "" and pieces(text, is_cut=True)[-1].breaks_off()
 
 
 def broken_off(error: Raised) -> str:
@@ -586,8 +586,8 @@ def promised_parse(source: Source, limits: Limits = DEFAULT) -> tuple[Parsed, se
 
     What the source raises is not among them.
     """
-    text, _ = text_of(source)
-    found = pieces(text, limits)
+    text, is_whole = text_of(source)
+    found = pieces(text, limits, is_cut=not is_whole)
     breaks_off = stream_that_breaks_off_in_a_block(source)
     if breaks_off:
         found[-1] = found[-1].with_body("cut off")

@@ -109,8 +109,8 @@ class Piece:
         return self.size <= limits.max_block_bytes and _goes_on(self.body.lstrip())
 
 
-def pieces(text: str, limits: Limits = DEFAULT) -> list[Piece]:
-    """The pieces of a text, in order; joined they are the text."""
+def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list[Piece]:
+    """The pieces of a text, in order; joined they are the text. Of one that was cut it is known why a string has no end."""
     found: list[Piece] = []
     at = 0
     for tag in _OPENING.finditer(text):
@@ -118,7 +118,7 @@ def pieces(text: str, limits: Limits = DEFAULT) -> list[Piece]:
             continue
         if tag.start() > at:
             found.append(Piece("text", text[at : tag.start()]))
-        piece = _piece(tag[1], text[tag.end() :], limits)
+        piece = _piece(tag[1], text[tag.end() :], limits, is_cut)
         found.append(piece)
         at = tag.start() + len(str(piece))
         if piece.kind == "execute" and not piece.is_malformed(limits):
@@ -151,16 +151,19 @@ def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
     return True
 
 
-def _piece(kind: str, behind: str, limits: Limits) -> Piece:
+def _piece(kind: str, behind: str, limits: Limits, is_cut: bool) -> Piece:
     if kind == "end":
         return Piece(kind, "")
-    end = _end_of_block(behind, limits) if kind == "execute" else behind.find(f"</{kind}>")
+    if kind == "execute":
+        end = _end_of_block(behind, limits, is_cut)
+    else:
+        end = behind.find(f"</{kind}>")
     if end == -1:
         return Piece(kind, behind, closed=False)
     return Piece(kind, behind[:end])
 
 
-def _end_of_block(behind: str, limits: Limits) -> int:
+def _end_of_block(behind: str, limits: Limits, is_cut: bool) -> int:
     """Where the closing tag of a block begins; -1 when it has none."""
     start = len(behind) - len(behind.lstrip())
     with generous():
@@ -177,8 +180,10 @@ def _end_of_block(behind: str, limits: Limits) -> int:
             return end
         if _CLOSE.startswith(tail) and _size(behind[:end]) <= limits.max_block_bytes:
             return -1
-    elif _size(behind) <= limits.max_block_bytes and _is_unfinished(behind[start:]):
-        return -1
+    elif _size(behind) <= limits.max_block_bytes:
+        goes_on = _goes_on if is_cut else _is_unfinished
+        if goes_on(behind[start:]):
+            return -1
     return behind.find(_CLOSE)
 
 
