@@ -110,7 +110,10 @@ class Piece:
 
 
 def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list[Piece]:
-    """The pieces of a text, in order; joined they are the text. Of one that was cut it is known why a string has no end."""
+    """The pieces of a text, in order; joined they are the text.
+
+    Of one that was cut it is known why a string has no end.
+    """
     found: list[Piece] = []
     at = 0
     for tag in _OPENING.finditer(text):
@@ -154,10 +157,8 @@ def _is_tag(tag: re.Match[str], limits: Limits) -> bool:
 def _piece(kind: str, behind: str, limits: Limits, is_cut: bool) -> Piece:
     if kind == "end":
         return Piece(kind, "")
-    if kind == "execute":
-        end = _end_of_block(behind, limits, is_cut)
-    else:
-        end = behind.find(f"</{kind}>")
+    is_block = kind == "execute"
+    end = _end_of_block(behind, limits, is_cut) if is_block else behind.find(f"</{kind}>")
     if end == -1:
         return Piece(kind, behind, closed=False)
     return Piece(kind, behind[:end])
