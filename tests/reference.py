@@ -99,7 +99,7 @@ def block(text: str, limits: Limits) -> tuple[list[Outline] | None, int]:
         return (None, len(text)) if is_cut_off else broken
     rest = text[end:].lstrip()
     body = text.removesuffix(rest)
-    # A tag that is missing, or a part of it, is no harm: servers take stop strings away.
+    # The closing tag may be missing, or be cut: servers remove stop strings.
     if (rest.startswith(CLOSE) or CLOSE.startswith(rest)) and size(body) <= limits.max_block_bytes:
         return calls(value, body, limits), len(body + rest[: len(CLOSE)])
     return broken

@@ -48,7 +48,7 @@ class Accumulator:
         on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
             logged and harms nothing.
         on_busy: what to do where another run has the conversation, in any program: `"wait"` for it, or `"error"`.
-            `None` does not ask, as whoever claims the conversation for more than a turn. Needs a storage with `claim`.
+            With `None`, nothing is asked: the program sees to it itself. Needs a storage with `claim`.
 
     Attributes:
         circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and

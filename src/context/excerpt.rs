@@ -34,7 +34,7 @@ impl Bounds {
     }
 }
 
-/// What is shown of `results`, in pieces that belong one behind the other. The first one begins where `results` does.
+/// What is shown of `results`, in pieces; joined they are the text. The first begins where `results` does.
 ///
 /// Of an array of objects, each `content` is cut: a string stays one, any other value becomes one, its JSON text. What is
 /// not such an array is cut as text.

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(found.place, Some((1, 13)));
         let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();
         assert!(respond.contains("at line 1, column 4."), "{respond}");
-        // A problem behind the block's end: the place is as near to it as a place in the block can be.
+        // A problem may stand behind the block's end; then the place is that end.
         let found = report("<execute>[7,x", 10);
         assert_eq!(found.place, Some((1, 11)));
         let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();

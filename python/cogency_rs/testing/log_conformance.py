@@ -60,7 +60,10 @@ class LogConformance:
 
     async def make_log(self) -> Any:
         """Make an empty log."""
-        raise NotImplementedError("a conformance suite says in make_log how a log is made")
+        raise TypeError(
+            f"{type(self).__name__} does not say how a log is made: "
+            "give it async def make_log(self), which returns an empty one"
+        )
 
     async def reopen(self, log: Any) -> Any:
         """Make another object on the same log, as another process has it; both are used until the test is over."""

@@ -84,7 +84,7 @@ class ToolContext(Generic[Deps]):
         The turn's outcome is then `ended`, and `Accumulator.stopped` is the message of the first call that asked.
 
         Args:
-            message: why, for whoever started the run.
+            message: the reason, which the program that started the run gets.
         """
         given: object = message
         if not isinstance(given, str):
