@@ -4,18 +4,25 @@
 //! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
 //! [`results`] is the way back: outcomes to the array the model reads.
 
+pub mod block;
+pub mod body;
 pub mod call;
 pub mod canonical;
 pub mod event;
 pub mod json;
+pub mod limits;
 pub mod parser;
+pub mod problem;
 pub mod report;
 pub mod results;
 pub mod tag;
 pub mod text;
+pub mod tools;
 
 pub use call::Call;
 pub use event::Event;
-pub use parser::{Limits, Options, Parser, Run, Stream};
+pub use limits::{Limits, Reading};
+pub use parser::{Options, Parser, Run, Stream};
 pub use report::{Ending, Report, ReportKind};
 pub use text::Text;
+pub use tools::Tools;

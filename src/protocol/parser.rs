@@ -9,8 +9,11 @@
 
 use std::borrow::Cow;
 
-use super::call::{Call, CallReader, Problem, Progress, Reading};
+use super::block::{CallReader, Progress};
+use super::call::Call;
 use super::json::{FaultKind, Scanner};
+use super::limits::{Limits, Reading};
+use super::problem::Problem;
 use super::report::{Ending, Report};
 use super::tag::{Kind, Search, TAGS, Tag, search};
 use super::text::{is_blank, leading_space, prefix};
@@ -24,23 +27,6 @@ pub enum Stream {
     Event,
     /// In pieces, as soon as the text cannot be the start of a tag.
     Token,
-}
-
-/// Bounds that keep memory bounded, whatever the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes in the body of an execute block; longer runs of other text are handed out in pieces of this size.
-    pub max_block_bytes: usize,
-    /// Brackets open at once in an execute block.
-    pub max_depth: usize,
-    /// Calls in an execute block.
-    pub max_calls: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_block_bytes: 10 << 20, max_depth: 200, max_calls: 1024 }
-    }
 }
 
 impl Limits {

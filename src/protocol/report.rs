@@ -1,7 +1,7 @@
 //! What is said of output that could not be read: a block that is no block, or an answer that was cut.
 
 use super::Text;
-use super::call::Problem;
+use super::problem::Problem;
 use super::text::line_and_column;
 
 /// How a model's text ended.
