@@ -101,6 +101,21 @@ impl BlockReader {
         Self { dialect, calls, place, is_marked: entry == Entry::Block, fence }
     }
 
+    /// A reader of the arguments of a call whose name (a JSON string) stood in a message's head.
+    #[must_use]
+    pub fn named(dialect: Arc<Dialect>, name: String, scope: Scope) -> Self {
+        let mut calls = Calls::new(scope);
+        calls.begin(0);
+        calls.name(&name);
+        let place = match dialect.bodies.first() {
+            Some(Body::Head(form)) => {
+                Place::Item(0, Item::Head(HeadReader::named(form, name, 0, &calls.scope)))
+            }
+            _ => Place::Start(0),
+        };
+        Self { dialect, calls, place, is_marked: false, fence: Fence::Refused }
+    }
+
     /// Reads on in `text`, which is what it was at the last call, or longer.
     ///
     /// After anything but [`Progress::More`] the reader must not be asked again.

@@ -7,6 +7,7 @@ use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::json::ObjectReader;
+use super::line::TextReader;
 use super::parameters::ParametersReader;
 use super::{Calls, ItemReader, Scope, shown};
 use crate::dialect::{Args, Head, HeadForm, Str};
@@ -17,7 +18,6 @@ const LONGEST: usize = 4096;
 /// Reads one call.
 #[derive(Clone, Debug)]
 pub struct HeadReader {
-    start: usize,
     place: Place,
     call: Named,
 }
@@ -47,6 +47,7 @@ enum Place {
 enum ArgsReader {
     Json(ObjectReader),
     Parameters(ParametersReader),
+    Text(TextReader),
 }
 
 impl ItemReader for HeadReader {
@@ -54,7 +55,7 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        Self { start, place: Place::Head(start, start), call: Named::default() }
+        Self { place: Place::Head(start, start), call: Named::default() }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -86,7 +87,7 @@ impl ItemReader for HeadReader {
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.place = match &form.args {
                         _ if *mark == form.close => Place::Close(end, "{}".into()),
-                        args => Place::Args(ArgsReader::new(args, behind, calls)),
+                        args => Place::Args(ArgsReader::new(args, behind, &calls.scope)),
                     };
                 }
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
@@ -140,6 +141,13 @@ impl ItemReader for HeadReader {
 }
 
 impl HeadReader {
+    /// A reader of a call whose name (a JSON string) stood elsewhere, and whose arguments begin at byte `start`.
+    #[must_use]
+    pub fn named(form: &Head, name: String, start: usize, scope: &Scope) -> Self {
+        let place = Place::Args(ArgsReader::new(&form.args, start, scope));
+        Self { place, call: Named { name, id: None } }
+    }
+
     /// The call is complete.
     fn push(&mut self, calls: &mut Calls) {
         if let Place::Close(_, args) = &self.place {
@@ -150,12 +158,11 @@ impl HeadReader {
             });
         }
     }
+}
 
-    /// The byte at which the call began.
-    #[must_use]
-    pub fn start(&self) -> usize {
-        self.start
-    }
+/// What ends a call, any of these.
+fn ends(form: &Head) -> &[Str] {
+    if form.close.is_empty() { &form.until } else { std::slice::from_ref(&form.close) }
 }
 
 fn is_lenient(calls: &Calls) -> bool {
@@ -205,7 +212,7 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
                 *mark == parameters.open
                     || parameters.around.as_ref().is_some_and(|around| around.open == *mark)
             }
-            Args::Xml(_) => false,
+            Args::Text(_) | Args::Xml(_) => false,
         }
 }
 
@@ -277,12 +284,13 @@ fn unescaped(mut value: &[u8]) -> Text {
 }
 
 impl ArgsReader {
-    fn new(args: &Args, start: usize, calls: &Calls) -> Self {
+    fn new(args: &Args, start: usize, scope: &Scope) -> Self {
         match args {
             Args::Json | Args::Braces(_) | Args::Xml(_) => {
-                Self::Json(ObjectReader::new(start, calls.scope.reading))
+                Self::Json(ObjectReader::new(start, scope.reading))
             }
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
+            Args::Text(_) => Self::Text(TextReader::new(start)),
         }
     }
 
@@ -295,8 +303,9 @@ impl ArgsReader {
     ) -> Result<Option<usize>, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.read((parameters, &form.close), name, text, calls)
+                reader.read((parameters, ends(form)), name, text, calls)
             }
+            (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
             (Self::Json(reader), _) => reader.read(text, calls),
             _ => Ok(None),
         }
@@ -311,10 +320,12 @@ impl ArgsReader {
     ) -> Result<String, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.cut_off((parameters, &form.close), name, text, calls)
+                let is_bare = form.close.is_empty();
+                reader.cut_off((parameters, ends(form)), name, text, calls, is_bare)
             }
+            (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
             (Self::Json(reader), _) => Err(reader.missing(text)),
-            (Self::Parameters(_), _) => Ok("{}".into()),
+            (Self::Parameters(_) | Self::Text(_), _) => Ok("{}".into()),
         }
     }
 
@@ -322,6 +333,7 @@ impl ArgsReader {
         match self {
             Self::Json(reader) => reader.take(),
             Self::Parameters(reader) => reader.take(),
+            Self::Text(reader) => reader.take(),
         }
     }
 }

@@ -155,6 +155,11 @@ impl JsonReader {
                 let kind = ProblemKind::NotAnObject { index: calls.len(), found: name_of(token) };
                 return calls.refuse(kind, start_of(token, at));
             }
+            (Place::Call(_, fields), _)
+                if depth < self.call_depth && form.skips_others && !fields.has_name() =>
+            {
+                Place::Between
+            }
             (Place::Call(start, fields), _) if depth < self.call_depth => {
                 fields.finish(form, start, calls);
                 Place::Between

@@ -8,6 +8,7 @@ mod calls;
 mod fields;
 mod head;
 mod json;
+mod line;
 mod parameters;
 mod python;
 mod xml;
