@@ -4,11 +4,14 @@
 //! block's reader reads items and the marks around them. All positions are bytes of the block's text behind its opening
 //! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
+mod braces;
 mod calls;
+mod found;
 mod python;
 
 use super::problem::Problem;
 
+pub use braces::BracesReader;
 pub use calls::{Calls, Note, Scope};
 pub use python::PythonReader;
 
