@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Event;
 use super::body::{
     Calls, HeadReader, ItemReader, JsonReader, Note, PythonReader, Scope, XmlReader, closing_fence,
-    opening_fence, shown,
+    opening_fence, unexpected,
 };
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
@@ -260,14 +260,10 @@ impl BlockReader {
     }
 
     fn unexpected(&self, body: usize, text: &[u8], at: usize) -> Problem {
-        let kind = match (&self.dialect.bodies[body], self.dialect.close.first()) {
-            (Body::Json(_), _) | (_, None) => FaultKind::Trailing.into(),
-            (_, Some(close)) => ProblemKind::Expected {
-                expected: format!("{close:?}").into(),
-                found: shown(&text[at..]),
-            },
-        };
-        Problem { kind, at }
+        match (&self.dialect.bodies[body], self.dialect.close.first()) {
+            (Body::Json(_), _) | (_, None) => Problem { kind: FaultKind::Trailing.into(), at },
+            (_, Some(close)) => unexpected(&[close], text, at),
+        }
     }
 
     fn too_long(&self) -> Problem {

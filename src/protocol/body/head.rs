@@ -6,10 +6,12 @@ use super::super::canonical::json_string;
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
+use super::braces::BracesReader;
+use super::found::{problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
 use super::parameters::ParametersReader;
-use super::{Calls, ItemReader, Scope, shown};
+use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Args, Head, HeadForm, Str};
 
 /// The longest head, in bytes: a name and an id.
@@ -48,6 +50,7 @@ enum ArgsReader {
     Json(ObjectReader),
     Parameters(ParametersReader),
     Text(TextReader),
+    Braces(BracesReader),
 }
 
 impl ItemReader for HeadReader {
@@ -108,10 +111,7 @@ impl ItemReader for HeadReader {
                         Some(true) => *at + form.close.len(),
                         Some(false) if is_lenient(calls) => *at,
                         Some(false) => {
-                            let expected = format!("{:?}", form.close).into();
-                            let found = shown(&text[*at..]);
-                            let kind = ProblemKind::Expected { expected, found };
-                            return Err(Problem { kind, at: *at });
+                            return Err(unexpected(&[&form.close], text, *at));
                         }
                     };
                     self.push(calls);
@@ -195,9 +195,8 @@ fn head_end<'f>(
     match first {
         Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
         _ if within.len() < text.len() => {
-            let expected = format!("{:?} behind the name", form.ends[0]).into();
-            let found = "a name without an end".into();
-            Err(Problem { kind: ProblemKind::Expected { expected, found }, at: start })
+            let expected = format!("{:?} behind the name", form.ends[0]);
+            Err(problem(expected, "a name without an end".into(), start))
         }
         _ => Ok(None),
     }
@@ -286,9 +285,8 @@ fn unescaped(mut value: &[u8]) -> Text {
 impl ArgsReader {
     fn new(args: &Args, start: usize, scope: &Scope) -> Self {
         match args {
-            Args::Json | Args::Braces(_) | Args::Xml(_) => {
-                Self::Json(ObjectReader::new(start, scope.reading))
-            }
+            Args::Braces(_) => Self::Braces(BracesReader::new(start)),
+            Args::Json | Args::Xml(_) => Self::Json(ObjectReader::new(start, scope.reading)),
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
             Args::Text(_) => Self::Text(TextReader::new(start)),
         }
@@ -306,6 +304,13 @@ impl ArgsReader {
                 reader.read((parameters, ends(form)), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
+            (Self::Braces(reader), Args::Braces(mark)) => {
+                let tools = calls.scope.tools.clone();
+                let schema = tools.as_deref().and_then(|tools| tools.schema(name));
+                let end = reader.read(mark, schema, text, calls)?;
+                calls.read_args(text, end.unwrap_or(reader.position()));
+                Ok(end)
+            }
             (Self::Json(reader), _) => reader.read(text, calls),
             _ => Ok(None),
         }
@@ -325,6 +330,7 @@ impl ArgsReader {
             }
             (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
             (Self::Json(reader), _) => Err(reader.missing(text)),
+            (Self::Braces(reader), _) => Err(reader.missing(text)),
             (Self::Parameters(_) | Self::Text(_), _) => Ok("{}".into()),
         }
     }
@@ -334,6 +340,7 @@ impl ArgsReader {
             Self::Json(reader) => reader.take(),
             Self::Parameters(reader) => reader.take(),
             Self::Text(reader) => reader.take(),
+            Self::Braces(reader) => reader.take(),
         }
     }
 }

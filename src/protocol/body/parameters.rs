@@ -3,15 +3,14 @@
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
 
-use std::borrow::Cow;
-
 use super::super::canonical::{Layout, Writer, json_string};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::typed;
+use super::Calls;
+use super::found::{problem, unexpected};
 use super::head::attribute;
-use super::{Calls, shown};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 
 /// The longest key with its attributes, in bytes.
@@ -322,14 +321,6 @@ fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
     }
 }
 
-fn unexpected(expected: &[&str], text: &[u8], at: usize) -> Problem {
-    let expected: Vec<_> = expected.iter().map(|mark| format!("{mark:?}")).collect();
-    let kind =
-        ProblemKind::Expected { expected: expected.join(" or ").into(), found: shown(&text[at..]) };
-    Problem { kind, at }
-}
-
 fn unended(mark: &str, at: usize) -> Problem {
-    let expected = Cow::from(format!("{mark:?} behind the key"));
-    Problem { kind: ProblemKind::Expected { expected, found: "a key without an end".into() }, at }
+    problem(format!("{mark:?} behind the key"), "a key without an end".into(), at)
 }
