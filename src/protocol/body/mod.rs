@@ -5,10 +5,12 @@
 //! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
 mod calls;
+mod xml;
 
 use super::problem::Problem;
 
 pub use calls::{Calls, Note, Scope};
+pub use xml::{XmlArgs, XmlReader};
 
 /// A reader of one item.
 pub trait ItemReader {
