@@ -135,15 +135,13 @@ TEMPLATES: dict[str, dict[str, Any]] = {
 
 
 async def beside_transformers(bench: Bench, dialect: str, size: int, chunk: int) -> Samples:
-    from transformers.utils.chat_parsing import (  # pyright: ignore[reportMissingImports]
-        load_response_template,
-    )
+    from transformers.utils.chat_parsing import response_parser, response_templates
 
     chunks = cut(turn(dialect, size), chunk)
-    template: Any = load_response_template(TEMPLATES[dialect])
+    template: Any = response_templates.load_response_template(TEMPLATES[dialect])
 
     def theirs() -> None:
-        parser: Any = template.get_response_parser(prefix="")
+        parser: Any = response_parser.ResponseParser(template, prefix="")
         for piece in chunks:
             parser.feed(piece)
         parser.finalize()
