@@ -18,6 +18,7 @@ pub mod results;
 pub mod tag;
 pub mod text;
 pub mod tools;
+pub mod write;
 
 pub use call::Call;
 pub use event::Event;
