@@ -14,6 +14,12 @@ pub struct Prompt {
     /// How tools are declared.
     #[serde(default)]
     pub tools: ToolsForm,
+    /// What a block is called where one is wrong; empty for its mark.
+    #[serde(default)]
+    pub block_name: Str,
+    /// What the model is told to do then; empty for an example.
+    #[serde(default)]
+    pub again: Str,
     /// How a turn of the model is put together.
     #[serde(default)]
     pub turn: TurnForm,

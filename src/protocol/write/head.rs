@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::{
-    Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Str, Trim,
-};
+use crate::dialect::{Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Trim};
 
 use super::super::json::unescaped;
 use super::super::text::{leading_space, trim};
 use super::json::{Strings, Style, members, push_json};
+use super::literal::overlaps;
 use super::sink::Sink;
 use super::{Shown, literal, xml};
+
+/// Heads and keys that are longer are not read.
+const LONGEST: usize = 2048;
 
 /// Adds `open NAME ends ARGS close`.
 pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
@@ -20,17 +22,11 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
     push_end_of_head(sink, head, &call.args);
     sink.push(&*form.head);
     match &head.args {
-        Args::Json => {
-            let style =
-                Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
-            push_json(&mut sink.out, &call.args, style, 0);
-        }
+        Args::Json => push_value(sink, &call.args),
         Args::Braces(mark) => literal::push_braces(sink, &call.args, mark),
         Args::Xml(xml) => xml::push_arguments(sink, xml, &call.args, form),
         Args::Parameters(parameters) => {
-            let behind =
-                [&head.close, &head.open].into_iter().chain(&dialect.close).chain(&dialect.open);
-            push_parameters(sink, parameters, &call.args, form, &behind.collect::<Vec<_>>());
+            push_parameters(sink, parameters, &call.args, form, &head.close);
         }
     }
     sink.push(&*head.close);
@@ -39,32 +35,53 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
 fn push_head(sink: &mut Sink<'_>, head: &Head, call: &Shown) {
     let name = unescaped(call.name.as_bytes());
     let name = name.as_bytes();
-    let ends = head.ends.iter().map(|end| end.trim_end());
-    let is_carried = |text: &[u8]| {
+    let id = call.id.as_deref().map(|id| unescaped(id.as_bytes()));
+    let is_carried = |text: &[u8], before: &str| {
+        let is_free = |mark: &str| mark.is_empty() || !overlaps(text, mark);
         !text.is_empty()
             && trim(text).len() == text.len()
-            && !text.contains(&b'\n')
-            && ends.clone().filter(|end| !end.is_empty()).all(|end| !literal::overlaps(text, end))
+            && head.ends.iter().all(|end| is_free(end))
+            && is_free(before)
+            && text.len() < LONGEST
     };
-    let id = call.id.as_deref().map(|id| unescaped(id.as_bytes()));
     match (&head.form, id) {
-        (HeadForm::Numbered, Some(id)) => sink.push_raw(id.as_bytes(), is_carried(id.as_bytes())),
-        (HeadForm::Id(mark), Some(id)) => {
-            let is_apart = |text| is_carried(text) && !literal::overlaps(text, mark);
-            sink.push_raw(name, is_apart(name));
-            sink.push(&**mark);
-            sink.push_raw(id.as_bytes(), is_apart(id.as_bytes()));
+        (HeadForm::Numbered, Some(id)) => {
+            sink.push_raw(id.as_bytes(), is_carried(id.as_bytes(), ""));
+        }
+        (HeadForm::Id(mark), id) => {
+            sink.push_raw(name, is_carried(name, mark));
+            if let Some(id) = id {
+                sink.push(&**mark);
+                sink.push_raw(id.as_bytes(), is_carried(id.as_bytes(), ""));
+            }
         }
         (HeadForm::Attributes(key), _) => {
             sink.push(if head.open.ends_with(' ') { "" } else { " " });
             sink.push(format!("{key}=\""));
-            sink.push_raw(name, is_carried(name) && !name.contains(&b'"'));
+            let escaped = in_attribute(name);
+            sink.push_raw(&escaped, head.ends.iter().all(|end| !overlaps(&escaped, end)));
             sink.push("\"");
         }
-        (HeadForm::Name | HeadForm::Numbered | HeadForm::Id(_), _) => {
-            sink.push_raw(name, is_carried(name));
+        (HeadForm::Behind(mark), _) => {
+            sink.push(&**mark);
+            sink.push_raw(name, is_carried(name, ""));
+        }
+        (HeadForm::Name | HeadForm::Numbered, _) => sink.push_raw(name, is_carried(name, "")),
+    }
+}
+
+/// A name as the value of an attribute.
+fn in_attribute(name: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(name.len());
+    for &byte in name {
+        match byte {
+            b'"' => escaped.extend_from_slice(b"&quot;"),
+            b'&' => escaped.extend_from_slice(b"&amp;"),
+            b'<' => escaped.extend_from_slice(b"&lt;"),
+            byte => escaped.push(byte),
         }
     }
+    escaped
 }
 
 /// Adds the mark that ends a head, where it is not the one that begins the arguments or closes the call.
@@ -72,11 +89,11 @@ fn push_end_of_head(sink: &mut Sink<'_>, head: &Head, args: &str) {
     let Some(end) = head.ends.first() else { return };
     let begins = match &head.args {
         Args::Json | Args::Braces(_) => "{",
-        Args::Xml(form) => &form.prefix,
+        Args::Xml(_) => "",
         Args::Parameters(Parameters { around: Some(around), .. }) => &around.open,
         Args::Parameters(form) => &form.open,
     };
-    let is_closed = args == "{}" && **end == *head.close;
+    let is_closed = args == "{}" && head.ends.contains(&head.close);
     if **end != *begins && !is_closed {
         sink.push(&**end);
     }
@@ -87,16 +104,32 @@ fn push_parameters(
     form: &Parameters,
     args: &str,
     layout: &CallsForm,
-    behind: &[&Str],
+    behind: &str,
 ) {
     let around = form.around.as_ref();
     sink.push(around.map_or("", |around| &around.open));
     for (key, value) in members(args) {
-        let name = unescaped(key.as_bytes());
-        push_parameter(sink, form, name.as_bytes(), value, layout, behind);
+        let key = unescaped(key.as_bytes());
+        push_key(sink, form, key.as_bytes(), behind);
+        push_parameter(sink, form, key.as_bytes(), value, layout, behind);
         sink.push(&*layout.parameter);
     }
     sink.push(around.map_or("", |around| &around.close));
+}
+
+fn push_key(sink: &mut Sink<'_>, form: &Parameters, key: &[u8], behind: &str) {
+    let around = form.around.as_ref().map_or("", |around| &around.close);
+    let opened = [form.open.as_bytes(), key, form.key_end.as_bytes()].concat();
+    let closes = |mark: &str| !mark.is_empty() && opened.starts_with(mark.as_bytes());
+    let is_carried = trim(key).len() == key.len()
+        && !overlaps(key, &form.key_end)
+        && !closes(around)
+        && !closes(behind)
+        && key.len() < LONGEST
+        && std::str::from_utf8(key).is_ok();
+    sink.push(&*form.open);
+    sink.push_raw(key, is_carried);
+    sink.push(&*form.key_end);
 }
 
 fn push_parameter(
@@ -105,19 +138,14 @@ fn push_parameter(
     key: &[u8],
     value: &str,
     layout: &CallsForm,
-    behind: &[&Str],
+    behind: &str,
 ) {
-    sink.push(&*form.open);
-    let is_carried =
-        trim(key).len() == key.len() && !key.is_empty() && !literal::overlaps(key, &form.key_end);
-    sink.push_raw(key, is_carried);
-    sink.push(&*form.key_end);
     let close = close_of(form, key);
     let text = value.starts_with('"').then(|| unescaped(value.as_bytes()));
     let text = text.as_ref().map(|text| {
-        let is_trimmed =
-            form.trim == Trim::Space && trim(text.as_bytes()).len() < text.as_bytes().len();
-        (text.as_bytes(), !is_trimmed && !ends_early(text.as_bytes(), form, &close, behind))
+        let text = text.as_bytes();
+        let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
+        (text, !is_trimmed && !ends_early(text, form, &close, behind))
     });
     // Where a flag says what a value is, text that would end early can be JSON.
     let text = text.filter(|(_, is_carried)| form.flag.is_none() || *is_carried);
@@ -133,18 +161,25 @@ fn push_parameter(
         sink.push(&*layout.key);
         sink.push(&*form.value_open);
     }
-    let space = if form.trim == Trim::Newline { "\n" } else { "" };
-    sink.push(space);
+    let is_on_lines = form.trim == Trim::Newline;
+    sink.push(if is_on_lines { "\n" } else { "" });
     match text {
         Some((text, is_carried)) => sink.push_raw(text, is_carried),
-        None => {
-            let style =
-                Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
-            push_json(&mut sink.out, value, style, 0);
-        }
+        None => push_value(sink, value),
     }
-    sink.push(space);
+    sink.push(match text {
+        _ if !is_on_lines => "",
+        // What is cut is the whole line break, so this one must not become part of it.
+        Some(([.., b'\r'], _)) => "\r\n",
+        _ => "\n",
+    });
     sink.push(&*close);
+}
+
+/// Adds JSON in whose strings no mark stands.
+fn push_value(sink: &mut Sink<'_>, json: &str) {
+    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
+    push_json(&mut sink.out, json, style, 0);
 }
 
 fn close_of<'a>(form: &'a Parameters, key: &[u8]) -> Cow<'a, str> {
@@ -156,19 +191,24 @@ fn close_of<'a>(form: &'a Parameters, key: &[u8]) -> Cow<'a, str> {
 }
 
 /// Whether a reader would take something in `text` for its end: a mark that closes it, with one behind that may stand there.
-fn ends_early(text: &[u8], form: &Parameters, close: &str, behind: &[&Str]) -> bool {
-    let around = form.around.as_ref().map(|around| &around.close);
-    let may_follow = |rest: &[u8]| {
+fn ends_early(text: &[u8], form: &Parameters, close: &str, behind: &str) -> bool {
+    let around = form.around.as_ref().map_or(behind, |around| &around.close);
+    let whole = [text, close.as_bytes(), form.open.as_bytes()].concat();
+    let finder = memchr::memmem::Finder::new(close);
+    let mut from = 0;
+    while let Some(found) = finder.find(&whole[from..]) {
+        let at = from + found;
+        if at >= text.len() {
+            break;
+        }
+        let rest = &whole[at + close.len()..];
         let rest = &rest[leading_space(rest)..];
-        [&form.open].into_iter().chain(around).chain(behind.iter().copied()).any(|mark| {
-            let mark = mark.trim().as_bytes();
-            !mark.is_empty() && rest.starts_with(mark)
-        })
-    };
-    memchr::memmem::find_iter(text, close.as_bytes())
-        .any(|at| may_follow(&text[at + close.len()..]))
-        || memchr::memmem::find(text, form.open.trim().as_bytes()).is_some()
-        || literal::overlaps(&text[text.len().saturating_sub(close.len() - 1)..], close)
+        if [&*form.open, behind, around].iter().any(|mark| rest.starts_with(mark.as_bytes())) {
+            return true;
+        }
+        from = at + 1;
+    }
+    false
 }
 
 /// The name of a value's JSON type.
