@@ -1,7 +1,8 @@
 //! Calls as a dialect writes them.
 
 use crate::dialect::{
-    Blocks, Body, Decision, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, Python, Shape, Str, Unmarked,
+    Blocks, Body, Decision, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, Python, Shape, Str,
+    Unmarked,
 };
 
 use super::super::canonical::json_string;
@@ -29,7 +30,12 @@ pub fn push_calls(
     };
     let each = form.blocks == Blocks::Each || holds_one(body);
     let size = if each { 1 } else { calls.len().max(1) };
-    let is_marked = !(form.unmarked && begins_answer && dialect.unmarked != Unmarked::Never);
+    let may_be_unmarked = match dialect.unmarked {
+        Unmarked::Never => false,
+        Unmarked::AtStart => begins_answer,
+        Unmarked::Anywhere => true,
+    };
+    let is_marked = !(form.unmarked && may_be_unmarked);
     for (index, block) in calls.chunks(size).enumerate() {
         if index > 0 {
             sink.push(&*form.between);

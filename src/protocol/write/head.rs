@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::{Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Trim};
+use crate::dialect::{
+    Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Trim,
+};
 
 use super::super::json::unescaped;
 use super::super::text::{leading_space, trim};

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use crate::dialect::{Args, Body, Dialect, Frame, HeadForm, Pair, ResultText, Str, Xml};
+use crate::dialect::{Args, Body, Dialect, Frame, HeadForm, Pair, ResultText, Results, Str, Xml};
 
 /// Finds the marks of a dialect.
 #[derive(Clone, Debug)]
@@ -134,7 +134,10 @@ fn beginning(token: &str) -> Option<String> {
 fn marks(dialect: &Dialect) -> Vec<&str> {
     let Dialect { reasoning, answer, results, heads, prompt, .. } = dialect;
     let mut marks: Vec<&str> = Vec::new();
-    for Pair { open, close } in reasoning.iter().chain(answer).chain(results) {
+    for Pair { open, close } in reasoning.iter().chain(answer) {
+        marks.extend([&**open, close]);
+    }
+    for Results { open, close, .. } in results {
         marks.extend([&**open, close]);
     }
     if let Some(heads) = heads {
@@ -165,7 +168,7 @@ fn marks_of_body<'a>(body: &'a Body, marks: &mut Vec<&'a str>) {
         Body::Head(head) => {
             marks.extend([&*head.open, &head.close]);
             marks.extend(head.ends.iter().map(|mark| &**mark));
-            if let HeadForm::Id(mark) = &head.form {
+            if let HeadForm::Id(mark) | HeadForm::Behind(mark) = &head.form {
                 marks.push(mark);
             }
             match &head.args {

@@ -9,7 +9,9 @@ mod head;
 mod json;
 mod literal;
 mod marks;
+mod results;
 mod sink;
+mod turn;
 mod xml;
 
 use std::sync::Arc;
@@ -21,6 +23,8 @@ use super::call::Call;
 use sink::Sink;
 
 pub use marks::Marks;
+pub use results::{Returned, returned};
+pub use turn::Part;
 
 /// A call as it is to be written. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +42,8 @@ pub struct Shown {
 impl From<&Call> for Shown {
     fn from(call: &Call) -> Self {
         let [name, args] = [call.name_json(), call.args_json()].map(str::to_owned);
-        Self { name, args, id: None, server: None }
+        let [id, server] = [call.id_json(), call.server_json()].map(|text| text.map(str::to_owned));
+        Self { name, args, id, server }
     }
 }
 
@@ -71,6 +76,34 @@ impl Renderer {
     pub fn calls(&self, calls: &[Shown], begins_answer: bool) -> Text {
         let mut sink = Sink::new(&self.marks);
         calls::push_calls(&mut sink, &self.dialect, calls, begins_answer, None);
+        Text::from(sink.out)
+    }
+
+    /// Gives calls the ids that the dialect must have and they lack. `first` is the number of the first of them in the
+    /// conversation.
+    pub fn give_ids(&self, calls: &mut [Shown], first: usize) {
+        calls::give_ids(&self.dialect, calls, first);
+    }
+
+    /// Writes a turn of the model. Thoughts are left out where the dialect has no marks for them.
+    ///
+    /// # Complexity
+    /// O(turn)
+    #[must_use]
+    pub fn turn(&self, parts: &[Part]) -> Text {
+        let mut sink = Sink::new(&self.marks);
+        turn::push_turn(&mut sink, &self.dialect, parts);
+        Text::from(sink.out)
+    }
+
+    /// Writes what a batch returned, each result in its frame.
+    ///
+    /// # Complexity
+    /// O(results)
+    #[must_use]
+    pub fn results(&self, results: &[Returned]) -> Text {
+        let mut sink = Sink::new(&self.marks);
+        results::push_results(&mut sink, &self.dialect, results);
         Text::from(sink.out)
     }
 
