@@ -29,6 +29,15 @@ pub fn grammar(name: &str) -> Option<Arc<Grammar>> {
     Some(Arc::clone(GRAMMARS[number].get_or_init(grammar)))
 }
 
+/// cogency's own.
+///
+/// # Panics
+/// Never: it is the first of the table.
+#[must_use]
+pub fn cogency() -> Arc<Grammar> {
+    grammar("cogency").expect("the first of the table")
+}
+
 static ROWS: LazyLock<Vec<Arc<Dialect>>> =
     LazyLock::new(|| rows().into_iter().map(Arc::new).collect());
 

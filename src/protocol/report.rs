@@ -200,6 +200,7 @@ fn malformed(problem: &Problem, text: &[u8], (dialect, mark): Broken<'_>) -> Tex
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::presets::cogency;
     use crate::protocol::json::FaultKind;
 
     #[test]
@@ -219,8 +220,8 @@ mod tests {
     #[test]
     fn a_place_is_one_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
-        let cogency = crate::dialect::presets::preset("cogency").unwrap_or_else(|| unreachable!());
-        let broken = (&*cogency, "<execute>".len());
+        let grammar = cogency();
+        let broken = (&*grammar.dialects[0], "<execute>".len());
         let report =
             |text: &str, length| Report::malformed(&problem, text.as_bytes(), length, broken);
         let found = report("<execute>\n[7x</execute>", 23);

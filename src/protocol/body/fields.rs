@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::call::Call;
-use super::super::canonical::{Layout, Writer, canonical_string, json_string};
+use super::super::canonical::{Layout, Writer, canonical_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::limits::Reading;
 use super::super::problem::ProblemKind;
