@@ -8,6 +8,7 @@
 
 pub mod presets;
 mod prompt;
+mod prompts;
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};

@@ -89,8 +89,8 @@ pub enum ToolsLayout {
     Json(ToolObject, JsonLayout),
     /// All tools as one JSON array of these.
     Array(ToolObject, JsonLayout),
-    /// As elements: `<function>`, with a `<parameter>` for each parameter.
-    Elements,
+    /// As elements of these names, of the tool and of its name, with a `<parameter>` for each parameter.
+    Elements(Str, Str),
     /// Under a heading, with the parameters as JSON.
     Heading,
     /// Under a heading, with the parameters in a list and a call as an example.
@@ -184,6 +184,9 @@ pub struct CallsForm {
     /// Behind each parameter.
     #[serde(default)]
     pub parameter: Str,
+    /// Behind the arguments, before the mark that closes a call.
+    #[serde(default)]
+    pub tail: Str,
     /// Around the arguments of a call that is a message; `{name}` is the tool's name.
     #[serde(default)]
     pub message: Frame,

@@ -31,6 +31,7 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
             push_parameters(sink, parameters, &call.args, form, &head.close);
         }
     }
+    sink.push(&*form.tail);
     sink.push(&*head.close);
 }
 
