@@ -20,7 +20,7 @@ const LONGEST: usize = 2048;
 pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
     let form = &dialect.prompt.calls;
     sink.push(&*head.open);
-    push_head(sink, head, call);
+    push_head(sink, dialect, head, call);
     push_end_of_head(sink, head, &call.args);
     sink.push(&*form.head);
     match &head.args {
@@ -35,7 +35,7 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
     sink.push(&*head.close);
 }
 
-fn push_head(sink: &mut Sink<'_>, head: &Head, call: &Shown) {
+fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
     let name = unescaped(call.name.as_bytes());
     let name = name.as_bytes();
     let id = call.id.as_deref().map(|id| unescaped(id.as_bytes()));
@@ -46,6 +46,7 @@ fn push_head(sink: &mut Sink<'_>, head: &Head, call: &Shown) {
             && head.ends.iter().all(|end| is_free(end))
             && is_free(before)
             && text.len() < LONGEST
+            && (!dialect.open.is_empty() || may_begin_name(text[0]))
     };
     match (&head.form, id) {
         (HeadForm::Numbered, Some(id)) => {
@@ -71,6 +72,11 @@ fn push_head(sink: &mut Sink<'_>, head: &Head, call: &Shown) {
         }
         (HeadForm::Name | HeadForm::Numbered, _) => sink.push_raw(name, is_carried(name, "")),
     }
+}
+
+/// Whether a name begins so that the mark before it is one where no block stands around.
+fn may_begin_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | 0x80..)
 }
 
 /// A name as the value of an attribute.

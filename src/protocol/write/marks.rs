@@ -7,13 +7,18 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use crate::dialect::{Args, Body, Dialect, Frame, HeadForm, Pair, ResultText, Results, Str, Xml};
+use super::super::grammar::unmarked_begins;
+use crate::dialect::{
+    Args, Body, Dialect, Frame, HeadForm, Pair, ResultText, Results, Str, Unmarked, Xml,
+};
 
 /// Finds the marks of a dialect.
 #[derive(Clone, Debug)]
 pub struct Marks {
     /// How each begins, up to the end of its first word.
     starts: AhoCorasick,
+    /// What is a call without a mark, wherever it stands.
+    unmarked: Vec<Body>,
 }
 
 /// A beginning of a mark is at least so long; what is shorter stands in every text.
@@ -28,7 +33,12 @@ impl Marks {
         starts.dedup();
         // A row has a few dozen marks of a few dozen bytes each, which no automaton refuses.
         let starts = AhoCorasick::new(starts);
-        Self { starts: starts.unwrap_or_else(|error| unreachable!("{error}")) }
+        let starts = starts.unwrap_or_else(|error| unreachable!("{error}"));
+        let unmarked = match dialect.unmarked {
+            Unmarked::Anywhere => dialect.bodies.clone(),
+            Unmarked::AtStart | Unmarked::Never => Vec::new(),
+        };
+        Self { starts, unmarked }
     }
 
     /// Where a mark begins in `text`, in order.
@@ -43,6 +53,10 @@ impl Marks {
             .filter(|found| ends_a_word(text, found.range()))
             .map(|found| found.start())
             .collect();
+        if !self.unmarked.is_empty() {
+            found
+                .extend(memchr::memchr2_iter(b'[', b'{', text).filter(|at| self.begins(text, *at)));
+        }
         found.sort_unstable();
         found.dedup();
         found
@@ -51,8 +65,12 @@ impl Marks {
     /// Whether one stands in `text`.
     #[must_use]
     pub fn stand_in(&self, text: &[u8]) -> bool {
-        let mut all = self.starts.find_overlapping_iter(text);
-        all.any(|found| ends_a_word(text, found.range()))
+        !self.find(text).is_empty()
+    }
+
+    /// Whether a call without a mark may begin at this byte.
+    fn begins(&self, text: &[u8], at: usize) -> bool {
+        self.unmarked.iter().any(|body| unmarked_begins(body, &text[at..]) != Some(false))
     }
 
     /// Adds `text` with the first character of each mark as a character reference: `&lt;` for `<`.
