@@ -175,6 +175,9 @@ pub struct CallsForm {
     /// Before the mark that closes a block.
     #[serde(default)]
     pub close: Str,
+    /// Around the name of a call.
+    #[serde(default)]
+    pub name: Frame,
     /// Behind the head of a call.
     #[serde(default)]
     pub head: Str,
@@ -187,7 +190,7 @@ pub struct CallsForm {
     /// Behind the arguments, before the mark that closes a call.
     #[serde(default)]
     pub tail: Str,
-    /// Around the arguments of a call that is a message; `{name}` is the tool's name.
+    /// Around a call that is a message, or stands in one; `{name}` is the tool's name.
     #[serde(default)]
     pub message: Frame,
     /// How JSON is laid out.

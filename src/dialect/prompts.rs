@@ -29,6 +29,20 @@ pub fn prompt(name: &str) -> Prompt {
             ..Prompt::default()
         },
         "react-json" => react(),
+        "react" => Prompt {
+            turn: TurnForm {
+                text: Frame::new("Final Answer: ", ""),
+                preamble: Some(Frame::default()),
+                ..turn(" ", "", ["\n", "\n", "\n"])
+            },
+            calls: CallsForm {
+                name: Frame::new(" ", "\n"),
+                head: " ".into(),
+                between: "\n".into(),
+                ..CallsForm::default()
+            },
+            ..react()
+        },
         "jamba" => Prompt {
             tools: ToolsForm {
                 around: Frame::new("<tool_definitions>\n", "\n</tool_definitions>"),
@@ -181,6 +195,34 @@ pub fn prompt(name: &str) -> Prompt {
             },
             ..Prompt::default()
         },
+        "harmony" => harmony(
+            " to=functions.{name}<|channel|>commentary json<|message|>",
+            ["<|start|>functions.{name} to=assistant<|channel|>commentary<|message|>", "<|end|>"],
+        ),
+        "beam-rfl" => harmony(
+            " to={name}<|channel|>commentary <|constrain|>xml<|message|>",
+            ["<|start|>{name} to=assistant<|channel|>commentary<|message|>", "<|end|>"],
+        ),
+        "muse-glimmer" => Prompt {
+            turn: TurnForm {
+                text: Frame::new(" to=user<|message|>", "<|eom|>"),
+                ..messages(" to=self<|message|>", "<|eom|>")
+            },
+            calls: CallsForm {
+                message: Frame::new(" to={name}<|message|>", "<|eom|>"),
+                between: ASSISTANT.into(),
+                ..invokes()
+            },
+            results: results("<|start|>{name} to=assistant<|message|>", "<|eom|>", ""),
+            ..Prompt::default()
+        },
+        "inkling" => Prompt {
+            turn: TurnForm {
+                text: Frame::new("<|content_text|>", "<|end_message|>"),
+                ..turn("", "", ["", "", ""])
+            },
+            ..Prompt::default()
+        },
         "lfm2" => Prompt {
             tools: array_of_tools(
                 ToolObject::Tool,
@@ -218,7 +260,7 @@ pub fn stop(name: &str) -> &'static [&'static str] {
         "cogency" => &["<results>"],
         "hermes" | "qwen3-coder" | "mimo" => &["<|im_end|>", "<tool_response>"],
         "llama3-json" => &["<|eot_id|>", "<|eom_id|>"],
-        "react-json" => &["\nObservation:"],
+        "react" | "react-json" => &["\nObservation:"],
         "mistral" | "mistral-v11" => &["</s>", "[TOOL_RESULTS]"],
         "cohere" => &["<|END_OF_TURN_TOKEN|>", "<|START_TOOL_RESULT|>"],
         "granite" => &["<|end_of_text|>"],
@@ -233,6 +275,8 @@ pub fn stop(name: &str) -> &'static [&'static str] {
         "glm45" | "glm47" => &["<|observation|>", "<|user|>"],
         "minimax-m2" | "minimax-m3" => &["[e~["],
         "anthropic" => &["<function_results>"],
+        "harmony" | "beam-rfl" => &["<|call|>", "<|return|>"],
+        "muse-glimmer" => &["<|eot|>"],
         "lfm2" => &["<|im_end|>", "<|tool_response_start|>"],
         "pythonic" => &["<|eot|>", "<|eom|>"],
         "olmo3" => &["<|im_end|>"],
@@ -350,6 +394,40 @@ fn cohere() -> Prompt {
                 ",\n",
             )
         },
+        ..Prompt::default()
+    }
+}
+
+/// What stands before each message of an answer but the first, whose mark is the server's.
+const ASSISTANT: &str = "<|start|>assistant";
+
+/// A turn in which each part is a message, and a thought has this frame.
+fn messages(before: &'static str, behind: &'static str) -> TurnForm {
+    turn(before, behind, [ASSISTANT; 3])
+}
+
+fn harmony(call: &'static str, result: [&'static str; 2]) -> Prompt {
+    Prompt {
+        tools: ToolsForm {
+            layout: ToolsLayout::TypeScript,
+            around: Frame::new(
+                "## functions\n\nnamespace functions {\n\n",
+                "\n\n} // namespace functions",
+            ),
+            each: Frame::default(),
+            between: "\n\n".into(),
+        },
+        turn: TurnForm {
+            text: Frame::new("<|channel|>final<|message|>", "<|end|>"),
+            preamble: Some(Frame::new("<|channel|>commentary<|message|>", "<|end|>")),
+            ..messages("<|channel|>analysis<|message|>", "<|end|>")
+        },
+        calls: CallsForm {
+            message: Frame::new(call, "<|call|>"),
+            between: ASSISTANT.into(),
+            ..CallsForm::default()
+        },
+        results: ResultsForm { text: ResultText::Json, ..results(result[0], result[1], "") },
         ..Prompt::default()
     }
 }

@@ -17,13 +17,11 @@ use super::super::canonical::{Layout, Writer, json_string};
 use super::super::json::Container;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, space_width};
+use super::found::{character, expected, in_quotes, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::Python;
 use quote::Verdict;
-use states::{
-    Bracket, MAX_WORD, Place, Prefix, Step, Unit, begins_word, character, expected, in_quotes,
-    problem, word_end,
-};
+use states::{Bracket, MAX_WORD, Place, Prefix, Step, Unit, begins_word, word_end};
 
 /// Reads one list of Python calls, or a run of calls on lines of their own.
 #[derive(Clone, Debug)]

@@ -40,14 +40,26 @@ pub fn push_calls(
         if index > 0 {
             sink.push(&*form.between);
         }
-        let mark =
-            |marks: &'_ [Str]| marks.first().filter(|_| is_marked).cloned().unwrap_or_default();
-        sink.push(&*mark(&dialect.open));
-        sink.push(&*form.open);
-        push_block(sink, dialect, body, block, thought.filter(|_| index == 0));
-        sink.push(&*form.close);
-        sink.push(&*mark(&dialect.close));
+        push_marked(sink, dialect, body, block, is_marked, thought.filter(|_| index == 0));
     }
+}
+
+/// Adds a block of calls and the marks around it.
+fn push_marked(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    body: &Body,
+    calls: &[Shown],
+    is_marked: bool,
+    thought: Option<&[u8]>,
+) {
+    let form = &dialect.prompt.calls;
+    let mark = |marks: &'_ [Str]| marks.first().filter(|_| is_marked).cloned().unwrap_or_default();
+    sink.push(&*mark(&dialect.open));
+    sink.push(&*form.open);
+    push_block(sink, dialect, body, calls, thought);
+    sink.push(&*form.close);
+    sink.push(&*mark(&dialect.close));
 }
 
 /// Whether a body holds one call and no more.
@@ -167,7 +179,7 @@ fn object_of(fields: &[(&str, &str)]) -> String {
     ["{", &fields.join(", "), "}"].concat()
 }
 
-/// Adds calls each of which is a message of its own.
+/// Adds calls each of which is a message of its own, or stands in one.
 fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[Shown]) {
     let form = &dialect.prompt.calls;
     for (index, call) in calls.iter().enumerate() {
@@ -182,9 +194,13 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
             sink.push_raw(name.as_bytes(), is_carried);
             sink.push(part);
         }
-        sink.push(&*heads.end);
-        let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
-        push_json(&mut sink.out, &call.args, style, 0);
+        match dialect.bodies.first() {
+            Some(Body::Head(head)) if heads.names_call => {
+                head::push_arguments(sink, dialect, head, call);
+            }
+            Some(body) => push_marked(sink, dialect, body, std::slice::from_ref(call), true, None),
+            None => {}
+        }
         sink.push(&*form.message.behind);
     }
 }

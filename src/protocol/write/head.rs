@@ -1,9 +1,10 @@
 //! Calls with the name in a head, and arguments each between marks of its own.
 
 use std::borrow::Cow;
+use std::slice::from_ref;
 
 use crate::dialect::{
-    Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Trim,
+    Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Str, Trim,
 };
 
 use super::super::json::unescaped;
@@ -20,19 +21,28 @@ const LONGEST: usize = 2048;
 pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
     let form = &dialect.prompt.calls;
     sink.push(&*head.open);
+    sink.push(&*form.name.before);
     push_head(sink, dialect, head, call);
+    sink.push(&*form.name.behind);
     push_end_of_head(sink, head, &call.args);
     sink.push(&*form.head);
+    push_arguments(sink, dialect, head, call);
+    sink.push(&*head.close);
+}
+
+/// Adds the arguments of a call.
+pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
+    let form = &dialect.prompt.calls;
     match &head.args {
-        Args::Json => push_value(sink, &call.args),
+        Args::Json | Args::Text(_) => push_value(sink, &call.args),
         Args::Braces(mark) => literal::push_braces(sink, &call.args, mark),
         Args::Xml(xml) => xml::push_arguments(sink, xml, &call.args, form),
         Args::Parameters(parameters) => {
-            push_parameters(sink, parameters, &call.args, form, &head.close);
+            let ends = if head.close.is_empty() { &head.until[..] } else { from_ref(&head.close) };
+            push_parameters(sink, parameters, &call.args, form, ends);
         }
     }
     sink.push(&*form.tail);
-    sink.push(&*head.close);
 }
 
 fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
@@ -98,7 +108,7 @@ fn push_end_of_head(sink: &mut Sink<'_>, head: &Head, args: &str) {
     let Some(end) = head.ends.first() else { return };
     let begins = match &head.args {
         Args::Json | Args::Braces(_) => "{",
-        Args::Xml(_) => "",
+        Args::Text(_) | Args::Xml(_) => "",
         Args::Parameters(Parameters { around: Some(around), .. }) => &around.open,
         Args::Parameters(form) => &form.open,
     };
@@ -113,27 +123,27 @@ fn push_parameters(
     form: &Parameters,
     args: &str,
     layout: &CallsForm,
-    behind: &str,
+    ends: &[Str],
 ) {
     let around = form.around.as_ref();
     sink.push(around.map_or("", |around| &around.open));
     for (key, value) in members(args) {
         let key = unescaped(key.as_bytes());
-        push_key(sink, form, key.as_bytes(), behind);
-        push_parameter(sink, form, key.as_bytes(), value, layout, behind);
+        push_key(sink, form, key.as_bytes(), ends);
+        push_parameter(sink, form, key.as_bytes(), value, layout, ends);
         sink.push(&*layout.parameter);
     }
     sink.push(around.map_or("", |around| &around.close));
 }
 
-fn push_key(sink: &mut Sink<'_>, form: &Parameters, key: &[u8], behind: &str) {
+fn push_key(sink: &mut Sink<'_>, form: &Parameters, key: &[u8], ends: &[Str]) {
     let around = form.around.as_ref().map_or("", |around| &around.close);
     let opened = [form.open.as_bytes(), key, form.key_end.as_bytes()].concat();
     let closes = |mark: &str| !mark.is_empty() && opened.starts_with(mark.as_bytes());
     let is_carried = trim(key).len() == key.len()
         && !overlaps(key, &form.key_end)
         && !closes(around)
-        && !closes(behind)
+        && !ends.iter().any(|end| closes(end))
         && key.len() < LONGEST
         && std::str::from_utf8(key).is_ok();
     sink.push(&*form.open);
@@ -147,14 +157,14 @@ fn push_parameter(
     key: &[u8],
     value: &str,
     layout: &CallsForm,
-    behind: &str,
+    ends: &[Str],
 ) {
     let close = close_of(form, key);
     let text = value.starts_with('"').then(|| unescaped(value.as_bytes()));
     let text = text.as_ref().map(|text| {
         let text = text.as_bytes();
         let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
-        (text, !is_trimmed && !ends_early(text, form, &close, behind))
+        (text, !is_trimmed && !ends_early(text, form, &close, ends))
     });
     // Where a flag says what a value is, text that would end early can be JSON.
     let text = text.filter(|(_, is_carried)| form.flag.is_none() || *is_carried);
@@ -200,8 +210,9 @@ fn close_of<'a>(form: &'a Parameters, key: &[u8]) -> Cow<'a, str> {
 }
 
 /// Whether a reader would take something in `text` for its end: a mark that closes it, with one behind that may stand there.
-fn ends_early(text: &[u8], form: &Parameters, close: &str, behind: &str) -> bool {
-    let around = form.around.as_ref().map_or(behind, |around| &around.close);
+fn ends_early(text: &[u8], form: &Parameters, close: &str, ends: &[Str]) -> bool {
+    let around = form.around.as_ref().map(|around| &around.close);
+    let followers: Vec<_> = [&form.open].into_iter().chain(ends).chain(around).collect();
     let whole = [text, close.as_bytes(), form.open.as_bytes()].concat();
     let finder = memchr::memmem::Finder::new(close);
     let mut from = 0;
@@ -212,7 +223,7 @@ fn ends_early(text: &[u8], form: &Parameters, close: &str, behind: &str) -> bool
         }
         let rest = &whole[at + close.len()..];
         let rest = &rest[leading_space(rest)..];
-        if [&*form.open, behind, around].iter().any(|mark| rest.starts_with(mark.as_bytes())) {
+        if followers.iter().any(|mark| rest.starts_with(mark.as_bytes())) {
             return true;
         }
         from = at + 1;

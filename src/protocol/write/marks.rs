@@ -8,6 +8,7 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 
 use super::super::grammar::unmarked_begins;
+use super::super::text::is_blank;
 use crate::dialect::{
     Args, Body, Dialect, Frame, HeadForm, Pair, ResultText, Results, Str, Unmarked, Xml,
 };
@@ -19,6 +20,8 @@ pub struct Marks {
     starts: AhoCorasick,
     /// What is a call without a mark, wherever it stands.
     unmarked: Vec<Body>,
+    /// Whether marks count only at the start of a line.
+    at_line_start: bool,
 }
 
 /// A beginning of a mark is at least so long; what is shorter stands in every text.
@@ -38,7 +41,7 @@ impl Marks {
             Unmarked::Anywhere => dialect.bodies.clone(),
             Unmarked::AtStart | Unmarked::Never => Vec::new(),
         };
-        Self { starts, unmarked }
+        Self { starts, unmarked, at_line_start: dialect.at_line_start }
     }
 
     /// Where a mark begins in `text`, in order.
@@ -52,6 +55,7 @@ impl Marks {
             .find_overlapping_iter(text)
             .filter(|found| ends_a_word(text, found.range()))
             .map(|found| found.start())
+            .filter(|at| !self.at_line_start || begins_line(text, *at))
             .collect();
         if !self.unmarked.is_empty() {
             found
@@ -100,6 +104,12 @@ pub fn push_reference(out: &mut Vec<u8>, text: &[u8]) -> usize {
 pub fn first_character(text: &[u8]) -> (u32, usize) {
     let character = text.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
     character.map_or((0xfffd, 1), |character| (character.into(), character.len_utf8()))
+}
+
+/// Whether only space stands before this byte in its line.
+fn begins_line(text: &[u8], at: usize) -> bool {
+    let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
+    is_blank(&text[line..at])
 }
 
 /// Whether what was found is not only the beginning of a longer word.
@@ -159,7 +169,8 @@ fn marks(dialect: &Dialect) -> Vec<&str> {
         marks.extend([&**open, close]);
     }
     if let Some(heads) = heads {
-        marks.extend(heads.open.iter().chain(&heads.close).chain([&heads.end]).map(|mark| &**mark));
+        let single = [&heads.end, &heads.channel];
+        marks.extend(heads.open.iter().chain(&heads.close).chain(single).map(|mark| &**mark));
     }
     let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end];
     let lists = lists.into_iter().chain([&dialect.ignored, &dialect.stop]);
@@ -185,12 +196,12 @@ fn marks_of_body<'a>(body: &'a Body, marks: &mut Vec<&'a str>) {
         Body::Xml(form) => marks_of_xml(form, marks),
         Body::Head(head) => {
             marks.extend([&*head.open, &head.close]);
-            marks.extend(head.ends.iter().map(|mark| &**mark));
+            marks.extend(head.ends.iter().chain(&head.until).map(|mark| &**mark));
             if let HeadForm::Id(mark) | HeadForm::Behind(mark) = &head.form {
                 marks.push(mark);
             }
             match &head.args {
-                Args::Json => {}
+                Args::Json | Args::Text(_) => {}
                 Args::Braces(mark) => marks.push(mark),
                 Args::Xml(form) => marks_of_xml(form, marks),
                 Args::Parameters(form) => {

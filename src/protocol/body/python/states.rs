@@ -1,10 +1,8 @@
 //! Where the reader of Python calls may be, and the characters of names.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use super::super::super::problem::{Problem, ProblemKind};
-use super::super::super::text::{prefix, space_width};
+use super::super::super::text::space_width;
 use super::quote::Look;
 
 /// Bytes of a name at most.
@@ -130,33 +128,6 @@ impl Bracket {
             Self::Dict => "\",\" or \"}\"",
         }
     }
-}
-
-pub(super) fn expected(
-    expected: impl Into<Cow<'static, str>>,
-    found: Cow<'static, str>,
-) -> ProblemKind {
-    ProblemKind::Expected { expected: expected.into(), found }
-}
-
-pub(super) fn problem(
-    wanted: impl Into<Cow<'static, str>>,
-    found: Cow<'static, str>,
-    at: usize,
-) -> Problem {
-    Problem { kind: expected(wanted, found), at }
-}
-
-/// A word in quotes, or the beginning of one that is long.
-pub(super) fn in_quotes(word: &[u8]) -> Cow<'static, str> {
-    const MOST: usize = 20;
-    let word = String::from_utf8_lossy(word);
-    format!("\"{}\"", word.chars().take(MOST).collect::<String>()).into()
-}
-
-/// The character at byte `at`, in quotes.
-pub(super) fn character(text: &[u8], at: usize) -> Cow<'static, str> {
-    in_quotes(prefix(&text[at..], 1))
 }
 
 pub(super) fn is_quote(byte: u8) -> bool {

@@ -2,12 +2,11 @@
 
 use super::super::super::problem::Problem;
 use super::super::Calls;
+use super::super::found::{expected, in_quotes, problem};
 use super::PythonReader;
 use super::literal::{number, string_end, unescape};
 use super::quote::Look;
-use super::states::{
-    MAX_WORD, Place, Prefix, Quoted, Step, Unit, expected, in_quotes, is_quote, problem, word_end,
-};
+use super::states::{MAX_WORD, Place, Prefix, Quoted, Step, Unit, is_quote, word_end};
 
 impl PythonReader {
     /// The name that ends at the position.
