@@ -1,3 +1,4 @@
+use crate::protocol::Event;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -76,7 +77,8 @@ fn outcome(
         Err(problem) => Err(problem),
     };
     let result = end.and_then(|end| {
-        let calls = calls.take()?.into_iter().map(Call::into_json).collect();
+        let calls =
+            calls.take()?.into_iter().filter_map(Event::into_call).map(Call::into_json).collect();
         Ok((calls, text[end..].to_owned()))
     });
     (result.map_err(|problem| problem.located(bytes).to_string()), args)
