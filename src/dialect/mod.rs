@@ -7,6 +7,7 @@
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
 pub mod presets;
+pub mod template;
 
 use std::borrow::Cow;
 
@@ -24,6 +25,9 @@ pub struct Dialect {
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,
+    /// Whether an answer begins inside reasoning, without its mark.
+    #[serde(default)]
+    pub begins_in_reasoning: bool,
     /// Marks around text for the user; only the marks are left out.
     #[serde(default)]
     pub answer: Vec<Pair>,

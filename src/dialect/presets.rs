@@ -40,6 +40,7 @@ fn block(name: &'static str, open: &'static str, close: &'static str, body: Body
     Dialect {
         name: name.into(),
         reasoning: Vec::new(),
+        begins_in_reasoning: false,
         answer: Vec::new(),
         results: Vec::new(),
         heads: None,

@@ -1,0 +1,138 @@
+//! Response templates: how transformers says what a model's answers look like, read as dialects.
+//!
+//! A template names the fields of an answer and the marks around them, as texts or as patterns. What a dialect has words
+//! for is translated; all else is refused with the field, the reason and what to do about it, so that no text is ever read
+//! in another way than its template says. Three differences are meant:
+//!
+//! - A closing mark inside a JSON string is text; for transformers it ends the call.
+//! - Every text and every call of an answer is kept; a field that does not repeat has the last one there. Text that no
+//!   field takes is told to the user; there it is dropped.
+//! - What answers demand (`optional`) or start out with (`defaults`) is no matter of reading.
+//!
+//! A dialect reads what a server sends, which begins behind the prompt. So `start_anchor` has no part in it: what
+//! transformers asks a `prefix` for, that an answer begins in reasoning which the prompt has opened, is
+//! [`begins_in_reasoning`](Dialect::begins_in_reasoning), or is said to the parser.
+
+mod calls;
+mod error;
+mod fields;
+mod group;
+mod harmony;
+mod object;
+mod parameters;
+mod pattern;
+mod python;
+mod texts;
+mod transform;
+
+use serde_json::Value;
+
+pub use error::TemplateError;
+
+use super::{Batch, Dialect, LoneMark, Prompt};
+use error::Read;
+use texts::Texts;
+
+/// What the fields of an answer are called.
+const REASONING: [&str; 3] = ["thinking", "reasoning", "reasoning_content"];
+const ANSWER: &str = "content";
+const CALLS: &str = "tool_calls";
+
+/// The dialect that a response template describes.
+///
+/// How tools and results stand in a prompt, and at what a server is to stop, is not in a template: set
+/// [`prompt`](Dialect::prompt) and [`stop`](Dialect::stop) for that.
+///
+/// # Errors
+/// The template is none, or it says what no dialect can.
+///
+/// ```
+/// use cogency_rs::dialect::template::from_response_template;
+/// use serde_json::json;
+///
+/// let dialect = from_response_template(&json!({
+///     "start_anchor": "<|im_start|>assistant\n",
+///     "fields": {
+///         "thinking": {"open": "<think>", "close": "</think>"},
+///         "tool_calls": {
+///             "open": "<tool_call>", "close": "</tool_call>", "repeats": true, "content": "json",
+///             "transform": {"type": "function", "function": "{content}"},
+///         },
+///         "content": {"close": "<|im_end|>"},
+///     },
+/// }))?;
+/// assert_eq!((&*dialect.open[0], &*dialect.turn_end[0]), ("<tool_call>", "<|im_end|>"));
+/// # Ok::<_, cogency_rs::dialect::template::TemplateError>(())
+/// ```
+pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError> {
+    let fields = fields::fields(template)?;
+    let known = |name: &str| REASONING.contains(&name) || [ANSWER, CALLS].contains(&name);
+    if let Some(field) = fields.iter().find(|field| !known(field.name)) {
+        return Err(TemplateError::new(
+            &field.path,
+            "is no part of an answer that can be read",
+            format!("known are {}, {ANSWER} and {CALLS}: leave it out", REASONING.join(", ")),
+        ));
+    }
+    let mut dialect = empty();
+    let calls = fields.iter().find(|field| field.name == CALLS);
+    if let Some(calls) = calls.filter(|calls| harmony::is_addressed(calls)) {
+        dialect.heads = Some(harmony::heads(&fields, calls)?);
+        return Ok(dialect);
+    }
+    let texts = texts(&fields)?;
+    dialect.reasoning = texts.reasoning.pairs;
+    dialect.begins_in_reasoning = texts.reasoning.begins;
+    dialect.answer = texts.answer;
+    dialect.turn_end = texts.turn_end;
+    if let Some(calls) = calls.map(calls::calls).transpose()? {
+        dialect.open = calls.open;
+        dialect.close = calls.close;
+        dialect.at_start = calls.at_start;
+        dialect.bodies = vec![calls.body];
+        for end in calls.turn_end {
+            if !dialect.turn_end.contains(&end) {
+                dialect.turn_end.push(end);
+            }
+        }
+    }
+    Ok(dialect)
+}
+
+/// The fields of text.
+fn texts(fields: &[fields::Field<'_>]) -> Read<Texts> {
+    let mut texts = Texts::default();
+    for field in fields {
+        if REASONING.contains(&field.name) {
+            let reasoning = texts::reasoning(field)?;
+            texts.reasoning.pairs.extend(reasoning.pairs);
+            texts.reasoning.begins |= reasoning.begins;
+        } else if field.name == ANSWER {
+            (texts.answer, texts.turn_end) = texts::answer(field)?;
+        }
+    }
+    Ok(texts)
+}
+
+/// A dialect without any mark.
+fn empty() -> Dialect {
+    Dialect {
+        name: "response-template".into(),
+        reasoning: Vec::new(),
+        begins_in_reasoning: false,
+        answer: Vec::new(),
+        results: Vec::new(),
+        heads: None,
+        open: Vec::new(),
+        close: Vec::new(),
+        at_start: false,
+        bodies: Vec::new(),
+        batch: Batch::Answer,
+        lone_mark: LoneMark::Text,
+        end: Vec::new(),
+        turn_end: Vec::new(),
+        ignored: Vec::new(),
+        stop: Vec::new(),
+        prompt: Prompt::default(),
+    }
+}
