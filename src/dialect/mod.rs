@@ -33,7 +33,7 @@ pub struct Dialect {
     pub answer: Vec<Pair>,
     /// Marks around what only the system writes: results. What a model writes there itself is no answer.
     #[serde(default)]
-    pub results: Vec<Pair>,
+    pub results: Vec<Results>,
     /// Messages with a head that says to whom they are: the whole answer is a row of them.
     #[serde(default)]
     pub heads: Option<Heads>,
@@ -43,9 +43,9 @@ pub struct Dialect {
     /// Any of these closes it; none where the last call itself does.
     #[serde(default)]
     pub close: Vec<Str>,
-    /// Whether a block may also begin without its mark, as the first thing of the answer.
+    /// Where a block may also begin without its mark.
     #[serde(default)]
-    pub at_start: bool,
+    pub unmarked: Unmarked,
     /// What stands in a block. The first is what is written; all are read, told apart by how they begin.
     pub bodies: Vec<Body>,
     /// When the calls are run.
@@ -71,6 +71,31 @@ pub struct Dialect {
     pub prompt: Prompt,
 }
 
+impl Dialect {
+    /// What a block of calls is called where one is wrong.
+    #[must_use]
+    pub fn block_name(&self) -> Str {
+        let head = self.bodies.iter().find_map(|body| match body {
+            Body::Head(head) => Some(&head.open),
+            _ => None,
+        });
+        match (&*self.prompt.block_name, self.open.first().or(head)) {
+            ("", Some(open)) => format!("{open} block ({})", self.name).into(),
+            ("", None) => format!("call ({})", self.name).into(),
+            (name, _) => name.to_owned().into(),
+        }
+    }
+
+    /// What the model is told to do where a block is wrong.
+    #[must_use]
+    pub fn again(&self) -> Str {
+        match &*self.prompt.again {
+            "" => "Write the whole call again.".into(),
+            again => again.to_owned().into(),
+        }
+    }
+}
+
 /// Two marks, and what may stand between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
@@ -78,6 +103,31 @@ pub struct Pair {
     pub open: Str,
     /// The second one. Empty where the next mark of any other kind ends it.
     pub close: Str,
+}
+
+/// Marks around results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Results {
+    /// The first mark.
+    pub open: Str,
+    /// The second one.
+    pub close: Str,
+    /// Whether the first is a mark only where a JSON array follows, or the second one.
+    #[serde(default)]
+    pub array: bool,
+}
+
+/// Where a block may begin without its mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unmarked {
+    /// Nowhere.
+    #[default]
+    Never,
+    /// As the first thing of the answer.
+    AtStart,
+    /// Anywhere in the answer.
+    Anywhere,
 }
 
 /// When the calls are run.
@@ -129,6 +179,9 @@ pub struct Json {
     /// Whether a call without arguments may leave that key out.
     #[serde(default)]
     pub args_optional: bool,
+    /// Whether items of an array that are no calls are passed over.
+    #[serde(default)]
+    pub skips_others: bool,
     /// The key of the call's id.
     #[serde(default)]
     pub id: Option<Str>,
@@ -201,6 +254,8 @@ pub enum HeadForm {
     Numbered,
     /// The call's id behind this mark.
     Id(Str),
+    /// This mark in front of the name.
+    Behind(Str),
     /// Attributes of a tag; the name is the one with this key.
     Attributes(Str),
 }
@@ -348,6 +403,12 @@ pub struct Prompt {
     /// How tools are declared.
     #[serde(default)]
     pub tools: ToolsForm,
+    /// What a block is called where one is wrong; empty for its mark.
+    #[serde(default)]
+    pub block_name: Str,
+    /// What the model is told to do then; empty for an example.
+    #[serde(default)]
+    pub again: Str,
     /// Around each result.
     #[serde(default)]
     pub result: Frame,

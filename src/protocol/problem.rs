@@ -75,6 +75,12 @@ impl ProblemKind {
         matches!(self, Self::Json(FaultKind::EndedInString) | Self::TooLong(_) | Self::Missing(_))
     }
 
+    /// Whether it is JSON, but not that of calls.
+    #[must_use]
+    pub fn is_of_shape(&self) -> bool {
+        matches!(self, Self::NotAnObject { .. } | Self::Name { .. } | Self::Args { .. })
+    }
+
     /// Whether all that is wrong is that the text ended.
     #[must_use]
     pub fn is_the_end(&self) -> bool {

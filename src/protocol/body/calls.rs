@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::Text;
+use super::super::Event;
 use super::super::call::Call;
 use super::super::limits::{Limits, Reading};
 use super::super::problem::{Problem, ProblemKind};
@@ -37,7 +38,10 @@ pub enum Note {
 pub struct Calls {
     /// What the readers know.
     pub scope: Scope,
-    calls: Vec<Call>,
+    /// Whether the text has ended here because the model stopped by itself.
+    pub has_stopped: bool,
+    events: Vec<Event>,
+    count: usize,
     problem: Option<Problem>,
     notes: Vec<Note>,
     /// The first byte of the open call's arguments that no note has.
@@ -54,19 +58,19 @@ impl Calls {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.calls.len()
+        self.count
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.count == 0
     }
 
     /// A call begins at this byte. More than the limits allow are refused.
     pub fn begin(&mut self, at: usize) {
         let most = self.scope.limits.max_calls;
-        if self.calls.len() == most {
+        if self.count == most {
             self.refuse(ProblemKind::TooManyCalls(most), at);
         }
         self.note(|| Note::Start);
@@ -101,14 +105,20 @@ impl Calls {
     /// A call is complete.
     pub fn push(&mut self, call: Call) {
         if self.problem.is_none() {
-            self.calls.push(call);
+            self.count += 1;
+            self.events.push(Event::Call(call));
         }
+    }
+
+    /// The block says something beside calls.
+    pub fn say(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     /// Something is wrong with the block, which is still read to its end. Only the first such thing is kept.
     pub fn refuse(&mut self, kind: ProblemKind, at: usize) {
         self.problem.get_or_insert(Problem { kind, at });
-        self.calls.clear();
+        self.events.clear();
         self.unseen = None;
     }
 
@@ -123,13 +133,13 @@ impl Calls {
         self.notes.drain(..)
     }
 
-    /// The calls of the whole block.
+    /// What the whole block says.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn take(&mut self) -> Result<Vec<Call>, Problem> {
-        let calls = std::mem::take(&mut self.calls);
-        self.problem.take().map_or(Ok(calls), Err)
+    pub fn take(&mut self) -> Result<Vec<Event>, Problem> {
+        let events = std::mem::take(&mut self.events);
+        self.problem.take().map_or(Ok(events), Err)
     }
 
     fn note(&mut self, note: impl FnOnce() -> Note) {

@@ -5,10 +5,25 @@
 //! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
 mod calls;
+mod fields;
+mod head;
+mod json;
+mod parameters;
 
 use super::problem::Problem;
+use super::text::prefix;
+use crate::dialect::Str;
 
 pub use calls::{Calls, Note, Scope};
+pub use fields::{Fields, Parts};
+pub use head::HeadReader;
+pub use json::{JsonReader, closing_fence, opening_fence};
+
+/// What stands at the start of `text`, for a report: its first character, since more of it may not be there yet.
+#[must_use]
+pub fn shown(text: &[u8]) -> Str {
+    format!("{:?}", String::from_utf8_lossy(prefix(text, 1))).into()
+}
 
 /// A reader of one item.
 pub trait ItemReader {
