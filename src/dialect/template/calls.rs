@@ -1,6 +1,8 @@
 //! The field of the calls.
 
-use super::super::{Args as CallArgs, Body, Head, HeadForm, Json, Parameters, Shape, Str};
+use super::super::{
+    Args as CallArgs, Body, Head, HeadForm, Json, Parameters, Shape, Str, Unmarked,
+};
 use super::error::{Read, TemplateError};
 use super::fields::{Content, Field, missing};
 use super::parameters::parameters;
@@ -14,8 +16,8 @@ use super::{object, python};
 pub(super) struct Calls {
     pub open: Vec<Str>,
     pub close: Vec<Str>,
-    /// Whether they are the first of an answer, and have no opening mark.
-    pub at_start: bool,
+    /// Where they may stand without their opening mark.
+    pub unmarked: Unmarked,
     pub body: Body,
     /// What ends the turn behind them.
     pub turn_end: Vec<Str>,
@@ -23,7 +25,7 @@ pub(super) struct Calls {
 
 impl Calls {
     pub fn new(open: Vec<Str>, close: Vec<Str>, body: Body) -> Self {
-        Self { open, close, at_start: false, body, turn_end: Vec::new() }
+        Self { open, close, unmarked: Unmarked::Never, body, turn_end: Vec::new() }
     }
 }
 
@@ -81,12 +83,13 @@ fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
         name: vec![keys.name],
         args: vec![keys.args],
         args_optional: false,
+        skips_others: false,
         id: keys.id,
         server: None,
         decision: None,
     });
     let close = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
-    Ok(Calls::new(strings(marks(open)?), strings(close), body))
+    Ok(Calls::new(outer(marks(open)?), outer(close), body))
 }
 
 /// The marks around strings that stand in for quotes.
@@ -115,21 +118,19 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
     };
     let heads = Heads::of(open, name, &args)?;
     let (close, block_close) = heads.closers(field, &args)?;
-    let Heads { blocks, open: head, ends, bare } = heads;
-    let mut ends = ends;
+    let Heads { blocks, open: head, mut ends, bare } = heads;
     if matches!(args, CallArgs::Parameters(_)) && ends.is_empty() {
         ends = name_ends(&args, &close);
     }
-    let form = HeadForm::Name;
     let body = Body::Head(Head {
-        open: head.into(),
+        open: head.trim().to_owned().into(),
         ends: strings(ends),
-        form,
+        form: HeadForm::Name,
         args,
-        close: close.into(),
+        close: close.trim().to_owned().into(),
         bare,
     });
-    Ok(Calls::new(strings(blocks), strings(block_close), body))
+    Ok(Calls::new(outer(blocks), outer(block_close), body))
 }
 
 /// How arguments in JSON are written, where they are all of the content.
@@ -241,7 +242,6 @@ impl Heads {
                 (None, only) => single.push(only),
             }
         }
-        let (mut inner, mut outer, mut single) = (inner, outer, single);
         for marks in [&mut inner, &mut outer, &mut single] {
             marks.dedup();
         }
@@ -352,4 +352,15 @@ fn name_ends(args: &CallArgs, close: &str) -> Vec<String> {
 
 fn strings(texts: Vec<String>) -> Vec<Str> {
     texts.into_iter().map(Str::from).collect()
+}
+
+/// Marks around calls, each once. Space is free beside them.
+fn outer(texts: Vec<String>) -> Vec<Str> {
+    let mut marks: Vec<Str> = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !marks.iter().any(|mark| mark == text.trim()) {
+            marks.push(text.trim().to_owned().into());
+        }
+    }
+    marks
 }

@@ -22,6 +22,8 @@ mod object;
 mod parameters;
 mod pattern;
 mod python;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod transform;
 
@@ -29,8 +31,10 @@ use serde_json::Value;
 
 pub use error::TemplateError;
 
-use super::{Batch, Dialect, LoneMark, Prompt};
+use super::{Batch, Dialect, LoneMark, Prompt, Unmarked};
 use error::Read;
+use fields::Field;
+use pattern::{Boundary, Form, Piece};
 use texts::Texts;
 
 /// What the fields of an answer are called.
@@ -74,6 +78,7 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
             format!("known are {}, {ANSWER} and {CALLS}: leave it out", REASONING.join(", ")),
         ));
     }
+    check_marks(&fields)?;
     let mut dialect = empty();
     let calls = fields.iter().find(|field| field.name == CALLS);
     if let Some(calls) = calls.filter(|calls| harmony::is_addressed(calls)) {
@@ -88,7 +93,7 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
     if let Some(calls) = calls.map(calls::calls).transpose()? {
         dialect.open = calls.open;
         dialect.close = calls.close;
-        dialect.at_start = calls.at_start;
+        dialect.unmarked = calls.unmarked;
         dialect.bodies = vec![calls.body];
         for end in calls.turn_end {
             if !dialect.turn_end.contains(&end) {
@@ -99,8 +104,32 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
     Ok(dialect)
 }
 
+/// No mark may open two fields, or open one and end the turn.
+fn check_marks(fields: &[Field<'_>]) -> Read<()> {
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for field in fields {
+        let boundary =
+            field.open.as_ref().or(field.close.as_ref().filter(|_| field.name == ANSWER));
+        let Some(Boundary { path, form: Form::Rows(rows) }) = boundary else { continue };
+        let mut own: Vec<&str> = Vec::new();
+        for piece in rows.iter().filter_map(|row| texts::trimmed(row).first()) {
+            let Piece::Text(mark) = piece else { continue };
+            if let Some((_, other)) = known.iter().find(|(known, _)| known == mark) {
+                return Err(TemplateError::new(
+                    path,
+                    format!("has the mark {mark:?}, which also opens `fields.{other}`"),
+                    "a mark can have one meaning alone",
+                ));
+            }
+            own.push(mark);
+        }
+        known.extend(own.into_iter().map(|mark| (mark, field.name)));
+    }
+    Ok(())
+}
+
 /// The fields of text.
-fn texts(fields: &[fields::Field<'_>]) -> Read<Texts> {
+fn texts(fields: &[Field<'_>]) -> Read<Texts> {
     let mut texts = Texts::default();
     for field in fields {
         if REASONING.contains(&field.name) {
@@ -125,7 +154,7 @@ fn empty() -> Dialect {
         heads: None,
         open: Vec::new(),
         close: Vec::new(),
-        at_start: false,
+        unmarked: Unmarked::Never,
         bodies: Vec::new(),
         batch: Batch::Answer,
         lone_mark: LoneMark::Text,

@@ -1,6 +1,6 @@
 //! Calls that are one JSON object, of which the marks spell out all but the arguments.
 
-use super::super::{Body, Json, Shape};
+use super::super::{Body, Json, Shape, Unmarked};
 use super::calls::Calls;
 use super::error::{Read, TemplateError};
 use super::fields::{Content, Field};
@@ -9,8 +9,7 @@ use super::texts::{trimmed, without_end};
 
 /// The calls, if what opens them is `{"name": "(?P<name>…)", "arguments": `, and what closes them the last brace.
 ///
-/// The object is read as a whole, so its keys may stand in any order. As there is no mark before it, it is one only where
-/// an answer begins: an object amidst prose is prose.
+/// The object is read as a whole, so its keys may stand in any order.
 pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Option<Calls>> {
     let Form::Rows(rows) = &open.form else { return Ok(None) };
     let [row] = &rows[..] else { return Ok(None) };
@@ -51,11 +50,13 @@ pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Opti
         name: vec![name_key.into()],
         args: vec![args_key.into()],
         args_optional: false,
+        skips_others: false,
         id: None,
         server: None,
         decision: None,
     });
-    Ok(Some(Calls { at_start: true, turn_end, ..Calls::new(Vec::new(), Vec::new(), body) }))
+    let unmarked = Unmarked::Anywhere;
+    Ok(Some(Calls { unmarked, turn_end, ..Calls::new(Vec::new(), Vec::new(), body) }))
 }
 
 /// The keys of the name and of the arguments, if this is the beginning of an object with the two.

@@ -65,8 +65,9 @@ pub(super) fn answer(field: &Field<'_>) -> Read<(Vec<Pair>, Vec<Str>)> {
         let ends = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
         return Ok((Vec::new(), ends.into_iter().map(Str::from).collect()));
     };
-    let opens = marks(open)?;
-    Ok((pairs(opens, &closer(field)?.1), Vec::new()))
+    let (opens, closes) = (marks(open)?, marks(close_of(field)?)?);
+    let answer = closes.iter().flat_map(|close| pairs(opens.clone(), close)).collect();
+    Ok((answer, Vec::new()))
 }
 
 /// The content of a field of text is just that.
@@ -90,17 +91,17 @@ fn check_text(field: &Field<'_>) -> Read<()> {
 
 /// The one mark that closes a field.
 fn closer<'b>(field: &'b Field<'_>) -> Read<(&'b Boundary, String)> {
-    let Some(close) = &field.close else {
-        return Err(missing(
-            &format!("{}.close", field.path),
-            "a field with an opening mark must have a closing one",
-        ));
-    };
+    let close = close_of(field)?;
     let mut marks = marks(close)?;
     match (marks.pop(), &marks[..]) {
         (Some(mark), []) => Ok((close, mark)),
         _ => close.refuse("is more than one mark", "keep the one that the model writes"),
     }
+}
+
+fn close_of<'b>(field: &'b Field<'_>) -> Read<&'b Boundary> {
+    let advice = "a field with an opening mark must have a closing one";
+    field.close.as_ref().ok_or_else(|| missing(&format!("{}.close", field.path), advice))
 }
 
 /// The marks of a boundary. Free space around them is left out: it is none of the text that is shown.
