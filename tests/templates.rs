@@ -173,11 +173,12 @@ fn read(grammar: &Arc<Grammar>, begins_in_think: bool, pieces: &[&str]) -> Vec<S
     events.iter().filter_map(shown).collect()
 }
 
-/// An event as the table has it; `None` for the one that says to run the calls.
+/// An event as the table has it; `None` for space alone, and for the one that says to run the calls.
 fn shown(event: &Event) -> Option<String> {
     let text =
         |text: &cogency_rs::protocol::Text| text.to_str().expect("no surrogate").trim().to_owned();
     match event {
+        Event::Think(run) | Event::Respond(run) if run.is_blank() => None,
         Event::Think(run) => Some(format!("think {}", text(run))),
         Event::Respond(run) => Some(format!("respond {}", text(run))),
         Event::Call(call) => Some(format!("call {}", call.json())),

@@ -101,7 +101,7 @@ impl Dialect {
 
     /// Whether anything opens a block of calls.
     fn opens_blocks(&self) -> bool {
-        !self.open.is_empty() || self.unmarked != Unmarked::Never
+        !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
     }
 
     /// What a block of calls is called where one is wrong.

@@ -128,6 +128,7 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
         form: HeadForm::Name,
         args,
         close: close.trim().to_owned().into(),
+        until: Vec::new(),
         bare,
     });
     Ok(Calls::new(outer(blocks), outer(block_close), body))

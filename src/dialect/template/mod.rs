@@ -17,7 +17,7 @@ mod calls;
 mod error;
 mod fields;
 mod group;
-mod harmony;
+mod heads;
 mod object;
 mod parameters;
 mod pattern;
@@ -81,8 +81,10 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
     check_marks(&fields)?;
     let mut dialect = empty();
     let calls = fields.iter().find(|field| field.name == CALLS);
-    if let Some(calls) = calls.filter(|calls| harmony::is_addressed(calls)) {
-        dialect.heads = Some(harmony::heads(&fields, calls)?);
+    if let Some(calls) = calls.filter(|calls| heads::is_addressed(calls)) {
+        let (heads, body) = heads::heads(template, &fields, calls)?;
+        dialect.heads = Some(heads);
+        dialect.bodies = vec![body];
         return Ok(dialect);
     }
     let texts = texts(&fields)?;
@@ -152,6 +154,7 @@ fn empty() -> Dialect {
         answer: Vec::new(),
         results: Vec::new(),
         heads: None,
+        at_line_start: false,
         open: Vec::new(),
         close: Vec::new(),
         unmarked: Unmarked::Never,

@@ -312,24 +312,52 @@ fn addressed() -> Value {
 #[test]
 fn messages_with_a_recipient_have_heads() {
     let heads = read(&addressed()).heads.expect("heads");
-    assert_eq!((&*heads.open[0], &*heads.end), ("<|channel|>", "<|message|>"));
+    assert_eq!(heads.open, ["<|start|>", "<|channel|>"]);
+    assert_eq!((&*heads.channel, &*heads.end), ("<|channel|>", "<|message|>"));
+    assert_eq!((&*heads.recipient, &*heads.prefix), ("to=", "functions."));
     assert_eq!(heads.close, ["<|end|>", "<|return|>", "<|call|>"]);
-    for (pointer, value, field) in [
-        ("/fields/thinking/open", json!("<|channel|>thoughts<|message|>"), "fields.thinking.open"),
+    assert_eq!(heads.reasoning, ["analysis"]);
+    let call = "fields.tool_calls";
+    for (pointer, value, field, words) in [
+        ("/fields/thinking/open", json!("analysis<|message|>"), "fields.thinking.open", "no head"),
+        ("/fields/thinking/open", json!("<|channel|>a<|end|>"), "fields.thinking.open", "no head"),
+        ("/fields/thinking/content", json!("json"), "fields.thinking.content", "not text"),
         (
             "/fields/content/open",
-            json!("<|other|>final<|message|>"),
-            "fields.tool_calls.open_pattern",
+            json!("<c>final<|message|>"),
+            "fields.content.open",
+            "begins a head",
         ),
-        ("/fields/tool_calls/content", json!("xml-inline"), "fields.tool_calls.transform"),
+        ("/fields/content/open", Value::Null, "fields.content.open", "is missing"),
+        (
+            "/fields/tool_calls/content",
+            json!("xml-inline"),
+            "fields.tool_calls.transform",
+            "from JSON",
+        ),
+        (
+            "/fields/tool_calls/content_args",
+            json!({"allow_non_json": true}),
+            "fields.tool_calls.content_args",
+            "no JSON",
+        ),
+        ("/start_anchor", json!("assistant"), "start_anchor", "begin with a mark"),
     ] {
-        refused(&with(addressed(), pointer, value), field, "");
+        refused(&with(addressed(), pointer, value), field, words);
+    }
+    for (source, words) in [
+        (r"to=functions\.(?P<name>\w+).*?", "does not end with a mark"),
+        (r"to=functions\.(?P<name>\d+)<\|message\|>", "not one head with a name"),
+        (r"to=(?P<name>\w+)<m>|to=b\.(?P<name2>\w+)<m>", "not one head with a name"),
+    ] {
+        let template = pattern(addressed(), "tool_calls", "open", source);
+        refused(&template, &format!("{call}.open_pattern"), words);
     }
 }
 
 #[test]
 fn what_is_no_template_is_refused_at_its_place() {
-    let call = "/fields/tool_calls";
+    let args = "/fields/tool_calls/content_args";
     for (pointer, value, field, words) in [
         (
             "/fields/citations",
@@ -498,7 +526,7 @@ fn what_is_no_template_is_refused_at_its_place() {
         ),
         ("tag_pattern", json!(r"(?P<key>\w+)=(?P<value>.*?);"), "tag_pattern", "begin with a mark"),
     ] {
-        let template = with(tagged(), &format!("{call}/content_args/{key}"), value);
+        let template = with(tagged(), &format!("{args}/{key}"), value);
         refused(&template, &format!("fields.tool_calls.content_args.{field}"), words);
     }
 }
