@@ -496,6 +496,7 @@ fn dialect(name: &'static str, body: Body) -> Dialect {
     Dialect {
         name: name.into(),
         reasoning: Vec::new(),
+        begins_in_reasoning: false,
         answer: Vec::new(),
         results: Vec::new(),
         heads: None,
