@@ -29,6 +29,15 @@ pub fn grammar(name: &str) -> Option<Arc<Grammar>> {
     Some(Arc::clone(GRAMMARS[number].get_or_init(grammar)))
 }
 
+/// cogency's own.
+///
+/// # Panics
+/// Never: it is the first of the table.
+#[must_use]
+pub fn cogency() -> Arc<Grammar> {
+    grammar("cogency").expect("the first of the table")
+}
+
 static ROWS: LazyLock<Vec<Arc<Dialect>>> =
     LazyLock::new(|| rows().into_iter().map(Arc::new).collect());
 
@@ -489,11 +498,16 @@ fn parameters_form(
 
 /// `<function=NAME><parameter=KEY>value</parameter></function>`, also without a block around it.
 fn functions(trim: Trim) -> Body {
-    let parameters =
-        Parameters { trim, ..parameters_form("<parameter=", ">", "", "</parameter>") };
+    let parameters = Parameters { trim, ..parameters_form("<parameter=", ">", "", "</parameter>") };
     Body::Head(Head {
         bare: true,
-        ..head_form("<function=", &[">"], HeadForm::Name, Args::Parameters(parameters), "</function>")
+        ..head_form(
+            "<function=",
+            &[">"],
+            HeadForm::Name,
+            Args::Parameters(parameters),
+            "</function>",
+        )
     })
 }
 
@@ -577,7 +591,8 @@ mod tests {
     fn a_dialect_is_data_that_can_be_written_and_read() {
         for name in names() {
             let row = preset(name).unwrap_or_else(|| panic!("{name} is one of the table"));
-            let json = serde_json::to_value(&*row).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let json =
+                serde_json::to_value(&*row).unwrap_or_else(|error| panic!("{name}: {error}"));
             let read: Dialect =
                 serde_json::from_value(json).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(read, *row);

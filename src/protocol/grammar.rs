@@ -41,10 +41,12 @@ pub struct Recovery {
 
 impl Recovery {
     fn new(dialect: &Dialect) -> Self {
-        let heads = || dialect.bodies.iter().filter_map(|body| match body {
-            Body::Head(head) => Some(head),
-            _ => None,
-        });
+        let heads = || {
+            dialect.bodies.iter().filter_map(|body| match body {
+                Body::Head(head) => Some(head),
+                _ => None,
+            })
+        };
         let mut closing: Vec<&Str> = dialect.close.iter().collect();
         if closing.is_empty() {
             closing.extend(heads().map(|head| &head.close));
@@ -185,9 +187,11 @@ impl Grammar {
                     return None;
                 }
                 any(dialect.bodies.iter().map(|body| body_begins(body, rest)).chain(
-                    dialect.close.iter().filter(|_| may_be_empty(dialect)).map(|close| {
-                        super::marks::starts_with(rest, close)
-                    }),
+                    dialect
+                        .close
+                        .iter()
+                        .filter(|_| may_be_empty(dialect))
+                        .map(|close| super::marks::starts_with(rest, close)),
                 ))
             }
             Entry::Call(_) => {
@@ -328,7 +332,9 @@ impl Table {
         if run == Run::Think {
             marks.extend(dialect.open.iter().map(|mark| (mark, Inner::Block)));
         }
-        let inside = Marks::new(marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()));
+        let inside = Marks::new(
+            marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()),
+        );
         let span = Span {
             run,
             close: pair.close.clone(),

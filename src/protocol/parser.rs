@@ -66,11 +66,11 @@ pub enum CallStream {
 /// O(text), for every input and every chunking. Memory is bounded by the longest open block.
 ///
 /// ```
-/// use cogency_rs::dialect::presets::grammar;
+/// use cogency_rs::dialect::presets::cogency;
 /// use cogency_rs::protocol::{Event, Options, Parser, Stream};
 ///
 /// let options = Options { stream: Stream::Token, ..Options::default() };
-/// let mut parser = Parser::new(grammar("cogency").unwrap(), options);
+/// let mut parser = Parser::new(cogency(), options);
 /// let mut events = Vec::new();
 /// parser.feed("Hello <thi".as_bytes(), &mut events);
 /// parser.feed("nk>hm</think>".as_bytes(), &mut events);
@@ -90,8 +90,9 @@ pub struct Parser {
     run: Known,
     said: Said,
     start: Start,
-    /// How many calls were handed out, and whether they still wait for their execute event.
-    calls: usize,
+    /// How many calls have begun.
+    begun: usize,
+    /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
     /// Whether the last byte of what was read is a line break, or there is none.
     is_at_line_start: bool,
@@ -171,7 +172,7 @@ impl Parser {
             run: Known::Blank(0),
             said: Said::Nothing,
             start,
-            calls: 0,
+            begun: 0,
             is_batch_open: false,
             is_at_line_start: true,
         }
@@ -318,9 +319,16 @@ impl Parser {
                         Ok(_) => {
                             let at = text.len() - block.mark;
                             let problem = Problem { kind: FaultKind::Ended.into(), at };
-                            return Some(Report::cut_off(&problem, text, block.of(&grammar), ending));
+                            return Some(Report::cut_off(
+                                &problem,
+                                text,
+                                block.of(&grammar),
+                                ending,
+                            ));
                         }
-                        Err(problem) if block.is_only_text(&grammar, &problem) => self.state = State::Text,
+                        Err(problem) if block.is_only_text(&grammar, &problem) => {
+                            self.state = State::Text
+                        }
                         Err(problem) => {
                             // Of a text that was cut it is known why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
@@ -722,9 +730,7 @@ impl Parser {
     /// Hands out what a block says.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == Batch::Block;
-        let calls = said.iter().filter(|event| matches!(event, Event::Call(_))).count();
-        self.calls += calls;
-        self.is_batch_open |= calls > 0;
+        self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
             self.say(event, events);
         }
@@ -750,7 +756,8 @@ impl Parser {
 
     /// Hands out what is known of a call that is not complete.
     fn note(&mut self, note: Note, events: &mut Vec<Event>) {
-        self.say(Event::Piece(note), events);
+        self.begun += usize::from(note == Note::Start);
+        self.say(Event::Piece(self.begun.saturating_sub(1), note), events);
     }
 
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {
@@ -845,9 +852,10 @@ fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::presets::cogency;
 
     fn read(text: &str, options: Options, ending: &Ending) -> Vec<Event> {
-        let (mut parser, mut events) = (Parser::new(options), Vec::new());
+        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
         parser.feed(text.as_bytes(), &mut events);
         parser.finish(ending, &mut events);
         events
@@ -934,8 +942,10 @@ mod tests {
     #[test]
     fn whitespace_that_is_held_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
-        let (mut parser, mut events) =
-            (Parser::new(Options { stream: Stream::Token, ..Options::default() }), Vec::new());
+        let (mut parser, mut events) = (
+            Parser::new(cogency(), Options { stream: Stream::Token, ..Options::default() }),
+            Vec::new(),
+        );
         for _ in 0..SIZE {
             parser.feed(b" ", &mut events);
         }

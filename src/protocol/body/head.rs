@@ -72,7 +72,10 @@ impl ItemReader for HeadReader {
                 Place::Head(start, at) => {
                     let (start, at) = (*start, *at);
                     let Some((end, mark)) = head_end(form, text, start, at)? else {
-                        self.place = Place::Head(start, text.len().saturating_sub(longest_end(form)).max(at));
+                        self.place = Place::Head(
+                            start,
+                            text.len().saturating_sub(longest_end(form)).max(at),
+                        );
                         return Ok(None);
                     };
                     self.call = named(&form.form, &text[start..end]);
@@ -89,7 +92,8 @@ impl ItemReader for HeadReader {
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
-                        let Place::Args(args) = std::mem::replace(&mut self.place, Place::Head(0, 0))
+                        let Place::Args(args) =
+                            std::mem::replace(&mut self.place, Place::Head(0, 0))
                         else {
                             return Ok(None);
                         };
@@ -117,7 +121,8 @@ impl ItemReader for HeadReader {
     }
 
     fn cut_off(&mut self, form: &Head, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        let missing = |what: String| Problem { kind: ProblemKind::Missing(what.into()), at: text.len() };
+        let missing =
+            |what: String| Problem { kind: ProblemKind::Missing(what.into()), at: text.len() };
         match &mut self.place {
             Place::Head(..) => Err(missing(format!("{:?}", form.ends[0]))),
             Place::Args(args) => {
@@ -173,7 +178,9 @@ fn head_end<'f>(
     let mut pending = within.len();
     for mark in &form.ends {
         match find(within, at.min(within.len()), mark) {
-            Ok(found) if first.is_none_or(|(least, _)| found < least) => first = Some((found, mark)),
+            Ok(found) if first.is_none_or(|(least, _)| found < least) => {
+                first = Some((found, mark))
+            }
             Ok(_) => {}
             Err(begins) => pending = pending.min(begins),
         }
@@ -222,9 +229,11 @@ fn named(form: &HeadForm, head: &[u8]) -> Named {
             });
             Named { name: name(&bare[..end.unwrap_or(bare.len())]), id: end.map(|_| name(head)) }
         }
-        HeadForm::Attributes(key) => {
-            Named { name: attribute(head, key).map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())), id: None }
-        }
+        HeadForm::Attributes(key) => Named {
+            name: attribute(head, key)
+                .map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())),
+            id: None,
+        },
     }
 }
 
@@ -256,8 +265,10 @@ fn unescaped(mut value: &[u8]) -> Text {
     while let Some(at) = memchr::memchr(b'&', value) {
         text.push(&value[..at]);
         value = &value[at..];
-        let (entity, said) =
-            ENTITIES.into_iter().find(|(entity, _)| value.starts_with(entity)).unwrap_or((b"&", b"&"));
+        let (entity, said) = ENTITIES
+            .into_iter()
+            .find(|(entity, _)| value.starts_with(entity))
+            .unwrap_or((b"&", b"&"));
         text.push(said);
         value = &value[entity.len()..];
     }
@@ -268,7 +279,9 @@ fn unescaped(mut value: &[u8]) -> Text {
 impl ArgsReader {
     fn new(args: &Args, start: usize, calls: &Calls) -> Self {
         match args {
-            Args::Json | Args::Braces(_) | Args::Xml(_) => Self::Json(ObjectReader::new(start, calls.scope.reading)),
+            Args::Json | Args::Braces(_) | Args::Xml(_) => {
+                Self::Json(ObjectReader::new(start, calls.scope.reading))
+            }
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
         }
     }

@@ -9,6 +9,8 @@ mod fields;
 mod head;
 mod json;
 mod parameters;
+mod python;
+mod xml;
 
 use super::problem::Problem;
 use super::text::prefix;
@@ -18,6 +20,8 @@ pub use calls::{Calls, Note, Scope};
 pub use fields::{Fields, Parts};
 pub use head::HeadReader;
 pub use json::{JsonReader, closing_fence, opening_fence};
+pub use python::PythonReader;
+pub use xml::XmlReader;
 
 /// What stands at the start of `text`, for a report: its first character, since more of it may not be there yet.
 #[must_use]

@@ -99,7 +99,8 @@ impl ParametersReader {
                     *at += leading_space(&text[*at..]);
                     let (at, rest) = (*at, &text[*at..]);
                     let around = form.around.as_ref().map(|around| &*around.close);
-                    let ends = [around, Some(&**close)].map(|end| end.map(|end| starts_with(rest, end)));
+                    let ends =
+                        [around, Some(&**close)].map(|end| end.map(|end| starts_with(rest, end)));
                     match (ends, starts_with(rest, &form.open)) {
                         ([Some(Some(true)), _], _) => {
                             self.place = Place::Done;
@@ -214,7 +215,11 @@ fn attributes(
     }
     let within = &text[..text.len().min(start + LONGEST)];
     let Ok(end) = find(within, start, &form.value_open) else {
-        return if within.len() < text.len() { Err(unended(&form.value_open, start)) } else { Ok(None) };
+        return if within.len() < text.len() {
+            Err(unended(&form.value_open, start))
+        } else {
+            Ok(None)
+        };
     };
     let between = &text[start..end];
     let is_text = match &form.flag {
@@ -260,7 +265,14 @@ impl Value {
     }
 
     /// Writes the key and the value, which ends where `text` does.
-    fn write(&self, form: &Parameters, tool: &str, text: &[u8], calls: &Calls, writer: &mut Writer) {
+    fn write(
+        &self,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+        writer: &mut Writer,
+    ) {
         let raw = trimmed(&text[self.start..], form.trim);
         let tools = calls.scope.tools.as_deref();
         let value = match self.is_text {
