@@ -59,18 +59,24 @@ impl Parser {
     }
 
     /// Ends the stream.
-    pub fn finish(self) -> Vec<Call> {
+    pub fn end(&mut self) {
         match self {
-            Self::Unified(mut parser, mut read) => {
-                read.append(&mut parser.finish().unwrap_or_default());
+            Self::Unified(parser, read) => read.append(&mut parser.finish().unwrap_or_default()),
+            Self::Tools(parser, read) => read.append(parser.finish().unwrap_or_default()),
+        }
+    }
+
+    /// The calls that were read.
+    pub fn into_calls(self) -> Vec<Call> {
+        match self {
+            Self::Unified(_, read) => {
                 let call = |event| match event {
                     UnifiedEvent::ToolCall { name, arguments } => Some((name, arguments)),
                     _ => None,
                 };
                 read.assembled().into_iter().filter_map(call).collect()
             }
-            Self::Tools(mut parser, mut read) => {
-                read.append(parser.finish().unwrap_or_default());
+            Self::Tools(_, read) => {
                 let call = |call: dynamo_parsers_v2::ToolCallDelta| {
                     (call.name.unwrap_or_default(), arguments(&call.arguments))
                 };
@@ -102,5 +108,6 @@ pub fn stream(dialect: &str, chunks: &[&str], given: &[Value]) -> Option<Vec<Cal
     for chunk in chunks {
         parser.feed(chunk);
     }
-    Some(parser.finish())
+    parser.end();
+    Some(parser.into_calls())
 }

@@ -9,6 +9,7 @@ pub mod dynamo;
 pub mod dynamo_v2;
 pub mod faults;
 pub mod notation;
+pub mod ours;
 pub mod sample;
 pub mod toolparser;
 pub mod writers;

@@ -5,17 +5,19 @@
 
 mod generated;
 
+use cogency_rs::dialect::{Pair, presets::preset};
 use cogency_rs_oracles::{
-    PEERS,
+    Call, PEERS,
     faults::{When, known},
     harmony_tokens,
     notation::tools,
-    sample::tokens,
-    writers::WRITERS,
+    ours,
+    sample::{chunks, tokens},
+    writers::{WRITERS, Writer},
 };
 use proptest::{
     prelude::*,
-    test_runner::{Config, RngSeed, TestRunner},
+    test_runner::{Config, RngSeed, TestError, TestRunner},
 };
 
 #[test]
@@ -60,6 +62,65 @@ fn with_every_peer(how: When) {
         println!("skipped: harmony, whose tokens TIKTOKEN_ENCODINGS_BASE does not name");
     }
     assert_eq!(pairs, if harmony_tokens() { 48 } else { 46 }, "who reads what");
+}
+
+#[test]
+fn the_core_reads_what_every_writer_writes() {
+    with_the_core(generated::text);
+}
+
+/// No mark within a string ends anything; in a verbatim one it does where something follows that may follow it.
+#[test]
+fn the_core_reads_marks_in_strings() {
+    with_the_core(generated::with_marks);
+}
+
+fn with_the_core(string: fn(&Writer) -> BoxedStrategy<String>) {
+    in_every_dialect(|writer, runner| {
+        let answer = (generated::before(writer), generated::calls(writer, string(writer)));
+        runner.run(&(answer, 1..40_usize), |((before, calls), size)| {
+            let text = before.clone() + &(writer.write)(&calls);
+            reads(writer, &text, size, &calls)?;
+            let said = ours::events(writer.dialect, &chunks(&text, size), &tools(&calls));
+            let said = ours::text_of(&said.unwrap_or_default());
+            prop_assert_eq!(said.trim(), before.trim(), "{:?}", text);
+            Ok(())
+        })
+    });
+}
+
+#[test]
+fn the_core_takes_no_call_from_reasoning() {
+    in_every_dialect(|writer, runner| {
+        let dialect = preset(writer.dialect).ok_or_else(|| no_dialect(writer))?;
+        let Some(Pair { open, close }) = dialect.reasoning.first() else { return Ok(()) };
+        let calls = || generated::calls(writer, generated::text(writer));
+        runner.run(&(calls(), calls(), 1..40_usize), |(thought, calls, size)| {
+            let (thought, written) = ((writer.write)(&thought), (writer.write)(&calls));
+            reads(writer, &format!("{open}{thought}{close}{written}"), size, &calls)
+        })
+    });
+}
+
+fn reads(writer: &Writer, text: &str, size: usize, calls: &[Call]) -> Result<(), TestCaseError> {
+    let read = ours::stream(writer.dialect, &chunks(text, size), &tools(calls));
+    prop_assert_eq!(read.as_deref(), Some(calls), "{:?}", text);
+    Ok(())
+}
+
+fn in_every_dialect<T: std::fmt::Debug>(
+    holds: impl Fn(&Writer, &mut TestRunner) -> Result<(), TestError<T>>,
+) {
+    let failed = |writer: &Writer| {
+        let tried = holds(writer, &mut TestRunner::new(config(RngSeed::Random)));
+        tried.err().map(|failure| format!("{}: {failure}", writer.dialect))
+    };
+    let failures: Vec<String> = WRITERS.iter().filter_map(failed).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+fn no_dialect<T>(writer: &Writer) -> TestError<T> {
+    TestError::Abort(format!("there is no dialect {}", writer.dialect).into())
 }
 
 /// What the environment asks for, and `seed` and few cases where it does not.

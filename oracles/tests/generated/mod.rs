@@ -85,6 +85,13 @@ pub fn text(writer: &Writer) -> BoxedStrategy<String> {
     text.prop_map(move |text| if verbatim { text.trim().to_owned() } else { text }).boxed()
 }
 
+/// Text with marks in it; in a verbatim value nothing that may follow a mark does.
+pub fn with_marks(writer: &Writer) -> BoxedStrategy<String> {
+    let word = if writer.values == Values::Any { "" } else { "x" };
+    let mark = select(writer.marks).prop_map(move |mark| [word, mark, word].concat());
+    vec(prop_oneof![text(writer), mark], 1..5).prop_map(|pieces| pieces.concat()).boxed()
+}
+
 fn value(writer: &Writer, string: BoxedStrategy<String>) -> BoxedStrategy<Value> {
     let scalar = prop_oneof![
         4 => string.prop_map(Value::from),
