@@ -254,7 +254,10 @@ class Turn:
 
     Args:
         stream: see `Accumulator`.
-        limits: bounds on an execute block; `Limits()` when not given.
+        dialect: how the model writes its calls; see `parse_tokens`.
+        tools: see `parse_tokens`.
+        calls: see `parse_tokens`.
+        limits: bounds on a block of calls; `Limits()` when not given.
         errors: see `parse_tokens`.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
@@ -273,6 +276,9 @@ class Turn:
         cls,
         *,
         stream: StreamMode,
+        dialect: Dialects = "cogency",
+        tools: ToolSchemas | Iterable[Any] | None = None,
+        calls: CallMode = "whole",
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,

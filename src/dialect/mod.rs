@@ -33,6 +33,9 @@ pub struct Dialect {
     /// Messages with a head that says to whom they are: the whole answer is a row of them.
     #[serde(default)]
     pub heads: Option<Heads>,
+    /// Whether marks count only at the start of a line.
+    #[serde(default)]
+    pub at_line_start: bool,
     /// Any of these opens a block of calls.
     #[serde(default)]
     pub open: Vec<Str>,
@@ -80,10 +83,7 @@ impl Dialect {
             ("bodies", self.bodies.is_empty()),
             ("the first mark of a pair in reasoning", pairs(&self.reasoning)),
             ("the first mark of a pair in answer", pairs(&self.answer)),
-            (
-                "a mark in results",
-                self.results.iter().any(|each| each.open.is_empty() || each.close.is_empty()),
-            ),
+            ("a mark in results", self.results.iter().any(|each| each.open.is_empty())),
             ("a mark in open", lists(&self.open)),
             ("a mark in close", lists(&self.close)),
             ("a mark in end", lists(&self.end)),
@@ -209,12 +209,12 @@ impl Body {
         match &head.args {
             Args::Braces(mark) => wrong.push(("braces of args", mark.is_empty())),
             Args::Parameters(form) => wrong.extend([
-                ("close of head", head.close.is_empty()),
+                ("close of head", head.close.is_empty() && head.until.is_empty()),
                 ("open of parameters", form.open.is_empty()),
                 ("key_end of parameters", form.key_end.is_empty()),
                 ("close of parameters", form.close.is_empty()),
             ]),
-            Args::Json | Args::Xml(_) => {}
+            Args::Json | Args::Text(_) | Args::Xml(_) => {}
         }
         wrong
     }
@@ -292,6 +292,9 @@ pub struct Head {
     /// Closes the call; empty where the arguments have an end of their own.
     #[serde(default)]
     pub close: Str,
+    /// Marks in front of which a call ends that has no closing one.
+    #[serde(default)]
+    pub until: Vec<Str>,
     /// Whether a call also counts without the block around it.
     #[serde(default)]
     pub bare: bool,
@@ -320,6 +323,8 @@ pub enum HeadForm {
 pub enum Args {
     /// A JSON object.
     Json,
+    /// A JSON object, or text up to where the call ends: the value of the tool's only parameter, or of this one.
+    Text(Str),
     /// `{key:value,…}` without quotes around keys, and with this mark around strings.
     Braces(Str),
     /// One element for each.
@@ -428,26 +433,31 @@ pub struct XmlParts {
     pub args: Str,
 }
 
-/// Messages with a head that says to whom they are.
+/// Messages with a head that says what they are: `open … channel … to=RECIPIENT … end`, a text, and `close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heads {
-    /// Any of these begins a head.
+    /// Any of these begins a head. The answer's first one may lack it, if it names a recipient.
     pub open: Vec<Str>,
-    /// Ends it: the message follows.
+    /// Stands before the channel's name.
+    #[serde(default)]
+    pub channel: Str,
+    /// Stands before the recipient's name.
+    pub recipient: Str,
+    /// Ends the head: the text follows.
     pub end: Str,
-    /// Any of these ends a message.
+    /// Any of these ends the text; so does the next head.
     pub close: Vec<Str>,
-    /// What the head says.
-    pub form: HeadsForm,
-}
-
-/// What the head of a message says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeadsForm {
-    /// A channel, and ` to=functions.NAME` for a call, whose message is its arguments.
-    Harmony,
+    /// Channels and recipients whose text is reasoning.
+    pub reasoning: Vec<Str>,
+    /// Recipients whose text is part of the answer. Any other is a tool.
+    #[serde(default)]
+    pub answer: Vec<Str>,
+    /// What stands before a tool's name in the recipient's.
+    #[serde(default)]
+    pub prefix: Str,
+    /// Whether the text for a tool is the arguments of a call, whose name is the recipient's; else calls stand in it.
+    pub names_call: bool,
 }
 
 /// What prompts look like.

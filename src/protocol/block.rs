@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Event;
 use super::body::{
     Calls, HeadReader, ItemReader, JsonReader, Note, PythonReader, Scope, XmlReader, closing_fence,
-    opening_fence, shown,
+    opening_fence, unexpected,
 };
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
@@ -99,6 +99,21 @@ impl BlockReader {
             }
         };
         Self { dialect, calls, place, is_marked: entry == Entry::Block, fence }
+    }
+
+    /// A reader of the arguments of a call whose name (a JSON string) stood in a message's head.
+    #[must_use]
+    pub fn named(dialect: Arc<Dialect>, name: String, scope: Scope) -> Self {
+        let mut calls = Calls::new(scope);
+        calls.begin(0);
+        calls.name(&name);
+        let place = match dialect.bodies.first() {
+            Some(Body::Head(form)) => {
+                Place::Item(0, Item::Head(HeadReader::named(form, name, 0, &calls.scope)))
+            }
+            _ => Place::Start(0),
+        };
+        Self { dialect, calls, place, is_marked: false, fence: Fence::Refused }
     }
 
     /// Reads on in `text`, which is what it was at the last call, or longer.
@@ -245,14 +260,10 @@ impl BlockReader {
     }
 
     fn unexpected(&self, body: usize, text: &[u8], at: usize) -> Problem {
-        let kind = match (&self.dialect.bodies[body], self.dialect.close.first()) {
-            (Body::Json(_), _) | (_, None) => FaultKind::Trailing.into(),
-            (_, Some(close)) => ProblemKind::Expected {
-                expected: format!("{close:?}").into(),
-                found: shown(&text[at..]),
-            },
-        };
-        Problem { kind, at }
+        match (&self.dialect.bodies[body], self.dialect.close.first()) {
+            (Body::Json(_), _) | (_, None) => Problem { kind: FaultKind::Trailing.into(), at },
+            (_, Some(close)) => unexpected(&[close], text, at),
+        }
     }
 
     fn too_long(&self) -> Problem {

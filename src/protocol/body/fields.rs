@@ -133,6 +133,12 @@ impl Fields {
         }
     }
 
+    /// Whether there is a name, as far as the object has been read.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        self.name.slot.is_ok()
+    }
+
     /// Whether a value is being read.
     #[must_use]
     pub fn is_in_value(&self) -> bool {

@@ -6,9 +6,12 @@ use super::super::canonical::json_string;
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
+use super::braces::BracesReader;
+use super::found::{problem, unexpected};
 use super::json::ObjectReader;
+use super::line::TextReader;
 use super::parameters::ParametersReader;
-use super::{Calls, ItemReader, Scope, shown};
+use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Args, Head, HeadForm, Str};
 
 /// The longest head, in bytes: a name and an id.
@@ -17,7 +20,6 @@ const LONGEST: usize = 4096;
 /// Reads one call.
 #[derive(Clone, Debug)]
 pub struct HeadReader {
-    start: usize,
     place: Place,
     call: Named,
 }
@@ -47,6 +49,8 @@ enum Place {
 enum ArgsReader {
     Json(ObjectReader),
     Parameters(ParametersReader),
+    Text(TextReader),
+    Braces(BracesReader),
 }
 
 impl ItemReader for HeadReader {
@@ -54,7 +58,7 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        Self { start, place: Place::Head(start, start), call: Named::default() }
+        Self { place: Place::Head(start, start), call: Named::default() }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -86,7 +90,7 @@ impl ItemReader for HeadReader {
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.place = match &form.args {
                         _ if *mark == form.close => Place::Close(end, "{}".into()),
-                        args => Place::Args(ArgsReader::new(args, behind, calls)),
+                        args => Place::Args(ArgsReader::new(args, behind, &calls.scope)),
                     };
                 }
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
@@ -107,10 +111,7 @@ impl ItemReader for HeadReader {
                         Some(true) => *at + form.close.len(),
                         Some(false) if is_lenient(calls) => *at,
                         Some(false) => {
-                            let expected = format!("{:?}", form.close).into();
-                            let found = shown(&text[*at..]);
-                            let kind = ProblemKind::Expected { expected, found };
-                            return Err(Problem { kind, at: *at });
+                            return Err(unexpected(&[&form.close], text, *at));
                         }
                     };
                     self.push(calls);
@@ -140,6 +141,13 @@ impl ItemReader for HeadReader {
 }
 
 impl HeadReader {
+    /// A reader of a call whose name (a JSON string) stood elsewhere, and whose arguments begin at byte `start`.
+    #[must_use]
+    pub fn named(form: &Head, name: String, start: usize, scope: &Scope) -> Self {
+        let place = Place::Args(ArgsReader::new(&form.args, start, scope));
+        Self { place, call: Named { name, id: None } }
+    }
+
     /// The call is complete.
     fn push(&mut self, calls: &mut Calls) {
         if let Place::Close(_, args) = &self.place {
@@ -150,12 +158,11 @@ impl HeadReader {
             });
         }
     }
+}
 
-    /// The byte at which the call began.
-    #[must_use]
-    pub fn start(&self) -> usize {
-        self.start
-    }
+/// What ends a call, any of these.
+fn ends(form: &Head) -> &[Str] {
+    if form.close.is_empty() { &form.until } else { std::slice::from_ref(&form.close) }
 }
 
 fn is_lenient(calls: &Calls) -> bool {
@@ -188,9 +195,8 @@ fn head_end<'f>(
     match first {
         Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
         _ if within.len() < text.len() => {
-            let expected = format!("{:?} behind the name", form.ends[0]).into();
-            let found = "a name without an end".into();
-            Err(Problem { kind: ProblemKind::Expected { expected, found }, at: start })
+            let expected = format!("{:?} behind the name", form.ends[0]);
+            Err(problem(expected, "a name without an end".into(), start))
         }
         _ => Ok(None),
     }
@@ -205,7 +211,7 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
                 *mark == parameters.open
                     || parameters.around.as_ref().is_some_and(|around| around.open == *mark)
             }
-            Args::Xml(_) => false,
+            Args::Text(_) | Args::Xml(_) => false,
         }
 }
 
@@ -277,12 +283,12 @@ fn unescaped(mut value: &[u8]) -> Text {
 }
 
 impl ArgsReader {
-    fn new(args: &Args, start: usize, calls: &Calls) -> Self {
+    fn new(args: &Args, start: usize, scope: &Scope) -> Self {
         match args {
-            Args::Json | Args::Braces(_) | Args::Xml(_) => {
-                Self::Json(ObjectReader::new(start, calls.scope.reading))
-            }
+            Args::Braces(_) => Self::Braces(BracesReader::new(start)),
+            Args::Json | Args::Xml(_) => Self::Json(ObjectReader::new(start, scope.reading)),
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
+            Args::Text(_) => Self::Text(TextReader::new(start)),
         }
     }
 
@@ -295,7 +301,15 @@ impl ArgsReader {
     ) -> Result<Option<usize>, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.read((parameters, &form.close), name, text, calls)
+                reader.read((parameters, ends(form)), name, text, calls)
+            }
+            (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
+            (Self::Braces(reader), Args::Braces(mark)) => {
+                let tools = calls.scope.tools.clone();
+                let schema = tools.as_deref().and_then(|tools| tools.schema(name));
+                let end = reader.read(mark, schema, text, calls)?;
+                calls.read_args(text, end.unwrap_or(reader.position()));
+                Ok(end)
             }
             (Self::Json(reader), _) => reader.read(text, calls),
             _ => Ok(None),
@@ -311,10 +325,13 @@ impl ArgsReader {
     ) -> Result<String, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.cut_off((parameters, &form.close), name, text, calls)
+                let is_bare = form.close.is_empty();
+                reader.cut_off((parameters, ends(form)), name, text, calls, is_bare)
             }
+            (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
             (Self::Json(reader), _) => Err(reader.missing(text)),
-            (Self::Parameters(_), _) => Ok("{}".into()),
+            (Self::Braces(reader), _) => Err(reader.missing(text)),
+            (Self::Parameters(_) | Self::Text(_), _) => Ok("{}".into()),
         }
     }
 
@@ -322,6 +339,8 @@ impl ArgsReader {
         match self {
             Self::Json(reader) => reader.take(),
             Self::Parameters(reader) => reader.take(),
+            Self::Text(reader) => reader.take(),
+            Self::Braces(reader) => reader.take(),
         }
     }
 }
