@@ -24,6 +24,17 @@ pub enum Event {
     End,
 }
 
+impl Event {
+    /// The call that it is.
+    #[must_use]
+    pub fn into_call(self) -> Option<Call> {
+        match self {
+            Self::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+}
+
 impl From<Report> for Event {
     fn from(report: Report) -> Self {
         Self::Error(Box::new(report))

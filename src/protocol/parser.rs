@@ -185,6 +185,12 @@ impl Parser {
         }
     }
 
+    /// The dialect that is written, the first of those that are read.
+    #[must_use]
+    pub fn dialect(&self) -> &Arc<Dialect> {
+        &self.grammar.dialects[0]
+    }
+
     /// Whether nothing more will come: a batch is complete, or [`finish`](Self::finish) was called.
     #[must_use]
     pub fn is_done(&self) -> bool {

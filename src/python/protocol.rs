@@ -237,12 +237,10 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
             Err(Problem { kind: FaultKind::Ended.into(), at: body.len() }) // only the mark is missing
         }),
     };
-    let call = |event| match event {
-        Event::Call(call) => Some(call.into_json()),
-        _ => None,
-    };
     match said {
-        Ok(said) => Ok(said.into_iter().filter_map(call).collect()),
+        Ok(said) => {
+            Ok(said.into_iter().filter_map(Event::into_call).map(core::Call::into_json).collect())
+        }
         Err(problem) => error(&format!("Invalid {open} block: {}", problem.located(body))),
     }
 }

@@ -1,5 +1,7 @@
 //! `Turn`: the parser and the turn behind it, step by step.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -154,9 +156,10 @@ impl Turn {
     ) -> PyResult<Self> {
         let stream = stream_of(stream)?;
         let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };
+        let parser = reader.parser(stream)?;
         Ok(Self {
-            parser: reader.parser(stream)?,
-            inner: turn::Turn::new(stream, errors_of(errors)?),
+            inner: turn::Turn::new(stream, errors_of(errors)?, Arc::clone(parser.dialect())),
+            parser,
             events: Vec::new(),
             steps: Vec::new(),
             finish_reason: None,

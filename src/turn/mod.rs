@@ -5,7 +5,8 @@
 //! with the input.
 //!
 //! Output that cannot be read is saved as the model wrote it, with all that follows it in the turn, so that the model can be
-//! shown its own text; unless calls follow it, for then it has done without.
+//! shown its own text; unless calls follow it. Where the first block is the whole batch, the model has then done without.
+//! Where all blocks of an answer are one batch, the report is saved behind the calls: they run, and it is told both.
 //!
 //! Invariants: text that stands before a call is saved and emitted before it; every batch that is handed out as
 //! [`Step::Run`] takes exactly one results row; what the model wrote as `<results>` is dropped.
@@ -15,10 +16,13 @@ mod outcome;
 mod step;
 mod unread;
 
+use std::sync::Arc;
+
 pub use breaker::{Breaker, Counts};
 pub use outcome::TurnOutcome;
 pub use step::{Emission, Row, RowKind, Step, Tally};
 
+use crate::dialect::{Batch, Dialect};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::{self, Call, Ending, Event, Report, Stream, Text};
 use unread::Unread;
@@ -40,6 +44,11 @@ pub struct Turn {
     errors: Errors,
     /// Output that could not be read and is not saved yet.
     unread: Vec<Unread>,
+    /// What could not be read in an answer that has calls; it is saved behind them.
+    late: Vec<Unread>,
+    dialect: Arc<Dialect>,
+    /// Whether the answer has calls.
+    has_called: bool,
     /// Text of one kind that is not saved yet.
     run: Option<Run>,
     /// Calls that are not saved yet, and when each came.
@@ -52,7 +61,7 @@ pub struct Turn {
     outcome: TurnOutcome,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     kind: RunKind,
     content: Text,
@@ -82,14 +91,17 @@ impl RunKind {
 }
 
 impl Turn {
-    /// A turn at its start. In [`Stream::Token`] mode text is emitted as it comes and saved once, as it was;
+    /// A turn of a model that writes this dialect, at its start. In [`Stream::Token`] mode text is emitted as it comes and saved once, as it was;
     /// in [`Stream::Event`] mode it is joined, stripped, saved and then emitted.
     #[must_use]
-    pub fn new(stream: Stream, errors: Errors) -> Self {
+    pub fn new(stream: Stream, errors: Errors, dialect: Arc<Dialect>) -> Self {
         Self {
             stream,
             errors,
             unread: Vec::new(),
+            late: Vec::new(),
+            dialect,
+            has_called: false,
             run: None,
             calls: Vec::new(),
             batch: Vec::new(),
@@ -128,7 +140,7 @@ impl Turn {
             }
             Event::Call(call) => self.calls.push((call, now)),
             Event::Execute => {
-                self.flush(now, steps);
+                self.flush_all(now, steps);
                 self.executed = now;
                 steps.push(Step::Emit(Emission::Execute, now));
                 if !self.batch.is_empty() {
@@ -157,7 +169,7 @@ impl Turn {
 
     /// The model's output is over, in this way: saves and emits what is still open.
     pub fn finish(&mut self, ending: &Ending, now: f64, steps: &mut Vec<Step>) {
-        self.flush(now, steps);
+        self.flush_all(now, steps);
         if ending.is_cut() {
             self.outcome = self.outcome.and_cut();
         }
@@ -244,7 +256,7 @@ impl Turn {
 
     /// The open run is over. Behind output that could not be read it waits for what comes of the turn.
     fn pause(&mut self, now: f64, steps: &mut Vec<Step>) {
-        if self.unread.is_empty() || !self.calls.is_empty() {
+        if self.unread.is_empty() || !self.calls.is_empty() || self.has_called {
             self.flush(now, steps);
         } else {
             self.pause_unread();
@@ -261,15 +273,22 @@ impl Turn {
     fn flush(&mut self, now: f64, steps: &mut Vec<Step>) {
         let (mut rows, mut emissions) = (Vec::new(), Vec::new());
         self.pause_unread();
-        let does_without = !self.calls.is_empty();
-        for Unread { report, timestamp, behind } in std::mem::take(&mut self.unread) {
+        self.has_called |= !self.calls.is_empty();
+        for mut unread in std::mem::take(&mut self.unread) {
             if self.stream == Stream::Event {
-                emissions.push(Step::Emit(Emission::Error(report.clone()), now));
+                emissions.push(Step::Emit(Emission::Error(unread.report.clone()), now));
             }
-            let seen = if does_without { &[] } else { &behind[..] };
-            rows.push(Row { kind: RowKind::Error, content: unread::row(&report, seen), timestamp });
+            let behind = match self.has_called {
+                true => std::mem::take(&mut unread.behind),
+                false => unread.behind.clone(),
+            };
+            if self.has_called && self.dialect.batch == Batch::Answer {
+                self.late.push(unread);
+            } else {
+                rows.push(unread.row(&self.dialect));
+            }
             for run in behind {
-                self.say(run, now, does_without.then_some(&mut rows), &mut emissions);
+                self.say(run, now, self.has_called.then_some(&mut rows), &mut emissions);
             }
         }
         if let Some(run) = self.run.take() {
@@ -285,6 +304,15 @@ impl Turn {
         if !rows.is_empty() {
             steps.push(Step::Save(rows));
             steps.extend(emissions);
+        }
+    }
+
+    /// Likewise, and what could not be read beside calls.
+    fn flush_all(&mut self, now: f64, steps: &mut Vec<Step>) {
+        self.flush(now, steps);
+        if !self.late.is_empty() {
+            let late = std::mem::take(&mut self.late);
+            steps.push(Step::Save(late.iter().map(|unread| unread.row(&self.dialect)).collect()));
         }
     }
 
@@ -318,6 +346,11 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::presets;
+
+    fn cogency() -> Arc<Dialect> {
+        Arc::clone(&presets::cogency().dialects[0])
+    }
 
     fn call(name: &str) -> Call {
         Call::new(&format!("\"{name}\""), "{}")
@@ -351,7 +384,7 @@ mod tests {
     }
 
     fn run(stream: Stream, events: Vec<Event>) -> Vec<String> {
-        let (mut turn, mut steps) = (Turn::new(stream, Errors::Event), Vec::new());
+        let (mut turn, mut steps) = (Turn::new(stream, Errors::Event, cogency()), Vec::new());
         for event in events {
             turn.event(event, 1.0, &mut steps);
         }
@@ -421,7 +454,8 @@ mod tests {
 
     #[test]
     fn all_results_are_saved_and_emitted_before_the_breaker_ends_the_turn() {
-        let (mut turn, mut steps) = (Turn::new(Stream::Event, Errors::Respond), Vec::new());
+        let (mut turn, mut steps) =
+            (Turn::new(Stream::Event, Errors::Respond, cogency()), Vec::new());
         let mut breaker = Breaker::new(1.0);
         for name in ["a", "b", "c"] {
             turn.event(Event::Call(call(name)), 1.0, &mut steps);

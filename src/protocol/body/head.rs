@@ -11,7 +11,7 @@ use super::found::{problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
 use super::parameters::ParametersReader;
-use super::{Calls, ItemReader, Scope};
+use super::{Calls, ItemReader, Scope, XmlArgs};
 use crate::dialect::{Args, Head, HeadForm, Str};
 
 /// The longest head, in bytes: a name and an id.
@@ -51,6 +51,7 @@ enum ArgsReader {
     Parameters(ParametersReader),
     Text(TextReader),
     Braces(BracesReader),
+    Xml(XmlArgs),
 }
 
 impl ItemReader for HeadReader {
@@ -286,7 +287,8 @@ impl ArgsReader {
     fn new(args: &Args, start: usize, scope: &Scope) -> Self {
         match args {
             Args::Braces(_) => Self::Braces(BracesReader::new(start)),
-            Args::Json | Args::Xml(_) => Self::Json(ObjectReader::new(start, scope.reading)),
+            Args::Xml(_) => Self::Xml(XmlArgs::new(start)),
+            Args::Json => Self::Json(ObjectReader::new(start, scope.reading)),
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
             Args::Text(_) => Self::Text(TextReader::new(start)),
         }
@@ -304,6 +306,7 @@ impl ArgsReader {
                 reader.read((parameters, ends(form)), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => reader.read(xml, name, text, calls),
             (Self::Braces(reader), Args::Braces(mark)) => {
                 let tools = calls.scope.tools.clone();
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));
@@ -329,9 +332,17 @@ impl ArgsReader {
                 reader.cut_off((parameters, ends(form)), name, text, calls, is_bare)
             }
             (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => {
+                let args = reader.cut_off(xml, name, text, calls)?;
+                if calls.has_stopped || form.close.is_empty() {
+                    return Ok(args);
+                }
+                let kind = ProblemKind::Missing(format!("{:?}", form.close).into());
+                Err(Problem { kind, at: text.len() })
+            }
             (Self::Json(reader), _) => Err(reader.missing(text)),
             (Self::Braces(reader), _) => Err(reader.missing(text)),
-            (Self::Parameters(_) | Self::Text(_), _) => Ok("{}".into()),
+            (Self::Parameters(_) | Self::Text(_) | Self::Xml(_), _) => Ok("{}".into()),
         }
     }
 
@@ -340,6 +351,7 @@ impl ArgsReader {
             Self::Json(reader) => reader.take(),
             Self::Parameters(reader) => reader.take(),
             Self::Text(reader) => reader.take(),
+            Self::Xml(reader) => reader.take(),
             Self::Braces(reader) => reader.take(),
         }
     }

@@ -24,7 +24,7 @@ pub use found::unexpected;
 pub use head::HeadReader;
 pub use json::{JsonReader, closing_fence, opening_fence};
 pub use python::PythonReader;
-pub use xml::XmlReader;
+pub use xml::{XmlArgs, XmlReader};
 
 /// A reader of one item.
 pub trait ItemReader {

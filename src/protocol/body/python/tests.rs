@@ -3,6 +3,7 @@
 use super::super::super::limits::Limits;
 use super::super::Note;
 use super::*;
+use crate::protocol::Event;
 
 /// The end of the item, its calls and the arguments as they were shown; or what is wrong with it.
 type Outcome = Result<(Option<usize>, Vec<String>, String), (String, usize)>;
@@ -30,7 +31,7 @@ fn read_in(form: &Python, limits: Limits, parts: &[&str], is_cut_off: bool) -> O
     });
     let shown = shown.collect();
     let calls = calls.take().map_err(failed)?;
-    Ok((end, calls.into_iter().map(Call::into_json).collect(), shown))
+    Ok((end, calls.into_iter().filter_map(Event::into_call).map(Call::into_json).collect(), shown))
 }
 
 /// What comes of a text, which must not depend on how it was cut.
