@@ -1,6 +1,6 @@
 //! How fast an execute block is read: its JSON alone, and its JSON into calls.
 
-use cogency_rs::protocol::call::{CallReader, Progress, Reading};
+use cogency_rs::protocol::block::{CallReader, Progress};
 use cogency_rs::protocol::json::Scanner;
 use cogency_rs::protocol::{Call, Limits};
 use divan::{Bencher, counter::BytesCount};

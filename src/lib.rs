@@ -7,6 +7,7 @@
 //!
 //! | room | from → to | |
 //! | --- | --- | --- |
+//! | [`dialect`] | | how a model writes its calls, as a value; the table of presets |
 //! | [`protocol`] | text → events | tags, JSON, calls, results; no I/O, no clock |
 //! | [`turn`] | events → steps | what to emit, save and run; the circuit breaker |
 //! | [`execution`] | calls → outcomes | which calls of a batch may run, in which order and for how long |
@@ -17,6 +18,7 @@
 //! does the waiting.
 
 pub mod context;
+pub mod dialect;
 pub mod execution;
 pub mod protocol;
 pub mod turn;

@@ -9,7 +9,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::protocol::call::{Call, stored_call};
+use cogency_rs::protocol::{Call, block::stored_call};
 use cogency_rs::protocol::canonical::{Layout, Writer, canonical_string, json_string};
 use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser};

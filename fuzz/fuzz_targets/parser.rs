@@ -4,7 +4,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::protocol::call::Reading;
+use cogency_rs::protocol::limits::Reading;
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use cogency_rs_fuzz::memory::{Counting, allocated};
 use cogency_rs_fuzz::{parser, text};

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::protocol::Text;
-use crate::protocol::call::ShownCall;
+use crate::protocol::block::ShownCall;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::text::is_blank;
@@ -305,7 +305,7 @@ fn array_len(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::call::shown_call;
+    use crate::protocol::block::shown_call;
 
     fn call(name: &str) -> ShownCall {
         let stored = format!("{{\"name\": {name}, \"args\": {{\"x\": [1, {{}}]}}}}");

@@ -1,5 +1,6 @@
 //! What the parser hands out.
 
+use super::body::Note;
 use super::{Call, Report, Text};
 
 /// One event of a model's output.
@@ -9,6 +10,8 @@ pub enum Event {
     Think(Text),
     /// Text for the user.
     Respond(Text),
+    /// What is known of a call that is not complete, for those who asked for it.
+    Piece(Note),
     /// One tool call of a block that is valid as a whole.
     Call(Call),
     /// The block is complete: its calls are to be run now.

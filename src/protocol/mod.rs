@@ -4,18 +4,28 @@
 //! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
 //! [`results`] is the way back: outcomes to the array the model reads.
 
+pub mod block;
+pub mod body;
 pub mod call;
 pub mod canonical;
 pub mod event;
+pub mod grammar;
 pub mod json;
+pub mod limits;
+pub mod marks;
 pub mod parser;
+pub mod problem;
 pub mod report;
 pub mod results;
-pub mod tag;
+pub mod stored;
 pub mod text;
+pub mod tools;
 
 pub use call::Call;
 pub use event::Event;
-pub use parser::{Limits, Options, Parser, Run, Stream};
+pub use limits::{Limits, Reading};
+pub use grammar::Grammar;
+pub use parser::{CallStream, Options, Parser, Run, Stream};
 pub use report::{Ending, Report, ReportKind};
 pub use text::Text;
+pub use tools::Tools;

@@ -8,13 +8,20 @@
 //!   the tag that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use super::call::{Call, CallReader, Problem, Progress, Reading};
+use super::block::{BlockReader, Progress};
+use super::body::{Note, Scope};
+use super::grammar::{Grammar, Inner, Mark, Opening, Span};
 use super::json::{FaultKind, Scanner};
+use super::limits::{Limits, Reading};
+use super::marks::{Search, starts_with};
+use super::problem::Problem;
 use super::report::{Ending, Report};
-use super::tag::{Kind, Search, TAGS, Tag, search};
 use super::text::{is_blank, leading_space, prefix};
+use super::tools::Tools;
 use super::{Event, Text};
+use crate::dialect::{Batch, Dialect, Unmarked};
 
 /// When `think` and `respond` text is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,42 +33,31 @@ pub enum Stream {
     Token,
 }
 
-/// Bounds that keep memory bounded, whatever the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes in the body of an execute block; longer runs of other text are handed out in pieces of this size.
-    pub max_block_bytes: usize,
-    /// Brackets open at once in an execute block.
-    pub max_depth: usize,
-    /// Calls in an execute block.
-    pub max_calls: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_block_bytes: 10 << 20, max_depth: 200, max_calls: 1024 }
-    }
-}
-
-impl Limits {
-    /// As much of a block as is kept to show what is wrong with it: as long as a block and its tags may be.
-    fn raw<'a>(&self, block: &'a [u8], tag: &Tag) -> &'a [u8] {
-        let tags = tag.open.len() + tag.close.len();
-        prefix(block, self.max_block_bytes.saturating_add(tags))
-    }
-}
-
 /// How a text is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// When text is handed out.
     pub stream: Stream,
+    /// Whether calls are shown before they are complete.
+    pub calls: CallStream,
     /// What is too much.
     pub limits: Limits,
-    /// How closely a block must keep to the protocol.
+    /// How closely a block must keep to its dialect.
     pub reading: Reading,
     /// Whether the text begins inside reasoning, which the prompt has opened already.
     pub begins_in_think: bool,
+    /// The tools whose schemas say of what type a raw value is.
+    pub tools: Option<Arc<Tools>>,
+}
+
+/// Whether calls are shown before they are complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallStream {
+    /// A call comes when its block is valid as a whole.
+    #[default]
+    Whole,
+    /// Before that, its name and its arguments come as they arrive.
+    Pieces,
 }
 
 /// The parser.
@@ -70,9 +66,11 @@ pub struct Options {
 /// O(text), for every input and every chunking. Memory is bounded by the longest open block.
 ///
 /// ```
+/// use cogency_rs::dialect::presets::grammar;
 /// use cogency_rs::protocol::{Event, Options, Parser, Stream};
 ///
-/// let mut parser = Parser::new(Options { stream: Stream::Token, ..Options::default() });
+/// let options = Options { stream: Stream::Token, ..Options::default() };
+/// let mut parser = Parser::new(grammar("cogency").unwrap(), options);
 /// let mut events = Vec::new();
 /// parser.feed("Hello <thi".as_bytes(), &mut events);
 /// parser.feed("nk>hm</think>".as_bytes(), &mut events);
@@ -80,17 +78,23 @@ pub struct Options {
 /// ```
 #[derive(Debug)]
 pub struct Parser {
+    grammar: Arc<Grammar>,
     stream: Stream,
-    limits: Limits,
-    reading: Reading,
+    scope: Scope,
     state: State,
-    /// Text that no event holds yet: the run or the body that is open.
+    /// Text that no event holds yet: the run or the block that is open.
     held: Vec<u8>,
     /// How much of `held` has been searched.
     at: usize,
     /// What is known of the open run.
     run: Known,
     said: Said,
+    start: Start,
+    /// How many calls were handed out, and whether they still wait for their execute event.
+    calls: usize,
+    is_batch_open: bool,
+    /// Whether the last byte of what was read is a line break, or there is none.
+    is_at_line_start: bool,
 }
 
 /// What a text said last.
@@ -102,33 +106,75 @@ enum Said {
     End,
 }
 
+/// Whether the answer has begun, for dialects in which its first thing may be a block without a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// It has not: the open run is so many bytes of space.
+    Space(usize),
+    /// It begins with something else, which may be reasoning.
+    Else,
+    /// It has begun.
+    Past,
+}
+
 #[derive(Debug)]
 enum State {
     /// Outside every block.
     Text,
-    /// Behind a tag that is one only if an array follows, or nothing at all. It stands at this byte of the open run.
-    Perhaps(&'static Tag, usize, Box<Scanner>),
-    /// Inside a block of text.
-    Inside(&'static Tag),
-    /// Inside an execute block.
-    Calls(&'static Tag, Box<CallReader>),
-    /// Inside an execute block that is broken, in search of its end; the problem is there until it is reported.
-    Broken(&'static Tag, Option<Problem>),
+    /// Behind a mark that is one only if the right thing follows. It stands at this byte of the open run.
+    Perhaps(Perhaps, usize),
+    /// In reasoning or results; in reasoning, whether what would open a block stands there at the start of a line.
+    Inside(usize, Option<String>),
+    /// In a block of calls.
+    Block(OpenBlock, Box<BlockReader>),
+    /// In a block that is broken, in search of its end; the problem is there until it is reported.
+    Broken(OpenBlock, Option<Problem>),
     /// A batch is complete, or the text has ended.
     Done,
+}
+
+/// A mark that is one only if the right thing follows.
+#[derive(Debug)]
+enum Perhaps {
+    /// Of a span of results, behind a mark of so many bytes: an array, or nothing at all.
+    Array(usize, usize, Box<Scanner>),
+    /// Of a block of calls: the number of the mark, and its length.
+    Block(usize, usize),
+}
+
+/// A block that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OpenBlock {
+    opening: Opening,
+    /// How long the mark is that opened it.
+    mark: usize,
 }
 
 impl Parser {
     /// A parser at the start of a text.
     #[must_use]
-    pub fn new(options: Options) -> Self {
-        let Options { stream, limits, reading, begins_in_think } = options;
-        let state = match TAGS.iter().find(|tag| tag.kind == Kind::Think) {
-            Some(think) if begins_in_think => State::Inside(think),
+    pub fn new(grammar: Arc<Grammar>, options: Options) -> Self {
+        let Options { stream, calls, limits, reading, begins_in_think, tools } = options;
+        let state = match grammar.reasoning {
+            Some(span) if begins_in_think => State::Inside(span, None),
             _ => State::Text,
         };
-        let (held, run) = (Vec::new(), Known::Blank(0));
-        Self { stream, limits, reading, state, held, at: 0, run, said: Said::Nothing }
+        let start = if grammar.unmarked.is_empty() { Start::Past } else { Start::Space(0) };
+        let is_watched = calls == CallStream::Pieces;
+        Self {
+            grammar,
+            stream,
+            scope: Scope { limits, reading, tools, is_watched },
+            state,
+            held: Vec::new(),
+            at: 0,
+            run: Known::Blank(0),
+            said: Said::Nothing,
+            start,
+            calls: 0,
+            is_batch_open: false,
+            is_at_line_start: true,
+        }
     }
 
     /// Whether nothing more will come: a batch is complete, or [`finish`](Self::finish) was called.
@@ -150,7 +196,7 @@ impl Parser {
             self.say(run.event(chunk), events);
             return;
         }
-        let fits = self.held.len() + chunk.len() <= self.limits.max_block_bytes;
+        let fits = self.held.len() + chunk.len() <= self.limits().max_block_bytes;
         if self.stream == Stream::Event && fits && self.goes_on(chunk).is_some() {
             self.held.extend_from_slice(chunk);
             self.at = self.held.len();
@@ -180,101 +226,128 @@ impl Parser {
         if self.run != Known::Shown && is_blank(chunk) {
             return None;
         }
+        self.is_at_line_start = chunk.ends_with(b"\n");
         self.run = Known::Shown;
         self.said = Said::Something;
         Some(run)
     }
 
-    /// The open run, if all that `chunk` can do is to go on with it: no tag has begun, and none begins.
+    /// The open run, if all that `chunk` can do is to go on with it: no mark has begun, and none begins.
     fn goes_on(&self, chunk: &[u8]) -> Option<Run> {
-        let run = match &self.state {
-            State::Text => Run::Respond,
-            State::Inside(tag) => Run::inside(tag.kind),
-            State::Perhaps(..) | State::Calls(..) | State::Broken(..) | State::Done => return None,
+        let (run, marks) = match &self.state {
+            State::Text if matches!(self.start, Start::Space(_)) => return None,
+            State::Text => (Run::Respond, &self.grammar.outside),
+            State::Inside(span, _) => {
+                let span = &self.grammar.spans[*span];
+                (span.run, span.inside.as_ref().unwrap_or(&self.grammar.outside))
+            }
+            State::Perhaps(..) | State::Block(..) | State::Broken(..) | State::Done => return None,
         };
-        let is_text = self.at == self.held.len() && memchr::memchr(b'<', chunk).is_none();
+        let is_text = self.at == self.held.len() && !marks.may_begin_in(chunk);
         is_text.then_some(run)
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.scope.limits
     }
 
     /// The text has ended: hands out what is still open.
     ///
-    /// An open `think` becomes a think event, an open `results` a result event. An open execute block runs if its array is
-    /// complete, unless the text was cut; any other is an error, and no call of it is handed out. An answer that was cut
-    /// elsewhere is an error behind it.
+    /// Open reasoning becomes a think event, open results a result event. An open block runs if nothing is missing of it but
+    /// marks that servers take away, unless the text was cut; any other is an error, and no call of it is handed out. An
+    /// answer that was cut elsewhere is an error behind it. Calls that wait for the end of the answer are to be run now.
     pub fn finish(&mut self, ending: &Ending, events: &mut Vec<Event>) {
         let mut text = std::mem::take(&mut self.held);
-        let mut report = None;
-        loop {
-            match &mut self.state {
-                State::Text => {
-                    report = self.cut_answer(ending, &text);
-                    let text = std::mem::take(&mut text).into();
-                    self.end_run(Run::Respond, text, Blank::Shown, events);
-                }
-                State::Perhaps(tag, at, scanner) => {
-                    let (tag, at) = (*tag, *at);
-                    if scanner.depth() == 0 {
-                        self.state = State::Text;
-                        continue;
-                    }
-                    // As for an array that is complete, the first closing tag ends it, also where it stands in a string.
-                    self.end_run(Run::Respond, text[..at].into(), Blank::Hidden, events);
-                    self.state = State::Inside(tag);
-                    text.drain(..at + tag.open.len());
-                    self.at = 0;
-                    let used = self.advance(&text, events);
-                    text.drain(..used);
-                    continue;
-                }
-                State::Inside(tag) => {
-                    let run = Run::inside(tag.kind);
-                    report = self.cut_answer(ending, &text);
-                    let text = std::mem::take(&mut text).into();
-                    self.end_run(run, text, Blank::Hidden, events);
-                }
-                State::Calls(tag, reader) => match reader.cut_off(&text[tag.open.len()..]) {
-                    Ok(calls) if !ending.is_cut() => self.complete(calls, events),
-                    Ok(_) => {
-                        let problem = Problem {
-                            kind: FaultKind::Ended.into(),
-                            at: text.len() - tag.open.len(),
-                        };
-                        report = Some(Report::cut_off(&problem, &text, tag.open, ending));
-                    }
-                    Err(problem) => {
-                        // Of a text that was cut it is known why a string has no end.
-                        let is_known = ending.is_cut() && problem.kind.is_the_end();
-                        let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
-                        let tag = *tag;
-                        self.state = State::Broken(tag, Some(problem));
-                        if hides_the_end {
-                            self.at = tag.open.len();
-                            let used = self.advance(&text, events);
-                            text.drain(..used);
-                        }
-                        continue;
-                    }
-                },
-                State::Broken(tag, Some(problem)) if problem.kind.is_the_end() => {
-                    let raw = self.limits.raw(&text, tag);
-                    report = Some(Report::cut_off(problem, raw, tag.open, ending));
-                }
-                State::Broken(tag, Some(problem)) => {
-                    let length = self.limits.raw(&text, tag).len();
-                    report = Some(Report::malformed(problem, &text, length, tag.open));
-                }
-                State::Broken(_, None) | State::Done => {}
-            }
-            break;
-        }
+        let report = self.finish_state(ending, &mut text, events);
         if let Some(report) = report {
             self.say(report.into(), events);
+        }
+        if self.is_batch_open && !matches!(ending, Ending::Broken(_)) {
+            self.execute(events);
         }
         self.state = State::Done;
         self.at = 0;
     }
 
-    /// What is missing of a text that ends outside execute blocks, with `rest` that no event holds yet.
+    fn finish_state(
+        &mut self,
+        ending: &Ending,
+        text: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Option<Report> {
+        loop {
+            match &mut self.state {
+                State::Text => {
+                    let report = self.cut_answer(ending, text);
+                    let rest = std::mem::take(text).into();
+                    self.end_run(Run::Respond, rest, Blank::Shown, events);
+                    return report;
+                }
+                State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
+                State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
+                    let (span, mark, at) = (*span, *mark, *at);
+                    if scanner.depth() == 0 {
+                        self.state = State::Text;
+                        continue;
+                    }
+                    // As for an array that is complete, the first closing mark ends it, also where it stands in a string.
+                    self.end_run(Run::Respond, text[..at].into(), Blank::Hidden, events);
+                    self.state = State::Inside(span, None);
+                    text.drain(..at + mark);
+                    self.at = 0;
+                    self.read_on(text, events);
+                }
+                State::Inside(span, opened) => {
+                    let opened = opened.take();
+                    let span = &self.grammar.clone().spans[*span];
+                    let report = match opened {
+                        Some(mark) => Some(Report::in_reasoning(&mark, &span.close)),
+                        None => self.cut_answer(ending, text),
+                    };
+                    self.end_run(span.run, std::mem::take(text).into(), Blank::Hidden, events);
+                    return report;
+                }
+                State::Block(block, reader) => {
+                    let (block, grammar) = (block.clone(), self.grammar.clone());
+                    let said = reader.cut_off(&text[block.mark..], ending);
+                    match said {
+                        Ok(said) if !ending.is_cut() => {
+                            self.complete(&block, said, events);
+                            return None;
+                        }
+                        Ok(_) => {
+                            let at = text.len() - block.mark;
+                            let problem = Problem { kind: FaultKind::Ended.into(), at };
+                            return Some(Report::cut_off(&problem, text, block.of(&grammar), ending));
+                        }
+                        Err(problem) if block.is_only_text(&grammar, &problem) => self.state = State::Text,
+                        Err(problem) => {
+                            // Of a text that was cut it is known why a string has no end.
+                            let is_known = ending.is_cut() && problem.kind.is_the_end();
+                            let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
+                            self.at = block.mark;
+                            self.state = State::Broken(block, Some(problem));
+                            if hides_the_end {
+                                self.read_on(text, events);
+                            }
+                        }
+                    }
+                }
+                State::Broken(block, Some(problem)) => {
+                    let raw = raw(&self.scope.limits, &self.grammar, text, block);
+                    let broken = block.of(&self.grammar);
+                    return Some(if problem.kind.is_the_end() {
+                        Report::cut_off(problem, raw, broken, ending)
+                    } else {
+                        Report::malformed(problem, text, raw.len(), broken)
+                    });
+                }
+                State::Broken(_, None) | State::Done => return None,
+            }
+        }
+    }
+
+    /// What is missing of a text that ends outside blocks, with `rest` that no event holds yet.
     fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
         let is_whole = match self.said {
             Said::Nothing => *ending != Ending::Length, // then nobody has cut it
@@ -284,68 +357,183 @@ impl Parser {
         if is_whole { None } else { Report::cut_answer(ending) }
     }
 
+    fn read_on(&mut self, text: &mut Vec<u8>, events: &mut Vec<Event>) {
+        let used = self.advance(text, events);
+        text.drain(..used);
+    }
+
     /// Reads on in `text`, whose first `self.at` bytes have been searched; returns how many of its bytes are
     /// no longer needed.
     fn advance(&mut self, text: &[u8], events: &mut Vec<Event>) -> usize {
+        let grammar = Arc::clone(&self.grammar);
         let mut start = 0;
         while match self.state {
-            State::Text => self.read_text(text, &mut start, events),
-            State::Perhaps(..) => self.read_array(text, &mut start, events),
-            State::Inside(tag) => self.read_inside(tag, text, &mut start, events),
-            State::Calls(..) => self.read_calls(text, &mut start, events),
-            State::Broken(tag, _) => self.read_broken(tag, text, &mut start, events),
+            State::Text => self.read_text(&grammar, text, &mut start, events),
+            State::Perhaps(Perhaps::Array(..), _) => {
+                self.read_array(&grammar, text, &mut start, events)
+            }
+            State::Perhaps(Perhaps::Block(..), _) => {
+                self.read_opening(&grammar, text, &mut start, events)
+            }
+            State::Inside(span, _) => {
+                self.read_inside((span, &grammar.spans[span]), &grammar, text, &mut start, events)
+            }
+            State::Block(..) => self.read_block(&grammar, text, &mut start, events),
+            State::Broken(..) => self.read_broken(&grammar, text, &mut start, events),
             State::Done => {
                 (start, self.at) = (text.len(), text.len());
                 false
             }
         } {}
         self.at = self.at.saturating_sub(start);
+        if start > 0 {
+            self.is_at_line_start = text[start - 1] == b'\n';
+        }
         start
     }
 
     // Each of these reads on in one state. `start` is the first byte of `text` that is still needed. It tells whether there
     // is more to read.
 
-    fn read_text(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
-        match search(text, self.at, &TAGS.iter().map(|tag| tag.open)) {
-            Search::Found { needle, start: end, end: behind } => {
-                let tag = &TAGS[needle];
-                self.at = behind;
-                if tag.kind == Kind::Results {
-                    self.state = State::Perhaps(tag, end - *start, Box::default());
-                    return true;
+    fn read_text(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        if let Start::Space(known) = self.start {
+            let at = *start + known;
+            let at = at + leading_space(&text[at..]);
+            self.start = Start::Space(at - *start);
+            if at < text.len() {
+                match grammar.opening(&grammar.unmarked, &text[at..]) {
+                    Ok(Some(opening)) => {
+                        let block = OpenBlock { opening: opening.clone(), mark: 0 };
+                        self.open_block(grammar, block, text, (start, at), events);
+                        return true;
+                    }
+                    Ok(None) => self.start = Start::Else,
+                    Err(()) if text.len() - at > self.limits().max_block_bytes => {
+                        self.start = Start::Else;
+                    }
+                    Err(()) => {
+                        self.at = at;
+                        return false;
+                    }
                 }
-                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
-                // What is said of a broken block holds the block, so its text is kept.
-                *start = if tag.kind == Kind::Calls { end } else { behind };
-                self.enter(tag, events);
+            }
+        }
+        let Search::Found { mark, start: at, end } = grammar.outside.search(text, self.at) else {
+            self.at = grammar.outside.search(text, self.at).or_end(text);
+            *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
+            return false;
+        };
+        self.at = end;
+        match &grammar.marks[mark] {
+            Mark::Span(number) if grammar.spans[*number].needs_array => {
+                let perhaps = Perhaps::Array(*number, end - at, Box::default());
+                self.state = State::Perhaps(perhaps, at - *start);
+            }
+            Mark::Block(_) => {
+                self.state = State::Perhaps(Perhaps::Block(mark, end - at), at - *start);
+            }
+            Mark::Unmarked => {
+                self.state = State::Perhaps(Perhaps::Block(mark, 0), at - *start);
+            }
+            meaning => {
+                self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                *start = end;
+                match meaning {
+                    Mark::Span(span) => self.state = State::Inside(*span, None),
+                    Mark::End => self.say(Event::End, events),
+                    Mark::TurnEnd => self.end_turn(events),
+                    Mark::Ignored | Mark::Block(_) | Mark::Unmarked => {}
+                }
+            }
+        }
+        true
+    }
+
+    /// Behind a mark that may open a block.
+    fn read_opening(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let State::Perhaps(Perhaps::Block(mark, length), at) = self.state else { return true };
+        let openings = match &grammar.marks[mark] {
+            Mark::Block(openings) => openings,
+            _ => &grammar.unmarked,
+        };
+        let at = *start + at;
+        let rest = &text[at + length..];
+        match grammar.opening(openings, rest) {
+            Ok(Some(opening)) => {
+                let block = OpenBlock { opening: opening.clone(), mark: length };
+                self.open_block(grammar, block, text, (start, at), events);
                 true
             }
-            search => {
-                self.at = search.or_end(text);
-                *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
+            Err(()) if rest.len() <= self.limits().max_block_bytes => {
+                let used = self.stream_run(Run::Respond, &text[*start..at], events);
+                *start += used;
+                self.state = State::Perhaps(Perhaps::Block(mark, length), at - *start);
+                self.at = text.len();
                 false
+            }
+            Ok(None) | Err(()) => {
+                (self.state, self.at) = (State::Text, at + length.max(1));
+                true
             }
         }
     }
 
-    fn read_array(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
-        let State::Perhaps(tag, at, scanner) = &mut self.state else { return true };
-        let (tag, end) = (*tag, *start + *at);
-        let behind = end + tag.open.len();
-        let (rest, most) = (&text[behind..], self.limits.max_block_bytes);
-        let is_array = follows(scanner, &rest[..rest.len().min(most)], tag.close)
+    /// A block begins at byte `at`, and the open run ends there.
+    fn open_block(
+        &mut self,
+        grammar: &Grammar,
+        block: OpenBlock,
+        text: &[u8],
+        (start, at): (&mut usize, usize),
+        events: &mut Vec<Event>,
+    ) {
+        self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+        // What is said of a broken block holds the block, so its text is kept.
+        (*start, self.at) = (at, at + block.mark);
+        let dialect = Arc::clone(&grammar.dialects[block.opening.dialect]);
+        let reader = BlockReader::new(dialect, block.opening.entry, self.scope.clone());
+        self.start = Start::Past;
+        self.state = State::Block(block, Box::new(reader));
+    }
+
+    fn read_array(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let most = self.limits().max_block_bytes;
+        let State::Perhaps(Perhaps::Array(span, mark, scanner), at) = &mut self.state else {
+            return true;
+        };
+        let (span, end) = (*span, *start + *at);
+        let behind = end + *mark;
+        let rest = &text[behind..];
+        let is_array = follows(scanner, &rest[..rest.len().min(most)], &grammar.spans[span].close)
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
             Some(true) => {
                 self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
-                self.state = State::Inside(tag);
+                self.state = State::Inside(span, None);
                 (*start, self.at) = (behind, behind);
             }
             Some(false) => (self.state, self.at) = (State::Text, behind),
             None => {
                 let used = self.stream_run(Run::Respond, &text[*start..end], events);
-                if let State::Perhaps(_, at, _) = &mut self.state {
+                if let State::Perhaps(_, at) = &mut self.state {
                     *at -= used;
                 }
                 *start += used;
@@ -357,45 +545,87 @@ impl Parser {
 
     fn read_inside(
         &mut self,
-        tag: &'static Tag,
+        (number, span): (usize, &Span),
+        grammar: &Grammar,
         text: &[u8],
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
-        let run = Run::inside(tag.kind);
-        match search(text, self.at, &std::iter::once(tag.close)) {
-            Search::Found { start: end, end: behind, .. } => {
-                self.end_run(run, text[*start..end].into(), Blank::Hidden, events);
-                self.state = State::Text;
-                (*start, self.at) = (behind, behind);
-                true
+        let marks = span.inside.as_ref().unwrap_or(&grammar.outside);
+        let search = marks.search(text, self.at);
+        let Search::Found { mark, start: end, end: behind } = search else {
+            self.at = search.or_end(text);
+            *start += self.stream_run(span.run, &text[*start..self.at], events);
+            return false;
+        };
+        let inner = if span.inside.is_some() { Some(span.marks[mark]) } else { None };
+        if inner == Some(Inner::Block) {
+            let is_line_start = match end.checked_sub(1) {
+                Some(before) => text[before] == b'\n',
+                None => self.is_at_line_start,
+            };
+            if let State::Inside(_, opened @ None) = &mut self.state
+                && is_line_start
+            {
+                *opened = Some(String::from_utf8_lossy(&text[end..behind]).into_owned());
             }
-            search => {
-                self.at = search.or_end(text);
-                *start += self.stream_run(run, &text[*start..self.at], events);
-                false
-            }
+            self.at = behind;
+            return true;
         }
+        self.end_run(span.run, text[*start..end].into(), Blank::Hidden, events);
+        self.state = State::Text;
+        (*start, self.at) = match inner {
+            Some(_) => (behind, behind),
+            None => (end, end), // the mark begins something else
+        };
+        if grammar.spans[number].run == Run::Think && self.start == Start::Else {
+            self.start = Start::Space(0);
+        }
+        if inner == Some(Inner::TurnEnd) {
+            self.end_turn(events);
+        }
+        true
     }
 
-    fn read_calls(&mut self, text: &[u8], start: &mut usize, events: &mut Vec<Event>) -> bool {
-        let State::Calls(tag, reader) = &mut self.state else { return true };
-        let (tag, body) = (*tag, *start + tag.open.len());
-        match reader.read(&text[body..]) {
+    fn read_block(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let State::Block(block, reader) = &mut self.state else { return true };
+        let body = *start + block.mark;
+        let progress = reader.read(&text[body..]);
+        let (block, notes) = (block.clone(), reader.notes().collect::<Vec<_>>());
+        for note in notes {
+            self.note(note, events);
+        }
+        match progress {
             Progress::More => return false,
-            Progress::Complete { calls: Ok(calls), .. } => {
-                self.complete(calls, events);
-                self.state = State::Done;
+            Progress::Complete { end, events: Ok(said) } => {
+                (*start, self.at) = (body + end, body + end);
+                self.state = State::Text;
+                self.complete(&block, said, events);
             }
-            Progress::Complete { end, calls: Err(problem) } => {
+            Progress::Complete { end, events: Err(problem) }
+                if block.is_only_text(grammar, &problem) =>
+            {
+                (self.state, self.at) = (State::Text, body + end);
+            }
+            Progress::Complete { end, events: Err(problem) } => {
                 let end = body + end;
-                let report = Report::malformed(&problem, &text[*start..], end - *start, tag.open);
+                let text = &text[*start..];
+                let report = Report::malformed(&problem, text, end - *start, block.of(grammar));
                 self.say(report.into(), events);
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
             }
+            Progress::Broken(problem) if block.is_only_text(grammar, &problem) => {
+                (self.state, self.at) = (State::Text, body + problem.at.max(1));
+            }
             Progress::Broken(problem) => {
-                self.state = State::Broken(tag, Some(problem));
+                self.state = State::Broken(block, Some(problem));
                 self.at = body;
             }
         }
@@ -404,47 +634,46 @@ impl Parser {
 
     fn read_broken(
         &mut self,
-        tag: &'static Tag,
+        grammar: &Grammar,
         text: &[u8],
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
-        let found = search(text, self.at, &std::iter::once(tag.close));
-        let block = &text[*start..];
-        let most = self.limits.raw(block, tag).len();
-        let length = match found {
-            Search::Found { end, .. } => Some(most.min(end - *start)),
-            _ => (most < block.len()).then_some(most),
+        let State::Broken(block, problem) = &mut self.state else { return true };
+        let recovery = &grammar.recovery[block.opening.dialect];
+        let search = recovery.marks.search(text, self.at);
+        let found = match search {
+            Search::Found { mark, start: begin, end } => {
+                Some(if recovery.closes(mark) { end } else { begin })
+            }
+            _ => None,
         };
-        if let (Some(length), State::Broken(_, problem)) = (length, &mut self.state)
-            && let Some(problem) = problem.take()
-        {
-            self.say(Report::malformed(&problem, block, length, tag.open).into(), events);
+        let held = &text[*start..];
+        let most = raw(&self.scope.limits, grammar, held, block).len();
+        let length = match found {
+            Some(end) => Some(most.min(end - *start)),
+            None => (most < held.len()).then_some(most),
+        };
+        let report = length.and_then(|length| {
+            let problem = problem.take()?;
+            Some(Report::malformed(&problem, held, length, block.of(grammar)))
+        });
+        if let Some(report) = report {
+            self.say(report.into(), events);
         }
         match found {
-            Search::Found { end, .. } => {
+            Some(end) => {
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
                 true
             }
-            search => {
+            None => {
                 self.at = search.or_end(text);
                 if let State::Broken(_, None) = self.state {
                     *start = self.at;
                 }
                 false
             }
-        }
-    }
-
-    fn enter(&mut self, tag: &'static Tag, events: &mut Vec<Event>) {
-        match tag.kind {
-            Kind::Think | Kind::Results => self.state = State::Inside(tag),
-            Kind::Calls => {
-                let reader = CallReader::new(tag.close, self.limits, self.reading);
-                self.state = State::Calls(tag, Box::new(reader));
-            }
-            Kind::End => self.say(Event::End, events),
         }
     }
 
@@ -470,8 +699,8 @@ impl Parser {
     /// Hands out the pieces of a run that is longer than a run may be; returns how many bytes they hold.
     fn split_run(&mut self, run: Run, text: &[u8], events: &mut Vec<Event>) -> usize {
         let mut used = 0;
-        while text.len() - used > self.limits.max_block_bytes {
-            let piece = prefix(&text[used..], self.limits.max_block_bytes);
+        while text.len() - used > self.scope.limits.max_block_bytes {
+            let piece = prefix(&text[used..], self.scope.limits.max_block_bytes);
             self.run = Known::Shown;
             self.say(run.event(piece), events);
             used += piece.len();
@@ -490,16 +719,70 @@ impl Parser {
         self.run = Known::Blank(0);
     }
 
-    /// Hands out the calls of a block.
-    fn complete(&mut self, calls: Vec<Call>, events: &mut Vec<Event>) {
-        events.extend(calls.into_iter().map(Event::Call));
+    /// Hands out what a block says.
+    fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
+        let is_batch = self.grammar.dialects[block.opening.dialect].batch == Batch::Block;
+        let calls = said.iter().filter(|event| matches!(event, Event::Call(_))).count();
+        self.calls += calls;
+        self.is_batch_open |= calls > 0;
+        for event in said {
+            self.say(event, events);
+        }
+        if is_batch {
+            self.execute(events);
+            self.state = State::Done;
+        }
+    }
+
+    /// The calls that were handed out are to be run.
+    fn execute(&mut self, events: &mut Vec<Event>) {
+        self.is_batch_open = false;
         self.say(Event::Execute, events);
+    }
+
+    /// The model's turn is over.
+    fn end_turn(&mut self, events: &mut Vec<Event>) {
+        if self.is_batch_open {
+            self.execute(events);
+        }
+        self.state = State::Done;
+    }
+
+    /// Hands out what is known of a call that is not complete.
+    fn note(&mut self, note: Note, events: &mut Vec<Event>) {
+        self.say(Event::Piece(note), events);
     }
 
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {
         self.said = if event == Event::End { Said::End } else { Said::Something };
+        if let Event::Respond(text) = &event
+            && self.start != Start::Past
+            && !text.is_blank()
+        {
+            self.start = Start::Past;
+        }
         events.push(event);
     }
+}
+
+impl OpenBlock {
+    /// The dialect it is written in.
+    fn of<'g>(&self, grammar: &'g Grammar) -> (&'g Dialect, usize) {
+        (&grammar.dialects[self.opening.dialect], self.mark)
+    }
+
+    /// Whether nothing but a bracket says that it is a block, so that it is text with such a problem.
+    fn is_only_text(&self, grammar: &Grammar, problem: &Problem) -> bool {
+        let unmarked = grammar.dialects[self.opening.dialect].unmarked;
+        self.opening.entry.is_none()
+            && (unmarked == Unmarked::Anywhere || problem.kind.is_of_shape())
+    }
+}
+
+/// As much of a block as is kept to show what is wrong with it: as long as a block and its marks may be.
+fn raw<'t>(limits: &Limits, grammar: &Grammar, text: &'t [u8], block: &OpenBlock) -> &'t [u8] {
+    let close = grammar.recovery[block.opening.dialect].longest;
+    prefix(text, limits.max_block_bytes.saturating_add(block.mark + close))
 }
 
 /// What is known of a run before it is complete.
@@ -523,15 +806,6 @@ pub enum Run {
 }
 
 impl Run {
-    /// The run inside a block of this kind.
-    fn inside(kind: Kind) -> Self {
-        match kind {
-            Kind::Think => Self::Think,
-            Kind::Results => Self::Result,
-            Kind::Calls | Kind::End => Self::Respond,
-        }
-    }
-
     fn event(self, text: impl Into<Text>) -> Event {
         match self {
             Self::Respond => Event::Respond(text.into()),
@@ -548,16 +822,6 @@ enum Blank {
     Hidden,
 }
 
-impl Search {
-    /// Up to where `text` has been searched, nothing having been found.
-    fn or_end(self, text: &[u8]) -> usize {
-        match self {
-            Self::Pending(start) => start,
-            _ => text.len(),
-        }
-    }
-}
-
 /// Whether a JSON array stands at the start of `text`, or nothing but the tag `close`; `None` while that is not known.
 fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
     if scanner.depth() == 0 {
@@ -565,9 +829,7 @@ fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
         let rest = &text[scanner.position()..];
         match rest.first() {
             Some(b'[') => {}
-            _ if rest.starts_with(close.as_bytes()) => return Some(true),
-            _ if close.as_bytes().starts_with(rest) => return None,
-            _ => return Some(false),
+            _ => return starts_with(rest, close),
         }
     }
     loop {

@@ -1,8 +1,9 @@
 //! What is said of output that could not be read: a block that is no block, or an answer that was cut.
 
 use super::Text;
-use super::call::Problem;
+use super::problem::Problem;
 use super::text::line_and_column;
+use crate::dialect::Dialect;
 
 /// How a model's text ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,43 +85,46 @@ pub struct Report {
     pub respond: Option<Text>,
 }
 
-const AGAIN: &str =
-    "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}].";
+/// The dialect of a block that could not be read, and how long the mark is that opened it.
+pub type Broken<'d> = (&'d Dialect, usize);
 
 impl Report {
-    /// A block that ends, but is no block of calls: the first `length` bytes of `text`, which begins with `open`;
+    /// A block that ends, but is no block of calls: the first `length` bytes of `text`, which begins with the block's mark;
     /// `problem` is one of what stands behind that, and may lie behind the block too.
     #[must_use]
-    pub fn malformed(problem: &Problem, text: &[u8], length: usize, open: &str) -> Self {
+    pub fn malformed(problem: &Problem, text: &[u8], length: usize, broken: Broken<'_>) -> Self {
+        let (dialect, mark) = broken;
         let raw = &text[..length];
-        let (line, column) = line_and_column(raw, open.len() + problem.at);
-        let kind = &problem.kind;
+        let (line, column) = line_and_column(raw, mark + problem.at);
+        let (kind, block, again) = (&problem.kind, dialect.block_name(), dialect.again());
         Self {
             kind: ReportKind::Malformed,
             content: format!(
-                "Malformed tool call syntax. In the execute block: {kind} at line {line}, column {column}. No call \
-                 was run. {AGAIN}"
+                "Malformed tool call syntax. In the {block}: {kind} at line {line}, column {column}. No call \
+                 was run. {again}"
             )
             .into(),
             raw: raw.into(),
             place: Some((line, column)),
-            respond: Some(malformed(problem, text, open)),
+            respond: Some(malformed(problem, text, broken)),
         }
     }
 
     /// A block in which the text ended.
     #[must_use]
-    pub fn cut_off(problem: &Problem, raw: &[u8], open: &str, ending: &Ending) -> Self {
-        let (line, column) = line_and_column(raw, open.len() + problem.at);
-        let at = format!("inside the execute block, at line {line}, column {column}");
+    pub fn cut_off(problem: &Problem, raw: &[u8], broken: Broken<'_>, ending: &Ending) -> Self {
+        let (dialect, mark) = broken;
+        let (line, column) = line_and_column(raw, mark + problem.at);
+        let (block, again) = (dialect.block_name(), dialect.again());
+        let at = format!("inside the {block}, at line {line}, column {column}");
         let (kind, content) = match ending {
             Ending::Stopped => (
                 ReportKind::Unfinished,
-                format!("You stopped {at}: {}. No call was run. {AGAIN}", problem.kind),
+                format!("You stopped {at}: {}. No call was run. {again}", problem.kind),
             ),
             Ending::Unknown => (
                 ReportKind::Truncated,
-                format!("Your output ended {at}. No call was run. {AGAIN} Put less into one call."),
+                format!("Your output ended {at}. No call was run. {again} Put less into one call."),
             ),
             Ending::Length => (
                 ReportKind::Truncated,
@@ -132,16 +136,16 @@ impl Report {
             Ending::Broken(why) => (
                 ReportKind::Truncated,
                 format!(
-                    "The stream broke off {at} ({why}). No call was run, and you did nothing wrong. {AGAIN}"
+                    "The stream broke off {at} ({why}). No call was run, and you did nothing wrong. {again}"
                 ),
             ),
         };
         let respond = match ending {
-            Ending::Broken(why) => format!(
-                "Error: The stream broke off inside an execute block ({why}). No call was run."
-            )
-            .into(),
-            _ => malformed(problem, raw, open),
+            Ending::Broken(why) => {
+                let article = if block.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+                format!("Error: The stream broke off inside {article} {block} ({why}). No call was run.").into()
+            }
+            _ => malformed(problem, raw, broken),
         };
         Self {
             kind,
@@ -150,6 +154,17 @@ impl Report {
             place: Some((line, column)),
             respond: Some(respond),
         }
+    }
+
+    /// Reasoning that never ended, in which this mark stands that would open a block of calls; `close` would have ended it.
+    #[must_use]
+    pub fn in_reasoning(mark: &str, close: &str) -> Self {
+        let content = format!(
+            "You wrote {mark} while you were still thinking, and nothing in your thoughts is a call. No call was run. \
+             End your thoughts with {close}, then write the call."
+        );
+        let kind = ReportKind::Unfinished;
+        Self { kind, content: content.into(), raw: Text::default(), place: None, respond: None }
     }
 
     /// An answer that was cut outside every block; `None` where nothing is missing.
@@ -172,12 +187,10 @@ impl Report {
 }
 
 /// The report of a malformed block, as text of the answer. Its first words are cogency 3.3.0's.
-fn malformed(problem: &Problem, text: &[u8], open: &str) -> Text {
-    let problem = problem.located(&text[open.len()..]);
-    format!(
-        "Error: Malformed tool call syntax. In the execute block: {problem} No call was run. {AGAIN}"
-    )
-    .into()
+fn malformed(problem: &Problem, text: &[u8], (dialect, mark): Broken<'_>) -> Text {
+    let problem = problem.located(&text[mark..]);
+    let (block, again) = (dialect.block_name(), dialect.again());
+    format!("Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}").into()
 }
 
 #[cfg(test)]
@@ -202,8 +215,9 @@ mod tests {
     #[test]
     fn a_place_is_one_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
-        let report =
-            |text: &str, length| Report::malformed(&problem, text.as_bytes(), length, "<execute>");
+        let cogency = crate::dialect::presets::preset("cogency").unwrap_or_else(|| unreachable!());
+        let broken = (&*cogency, "<execute>".len());
+        let report = |text: &str, length| Report::malformed(&problem, text.as_bytes(), length, broken);
         let found = report("<execute>\n[7x</execute>", 23);
         assert_eq!(found.place, Some((2, 3)));
         assert!(found.content.to_string().contains("at line 2, column 3."));

@@ -9,7 +9,7 @@ use crate::context::prompt::ToolLine;
 use crate::context::{
     self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, stored_report,
 };
-use crate::protocol::call::{ShownCall, shown_call};
+use crate::protocol::block::{ShownCall, shown_call};
 use crate::protocol::canonical::json_string;
 
 /// Folds stored events into messages.

@@ -6,7 +6,7 @@ use pyo3::types::{PyBool, PyString};
 
 use super::convert::{Setting, string_of};
 use super::error::ConfigError;
-use crate::protocol::call::Reading;
+use crate::protocol::limits::Reading;
 use crate::protocol::{self as core, Ending, Options, Stream};
 use crate::turn::Errors;
 

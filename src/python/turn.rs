@@ -9,7 +9,7 @@ use super::error::{ConfigError, type_error};
 use super::options::{Finish, Limits, ending_of, errors_of, options_of, stream_of};
 use super::protocol::{error_event, outcome_of, passed};
 use super::source::{Read, Sink};
-use crate::protocol::call::stored_call;
+use crate::protocol::block::stored_call;
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::Outcome;
 use crate::protocol::{self as core, Event, Parser, Report, ReportKind, Text};

@@ -1,0 +1,435 @@
+//! How a model writes its calls, as a value.
+//!
+//! A [`Dialect`] says which marks open and close what, and what shape a call has between them. The parser reads by it, the
+//! conversation and the system prompt write by it, and no mark of any model stands anywhere else. [`presets`] is the table of
+//! those that models were taught.
+//!
+//! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
+
+pub mod presets;
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// Text that is part of a dialect.
+pub type Str = Cow<'static, str>;
+
+/// How a model writes its calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dialect {
+    /// What it is called.
+    pub name: Str,
+    /// Marks around reasoning. Nothing between them is a call.
+    #[serde(default)]
+    pub reasoning: Vec<Pair>,
+    /// Marks around text for the user; only the marks are left out.
+    #[serde(default)]
+    pub answer: Vec<Pair>,
+    /// Marks around what only the system writes: results. What a model writes there itself is no answer.
+    #[serde(default)]
+    pub results: Vec<Results>,
+    /// Messages with a head that says to whom they are: the whole answer is a row of them.
+    #[serde(default)]
+    pub heads: Option<Heads>,
+    /// Any of these opens a block of calls.
+    #[serde(default)]
+    pub open: Vec<Str>,
+    /// Any of these closes it; none where the last call itself does.
+    #[serde(default)]
+    pub close: Vec<Str>,
+    /// Where a block may also begin without its mark.
+    #[serde(default)]
+    pub unmarked: Unmarked,
+    /// What stands in a block. The first is what is written; all are read, told apart by how they begin.
+    pub bodies: Vec<Body>,
+    /// When the calls are run.
+    #[serde(default)]
+    pub batch: Batch,
+    /// Whether a mark that opens a block is plain text where nothing follows that may stand in one.
+    #[serde(default)]
+    pub lone_mark: LoneMark,
+    /// The model says that it is done.
+    #[serde(default)]
+    pub end: Vec<Str>,
+    /// The model's turn is over: tokens that a server may leave in the text. What stands behind is dropped.
+    #[serde(default)]
+    pub turn_end: Vec<Str>,
+    /// Marks without a meaning of their own.
+    #[serde(default)]
+    pub ignored: Vec<Str>,
+    /// Strings at which a server is to stop.
+    #[serde(default)]
+    pub stop: Vec<Str>,
+    /// What prompts look like.
+    #[serde(default)]
+    pub prompt: Prompt,
+}
+
+impl Dialect {
+    /// What a block of calls is called where one is wrong.
+    #[must_use]
+    pub fn block_name(&self) -> Str {
+        let head = self.bodies.iter().find_map(|body| match body {
+            Body::Head(head) => Some(&head.open),
+            _ => None,
+        });
+        match (&*self.prompt.block_name, self.open.first().or(head)) {
+            ("", Some(open)) => format!("{open} block ({})", self.name).into(),
+            ("", None) => format!("call ({})", self.name).into(),
+            (name, _) => name.to_owned().into(),
+        }
+    }
+
+    /// What the model is told to do where a block is wrong.
+    #[must_use]
+    pub fn again(&self) -> Str {
+        match &*self.prompt.again {
+            "" => "Write the whole call again.".into(),
+            again => again.to_owned().into(),
+        }
+    }
+}
+
+/// Two marks, and what may stand between them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The first mark.
+    pub open: Str,
+    /// The second one. Empty where the next mark of any other kind ends it.
+    pub close: Str,
+}
+
+/// Marks around results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Results {
+    /// The first mark.
+    pub open: Str,
+    /// The second one.
+    pub close: Str,
+    /// Whether the first is a mark only where a JSON array follows, or the second one.
+    #[serde(default)]
+    pub array: bool,
+}
+
+/// Where a block may begin without its mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unmarked {
+    /// Nowhere.
+    #[default]
+    Never,
+    /// As the first thing of the answer.
+    AtStart,
+    /// Anywhere in the answer.
+    Anywhere,
+}
+
+/// When the calls are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Batch {
+    /// All blocks of an answer are one batch, which runs when the answer ends.
+    #[default]
+    Answer,
+    /// The first block is the batch: it runs at once, and nothing behind it is read.
+    Block,
+}
+
+/// What becomes of a mark that opens a block, where nothing follows that may stand in one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoneMark {
+    /// It is text like any other.
+    #[default]
+    Text,
+    /// It opens a block, which is reported.
+    Block,
+}
+
+/// What stands in a block of calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// JSON that holds names and arguments.
+    Json(Json),
+    /// Calls with the name in a head of its own.
+    Head(Head),
+    /// Python calls with literals as arguments.
+    Python(Python),
+    /// XML elements.
+    Xml(Xml),
+}
+
+/// JSON that holds names and arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Json {
+    /// How many calls there are.
+    pub shape: Shape,
+    /// Keys that may hold the name; the first is what is written.
+    pub name: Vec<Str>,
+    /// Keys that may hold the arguments; the first is what is written.
+    pub args: Vec<Str>,
+    /// Whether a call without arguments may leave that key out.
+    #[serde(default)]
+    pub args_optional: bool,
+    /// Whether items of an array that are no calls are passed over.
+    #[serde(default)]
+    pub skips_others: bool,
+    /// The key of the call's id.
+    #[serde(default)]
+    pub id: Option<Str>,
+    /// The key of the server that the call goes to.
+    #[serde(default)]
+    pub server: Option<Str>,
+    /// An object that says by one of its keys whether it is a call or the answer.
+    #[serde(default)]
+    pub decision: Option<Decision>,
+}
+
+/// How many calls a JSON value holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// One object.
+    Object,
+    /// An array of objects.
+    Array,
+    /// One object after the other, with this between them.
+    Objects(Str),
+}
+
+/// The keys of an object that is a call or the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The key that decides.
+    pub key: Str,
+    /// Its value where the object is a call.
+    pub call: Str,
+    /// Its value where the object is the answer.
+    pub answer: Str,
+    /// The key of the answer's text.
+    pub answer_key: Str,
+    /// The key of the reasoning.
+    pub thought_key: Str,
+}
+
+/// A call with its name in a head: `open NAME ends ARGS close`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Stands before the name.
+    pub open: Str,
+    /// Any of these ends the head; the first is what is written. One that also begins the arguments or closes the call does
+    /// both.
+    pub ends: Vec<Str>,
+    /// What the head holds beside the name.
+    #[serde(default)]
+    pub form: HeadForm,
+    /// How the arguments are written.
+    pub args: Args,
+    /// Closes the call; empty where the arguments have an end of their own.
+    #[serde(default)]
+    pub close: Str,
+    /// Whether a call also counts without the block around it.
+    #[serde(default)]
+    pub bare: bool,
+}
+
+/// What a head holds beside the name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadForm {
+    /// Nothing.
+    #[default]
+    Name,
+    /// `functions.NAME:INDEX`, which is the id.
+    Numbered,
+    /// The call's id behind this mark.
+    Id(Str),
+    /// This mark in front of the name.
+    Behind(Str),
+    /// Attributes of a tag; the name is the one with this key.
+    Attributes(Str),
+}
+
+/// How arguments are written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Args {
+    /// A JSON object.
+    Json,
+    /// `{key:value,…}` without quotes around keys, and with this mark around strings.
+    Braces(Str),
+    /// One element for each.
+    Parameters(Parameters),
+    /// XML elements.
+    Xml(Xml),
+}
+
+/// Arguments, each between marks of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Marks around all of them.
+    #[serde(default)]
+    pub around: Option<Pair>,
+    /// Stands before the key.
+    pub open: Str,
+    /// Stands behind the key.
+    pub key_end: Str,
+    /// Stands before the value, where that is more than `key_end`. Space between the two is free.
+    #[serde(default)]
+    pub value_open: Str,
+    /// Stands behind the value; `{key}` in it is the key.
+    pub close: Str,
+    /// An attribute behind the key that says whether the value is text.
+    #[serde(default)]
+    pub flag: Option<Flag>,
+    /// Which whitespace at the ends of a value is not part of it.
+    #[serde(default)]
+    pub trim: Trim,
+    /// What a value is where no schema says it.
+    #[serde(default)]
+    pub untyped: Untyped,
+}
+
+/// An attribute that says whether a value is text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flag {
+    /// Its name.
+    pub name: Str,
+    /// Its value where the parameter is text; with any other it is JSON.
+    pub text: Str,
+    /// Its value where the parameter is not, as it is written; empty for the name of its JSON type.
+    pub json: Str,
+}
+
+/// Which whitespace at the ends of a value is not part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trim {
+    /// None: every character counts.
+    #[default]
+    Nothing,
+    /// One line break at each end.
+    Newline,
+    /// All of it.
+    Space,
+}
+
+/// What a value is where no schema says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Untyped {
+    /// Text.
+    #[default]
+    Text,
+    /// JSON where it is some, else text.
+    Json,
+}
+
+/// Python calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Python {
+    /// `[a(x=1), b()]`
+    List,
+    /// One call on each line.
+    Lines,
+}
+
+/// XML elements: nested ones are objects, repeated ones arrays; the tool's schema decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Xml {
+    /// Stands before every tag.
+    #[serde(default)]
+    pub prefix: Str,
+    /// Whether entities and CDATA are read.
+    #[serde(default)]
+    pub entities: bool,
+    /// The elements of the server, the name and the arguments. Absent where a head has the name.
+    #[serde(default)]
+    pub parts: Option<XmlParts>,
+}
+
+/// The elements of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XmlParts {
+    /// Of the server's name.
+    pub server: Str,
+    /// Of the tool's name.
+    pub name: Str,
+    /// Around the arguments.
+    pub args: Str,
+}
+
+/// Messages with a head that says to whom they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heads {
+    /// Any of these begins a head.
+    pub open: Vec<Str>,
+    /// Ends it: the message follows.
+    pub end: Str,
+    /// Any of these ends a message.
+    pub close: Vec<Str>,
+    /// What the head says.
+    pub form: HeadsForm,
+}
+
+/// What the head of a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadsForm {
+    /// A channel, and ` to=functions.NAME` for a call, whose message is its arguments.
+    Harmony,
+}
+
+/// What prompts look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prompt {
+    /// How tools are declared.
+    #[serde(default)]
+    pub tools: ToolsForm,
+    /// What a block is called where one is wrong; empty for its mark.
+    #[serde(default)]
+    pub block_name: Str,
+    /// What the model is told to do then; empty for an example.
+    #[serde(default)]
+    pub again: Str,
+    /// Around each result.
+    #[serde(default)]
+    pub result: Frame,
+    /// Around all results of a batch.
+    #[serde(default)]
+    pub results: Frame,
+    /// Between the results of a batch.
+    #[serde(default)]
+    pub between: Str,
+}
+
+/// Text before and behind something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Before it.
+    pub before: Str,
+    /// Behind it.
+    pub behind: Str,
+}
+
+/// How tools are declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolsForm {
+    /// As cogency does: a line for each, and an example.
+    #[default]
+    Cogency,
+}

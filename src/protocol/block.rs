@@ -1,0 +1,309 @@
+//! Reads a block of calls: the items in it, and the marks around them.
+//!
+//! Two kinds of problem are told apart, because they end the block at different places: an item of the wrong shape is still
+//! read to its end; text that cannot be one, is too long or was cut off has no end of its own ([`Progress::Broken`]).
+
+use std::sync::Arc;
+
+use super::Event;
+use super::body::{
+    Calls, HeadReader, ItemReader, JsonReader, Note, PythonReader, Scope, XmlReader, closing_fence,
+    opening_fence, shown,
+};
+use super::grammar::{Entry, body_begins, may_be_empty};
+use super::json::FaultKind;
+use super::limits::Reading;
+use super::marks::starts_with;
+use super::problem::{Problem, ProblemKind};
+use super::report::Ending;
+use super::text::leading_space;
+use crate::dialect::{Body, Dialect, Str};
+
+/// How far a block has been read.
+#[derive(Debug)]
+pub enum Progress {
+    /// The text ends before the block does.
+    More,
+    /// The block is complete.
+    Complete {
+        /// One past its last byte.
+        end: usize,
+        /// What it says, or what is wrong with the first thing that is.
+        events: Result<Vec<Event>, Problem>,
+    },
+    /// This can be no valid block, and it has no end of its own.
+    Broken(Problem),
+}
+
+/// Reads one block while it arrives.
+#[derive(Clone, Debug)]
+pub struct BlockReader {
+    dialect: Arc<Dialect>,
+    calls: Calls,
+    place: Place,
+    /// Whether the block's own mark stands before it, so that another closes it.
+    is_marked: bool,
+    /// Whether a Markdown fence may still be opened or closed.
+    fence: Fence,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fence {
+    /// None may open: the block is read strictly.
+    Refused,
+    /// One may open.
+    Awaited,
+    /// One may close.
+    Open,
+    /// It was closed, or there was none.
+    Closed,
+}
+
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a reader has one, and is in an item most of the time"
+)]
+enum Place {
+    /// In front of the first item, up to which this byte has been passed.
+    Start(usize),
+    /// In an item of this body.
+    Item(usize, Item),
+    /// Behind an item of this body.
+    Behind(usize, usize),
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "as for the place")]
+enum Item {
+    Json(JsonReader),
+    Head(HeadReader),
+    Python(PythonReader),
+    Xml(XmlReader),
+}
+
+impl BlockReader {
+    /// A reader of the block of `dialect` that stands behind a mark of this kind.
+    #[must_use]
+    pub fn new(dialect: Arc<Dialect>, entry: Entry, scope: Scope) -> Self {
+        let fence = match scope.reading {
+            Reading::Strict => Fence::Refused,
+            Reading::Lenient => Fence::Awaited,
+        };
+        let mut calls = Calls::new(scope);
+        let place = match entry {
+            Entry::Block | Entry::None => Place::Start(0),
+            Entry::Call(body) => {
+                calls.begin(0);
+                Place::Item(body, Item::new(&dialect.bodies[body], 0, &calls.scope))
+            }
+        };
+        Self { dialect, calls, place, is_marked: entry == Entry::Block, fence }
+    }
+
+    /// Reads on in `text`, which is what it was at the last call, or longer.
+    ///
+    /// After anything but [`Progress::More`] the reader must not be asked again.
+    pub fn read(&mut self, text: &[u8]) -> Progress {
+        let most = self.calls.scope.limits.max_block_bytes.saturating_add(self.longest_close());
+        let text = &text[..text.len().min(most)];
+        match self.read_within(text) {
+            Err(problem) => Progress::Broken(problem),
+            Ok(None) if text.len() == most => Progress::Broken(self.too_long()),
+            Ok(None) => Progress::More,
+            Ok(Some(end)) => Progress::Complete { end, events: self.calls.take() },
+        }
+    }
+
+    /// What a block is that ends here, before the mark that closes it: its calls if none of them can be missing, since
+    /// servers take stop strings away; or what is wrong with it.
+    ///
+    /// # Errors
+    /// The block is not complete, or not one of calls.
+    pub fn cut_off(&mut self, text: &[u8], ending: &Ending) -> Result<Vec<Event>, Problem> {
+        let most = self.calls.scope.limits.max_block_bytes;
+        self.calls.has_stopped = *ending == Ending::Stopped;
+        let within = &text[..text.len().min(most)];
+        let result = match &mut self.place {
+            Place::Start(_) => Err(Problem { kind: FaultKind::Ended.into(), at: text.len() }),
+            Place::Item(body, item) => item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls),
+            Place::Behind(_, at) if *at > most => Err(self.too_long()),
+            Place::Behind(..) => Ok(()),
+        };
+        match result {
+            Err(_) if text.len() > within.len() => Err(self.too_long()),
+            Err(problem) => Err(problem),
+            Ok(()) => self.calls.take(),
+        }
+    }
+
+    /// What has become known since the last time, for those who want to see calls before they are complete.
+    pub fn notes(&mut self) -> impl Iterator<Item = Note> {
+        self.calls.notes()
+    }
+
+    /// The dialect that the block is read by.
+    #[must_use]
+    pub fn dialect(&self) -> &Arc<Dialect> {
+        &self.dialect
+    }
+
+    fn read_within(&mut self, text: &[u8]) -> Result<Option<usize>, Problem> {
+        loop {
+            match &mut self.place {
+                Place::Start(at) => {
+                    *at += leading_space(&text[*at..]);
+                    if self.fence == Fence::Awaited {
+                        let Some(width) = opening_fence(&text[*at..]) else { return Ok(None) };
+                        *at += width;
+                        *at += leading_space(&text[*at..]);
+                        self.fence = if width > 0 { Fence::Open } else { Fence::Closed };
+                    }
+                    let at = *at;
+                    match self.next(text, at, 0..self.dialect.bodies.len()) {
+                        Next::Unknown => return Ok(None),
+                        Next::Close(end) if may_be_empty(&self.dialect) => return Ok(Some(end)),
+                        Next::Item(body) => self.enter(body, at),
+                        // The first body says best what is wrong.
+                        Next::Close(_) | Next::Other => self.enter(0, at),
+                    }
+                }
+                Place::Item(body, item) => {
+                    let form = &self.dialect.bodies[*body];
+                    match item.read(form, text, &mut self.calls)? {
+                        None => return Ok(None),
+                        Some(end) => self.place = Place::Behind(*body, end),
+                    }
+                }
+                Place::Behind(body, at) => {
+                    let (body, behind) = (*body, *at);
+                    let close = self.closing();
+                    if close.is_empty() {
+                        return Ok(Some(behind));
+                    }
+                    *at += leading_space(&text[*at..]);
+                    if self.fence == Fence::Open {
+                        let Some(width) = closing_fence(&text[*at..]) else { return Ok(None) };
+                        *at += width;
+                        *at += leading_space(&text[*at..]);
+                        self.fence = Fence::Closed;
+                    }
+                    let at = *at;
+                    let is_row = matches!(self.dialect.bodies[body], Body::Head(_));
+                    match self.next(text, at, body..body + usize::from(is_row)) {
+                        Next::Unknown => return Ok(None),
+                        Next::Close(end) => return Ok(Some(end)),
+                        Next::Item(body) => self.enter(body, at),
+                        Next::Other => return Err(self.unexpected(body, text, at)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What stands at byte `at`: one of the marks that close the block, or an item of one of these bodies.
+    fn next(&self, text: &[u8], at: usize, bodies: std::ops::Range<usize>) -> Next {
+        let rest = &text[at..];
+        let mut is_known = true;
+        for close in self.closing() {
+            match starts_with(rest, close) {
+                Some(true) => return Next::Close(at + close.len()),
+                Some(false) => {}
+                None => is_known = false,
+            }
+        }
+        for body in bodies {
+            match body_begins(&self.dialect.bodies[body], rest) {
+                Some(true) => return Next::Item(body),
+                Some(false) => {}
+                None => is_known = false,
+            }
+        }
+        if is_known { Next::Other } else { Next::Unknown }
+    }
+
+    fn enter(&mut self, body: usize, at: usize) {
+        let form = &self.dialect.bodies[body];
+        let start = match form {
+            Body::Head(head) => {
+                self.calls.begin(at);
+                at + head.open.len()
+            }
+            Body::Json(_) | Body::Python(_) | Body::Xml(_) => at,
+        };
+        self.place = Place::Item(body, Item::new(form, start, &self.calls.scope));
+    }
+
+    /// What closes the block.
+    fn closing(&self) -> &[Str] {
+        if self.is_marked { &self.dialect.close } else { &[] }
+    }
+
+    fn longest_close(&self) -> usize {
+        self.dialect.close.iter().map(|close| close.len()).max().unwrap_or(0)
+    }
+
+    fn unexpected(&self, body: usize, text: &[u8], at: usize) -> Problem {
+        let kind = match (&self.dialect.bodies[body], self.dialect.close.first()) {
+            (Body::Json(_), _) | (_, None) => FaultKind::Trailing.into(),
+            (_, Some(close)) => ProblemKind::Expected {
+                expected: format!("{close:?}").into(),
+                found: shown(&text[at..]),
+            },
+        };
+        Problem { kind, at }
+    }
+
+    fn too_long(&self) -> Problem {
+        let most = self.calls.scope.limits.max_block_bytes;
+        Problem { kind: ProblemKind::TooLong(most), at: most }
+    }
+}
+
+/// What comes next in a block.
+enum Next {
+    /// That is not known yet.
+    Unknown,
+    /// Its end, behind this byte.
+    Close(usize),
+    /// An item of this body.
+    Item(usize),
+    /// Something else.
+    Other,
+}
+
+impl Item {
+    fn new(body: &Body, start: usize, scope: &Scope) -> Self {
+        match body {
+            Body::Json(form) => Self::Json(JsonReader::new(form, start, scope)),
+            Body::Head(form) => Self::Head(HeadReader::new(form, start, scope)),
+            Body::Python(form) => Self::Python(PythonReader::new(form, start, scope)),
+            Body::Xml(form) => Self::Xml(XmlReader::new(form, start, scope)),
+        }
+    }
+
+    fn read(
+        &mut self,
+        body: &Body,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        match (self, body) {
+            (Self::Json(reader), Body::Json(form)) => reader.read(form, text, calls),
+            (Self::Head(reader), Body::Head(form)) => reader.read(form, text, calls),
+            (Self::Python(reader), Body::Python(form)) => reader.read(form, text, calls),
+            (Self::Xml(reader), Body::Xml(form)) => reader.read(form, text, calls),
+            _ => unreachable!("an item is read by the body it was made for"),
+        }
+    }
+
+    fn cut_off(&mut self, body: &Body, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
+        match (self, body) {
+            (Self::Json(reader), Body::Json(form)) => reader.cut_off(form, text, calls),
+            (Self::Head(reader), Body::Head(form)) => reader.cut_off(form, text, calls),
+            (Self::Python(reader), Body::Python(form)) => reader.cut_off(form, text, calls),
+            (Self::Xml(reader), Body::Xml(form)) => reader.cut_off(form, text, calls),
+            _ => unreachable!("an item is read by the body it was made for"),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The calls of a block, while it is read.
+
+use std::sync::Arc;
+
+use super::super::Text;
+use super::super::Event;
+use super::super::call::Call;
+use super::super::limits::{Limits, Reading};
+use super::super::problem::{Problem, ProblemKind};
+use super::super::tools::Tools;
+
+/// What every reader of a block knows.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// What is too much.
+    pub limits: Limits,
+    /// How closely a block must keep to its dialect.
+    pub reading: Reading,
+    /// The tools and their schemas, which say of what type a raw value is.
+    pub tools: Option<Arc<Tools>>,
+    /// Whether somebody wants to see calls before they are complete.
+    pub is_watched: bool,
+}
+
+/// What is known of a call before it is complete. None of it counts until the call itself comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A call begins.
+    Start,
+    /// Its name, a JSON string.
+    Name(String),
+    /// The next piece of its arguments, as the model writes them.
+    Args(Text),
+}
+
+/// The calls of a block.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    /// What the readers know.
+    pub scope: Scope,
+    /// Whether the text has ended here because the model stopped by itself.
+    pub has_stopped: bool,
+    events: Vec<Event>,
+    count: usize,
+    problem: Option<Problem>,
+    notes: Vec<Note>,
+    /// The first byte of the open call's arguments that no note has.
+    unseen: Option<usize>,
+}
+
+impl Calls {
+    /// None yet.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        Self { scope, ..Self::default() }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// A call begins at this byte. More than the limits allow are refused.
+    pub fn begin(&mut self, at: usize) {
+        let most = self.scope.limits.max_calls;
+        if self.count == most {
+            self.refuse(ProblemKind::TooManyCalls(most), at);
+        }
+        self.note(|| Note::Start);
+    }
+
+    /// The call that has begun has this name, a JSON string.
+    pub fn name(&mut self, name: &str) {
+        self.note(|| Note::Name(name.to_owned()));
+    }
+
+    /// The arguments of the call that has begun start at this byte.
+    pub fn begin_args(&mut self, at: usize) {
+        self.unseen = Some(at).filter(|_| self.scope.is_watched);
+    }
+
+    /// The arguments have been read up to this byte of `text`, which ends no character.
+    pub fn read_args(&mut self, text: &[u8], to: usize) {
+        if let Some(from) = self.unseen
+            && from < to
+        {
+            self.unseen = Some(to);
+            self.note(|| Note::Args(text[from..to].into()));
+        }
+    }
+
+    /// The arguments end in front of this byte.
+    pub fn end_args(&mut self, text: &[u8], at: usize) {
+        self.read_args(text, at);
+        self.unseen = None;
+    }
+
+    /// A call is complete.
+    pub fn push(&mut self, call: Call) {
+        if self.problem.is_none() {
+            self.count += 1;
+            self.events.push(Event::Call(call));
+        }
+    }
+
+    /// The block says something beside calls.
+    pub fn say(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Something is wrong with the block, which is still read to its end. Only the first such thing is kept.
+    pub fn refuse(&mut self, kind: ProblemKind, at: usize) {
+        self.problem.get_or_insert(Problem { kind, at });
+        self.events.clear();
+        self.unseen = None;
+    }
+
+    /// Whether something is wrong already, so that the block is read for its end only.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.problem.is_some()
+    }
+
+    /// What has been noted since the last time.
+    pub fn notes(&mut self) -> std::vec::Drain<'_, Note> {
+        self.notes.drain(..)
+    }
+
+    /// What the whole block says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn take(&mut self) -> Result<Vec<Event>, Problem> {
+        let events = std::mem::take(&mut self.events);
+        self.problem.take().map_or(Ok(events), Err)
+    }
+
+    fn note(&mut self, note: impl FnOnce() -> Note) {
+        if self.scope.is_watched && self.problem.is_none() {
+            self.notes.push(note());
+        }
+    }
+}

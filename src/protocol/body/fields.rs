@@ -1,0 +1,341 @@
+//! The fields of one call's object, while it is read.
+
+use std::borrow::Cow;
+
+use super::super::call::Call;
+use super::super::canonical::{Layout, Writer, canonical_string, json_string};
+use super::super::json::{Container, Scanner, Token, unescaped};
+use super::super::limits::Reading;
+use super::super::problem::ProblemKind;
+use super::super::text::is_blank;
+use super::super::{Event, Text};
+use super::Calls;
+use crate::dialect::{Decision, Json, Str};
+
+/// Other usual keys of arguments, for lenient reading.
+const OTHER_ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
+
+/// What is found in the place of a field that is not there.
+const NOTHING: &str = "nothing";
+
+/// What a field holds, or what was found instead of the right type.
+type Slot = Result<String, &'static str>;
+
+/// The fields of one object.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    /// How many brackets are open directly inside the object.
+    depth: usize,
+    /// How the arguments are written.
+    layout: Layout,
+    reading: Reading,
+    name: Ranked,
+    args: Ranked,
+    id: Slot,
+    server: Slot,
+    said: Said,
+    /// The field whose value is being read.
+    open: Option<Field>,
+}
+
+/// What an object says that is not only a call.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    decision: Option<Text>,
+    thought: Option<Text>,
+    answer: Option<Text>,
+}
+
+/// The value of the best of several keys: the first of them counts, and of equal keys the last.
+#[derive(Clone, Debug)]
+struct Ranked {
+    rank: usize,
+    slot: Slot,
+}
+
+impl Ranked {
+    fn new(slot: Slot) -> Self {
+        Self { rank: usize::MAX, slot }
+    }
+
+    fn put(&mut self, rank: usize, slot: Slot) {
+        let is_better = match (&self.slot, &slot) {
+            _ if rank == self.rank => true,
+            (Ok(_), Err(_)) if self.rank < usize::MAX => false,
+            (Err(_), Ok(_)) => true,
+            _ => rank < self.rank,
+        };
+        if is_better {
+            (self.rank, self.slot) = (rank, slot);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Field {
+    Name(usize),
+    Args(usize, Writer),
+    Id,
+    Server,
+    Decision,
+    Thought,
+    Answer,
+    Other,
+}
+
+/// What makes a call, each as canonical JSON.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// A string.
+    pub name: String,
+    /// An object.
+    pub args: String,
+    /// A string.
+    pub id: Option<String>,
+    /// A string.
+    pub server: Option<String>,
+}
+
+impl Parts {
+    /// The call.
+    #[must_use]
+    pub fn into_call(self) -> Call {
+        let call = Call::new(&self.name, &self.args);
+        let call = match self.id {
+            Some(id) => call.with_id(&id),
+            None => call,
+        };
+        match self.server {
+            Some(server) => call.with_server(&server),
+            None => call,
+        }
+    }
+}
+
+/// Bytes of room for arguments; longer ones make more.
+const ROOM: usize = 512;
+
+impl Fields {
+    /// Fields of an object inside so many brackets, its own among them.
+    #[must_use]
+    pub fn new(form: &Json, depth: usize, layout: Layout, reading: Reading) -> Self {
+        let args = if form.args_optional { Ok("{}".into()) } else { Err(NOTHING) };
+        Self {
+            depth,
+            layout,
+            reading,
+            name: Ranked::new(Err(NOTHING)),
+            args: Ranked::new(args),
+            id: Err(NOTHING),
+            server: Err(NOTHING),
+            said: Said::default(),
+            open: None,
+        }
+    }
+
+    /// Whether a value is being read.
+    #[must_use]
+    pub fn is_in_value(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Takes one token from inside the object, whose last byte is `at`. `depth` is the number of open brackets behind it.
+    pub fn token(
+        &mut self,
+        form: &Json,
+        text: &[u8],
+        token: &Token,
+        (depth, at): (usize, usize),
+        calls: &mut Calls,
+    ) {
+        let is_last = depth == self.depth;
+        match &mut self.open {
+            None => {
+                if let Token::Key(range) = token {
+                    let room = (text.len() - range.end).min(ROOM);
+                    self.open = Some(self.field(form, &text[range.clone()], room));
+                }
+                return;
+            }
+            Some(Field::Args(_, writer)) => {
+                if let Token::Open(_) = token
+                    && depth == self.depth + 1
+                {
+                    calls.begin_args(at);
+                }
+                writer.token(text, token);
+            }
+            Some(_) => {}
+        }
+        if !is_last {
+            return;
+        }
+        match (self.open.take(), token) {
+            (Some(Field::Name(rank)), token) => {
+                let name = string(text, token);
+                if let Ok(name) = &name {
+                    calls.name(name);
+                }
+                self.name.put(rank, name);
+            }
+            (Some(Field::Args(rank, writer)), token) => {
+                calls.end_args(text, at + 1);
+                self.args.put(rank, args_of(text, writer, token, self.reading));
+            }
+            (Some(Field::Id), token) => self.id = string(text, token),
+            (Some(Field::Server), token) => self.server = string(text, token),
+            (Some(Field::Decision), token) => self.said.decision = said(text, token),
+            (Some(Field::Thought), token) => self.said.thought = said(text, token),
+            (Some(Field::Answer), token) => self.said.answer = said(text, token),
+            (Some(Field::Other) | None, _) => {}
+        }
+    }
+
+    /// The field that a quoted key names. It may be written with escapes; what counts is what it says.
+    fn field(&self, form: &Json, key: &[u8], room: usize) -> Field {
+        let key = if key.contains(&b'\\') {
+            Cow::Owned(canonical_string(key).into_bytes())
+        } else {
+            Cow::Borrowed(key)
+        };
+        let key = &key[1..key.len() - 1];
+        let is = |name: &Str| name.as_bytes() == key;
+        if let Some(rank) = form.name.iter().position(is) {
+            return Field::Name(rank);
+        }
+        let args = form.args.iter().position(is).or_else(|| {
+            let is_other = OTHER_ARGS.iter().any(|name| name.as_bytes() == key);
+            (is_other && self.reading == Reading::Lenient).then_some(form.args.len())
+        });
+        if let Some(rank) = args {
+            return Field::Args(rank, Writer::new(self.layout, room));
+        }
+        match &form.decision {
+            _ if form.id.as_ref().is_some_and(is) => Field::Id,
+            _ if form.server.as_ref().is_some_and(is) => Field::Server,
+            Some(decision) if is(&decision.key) => Field::Decision,
+            Some(decision) if is(&decision.thought_key) => Field::Thought,
+            Some(decision) if is(&decision.answer_key) => Field::Answer,
+            _ => Field::Other,
+        }
+    }
+
+    /// What makes a call; `None` where its name or its arguments are missing.
+    #[must_use]
+    pub fn into_parts(self) -> Option<Parts> {
+        let (id, server) = (self.id.ok(), self.server.ok());
+        Some(Parts { name: self.name.slot.ok()?, args: self.args.slot.ok()?, id, server })
+    }
+
+    /// The object is complete: gives its call to `calls`, or what is wrong with it. It began at byte `start`.
+    pub fn finish(self, form: &Json, start: usize, calls: &mut Calls) {
+        if let Some(decision) = &form.decision {
+            self.decide(form, decision, start, calls);
+        } else {
+            self.call(form, start, calls);
+        }
+    }
+
+    fn decide(mut self, form: &Json, decision: &Decision, start: usize, calls: &mut Calls) {
+        let said = std::mem::take(&mut self.said);
+        let (kind, thought) = (said.decision.unwrap_or_default(), said.thought.unwrap_or_default());
+        if !thought.is_blank() {
+            calls.say(Event::Think(thought));
+        }
+        match (kind.as_bytes(), said.answer) {
+            (kind, _) if kind == decision.call.as_bytes() => self.call(form, start, calls),
+            (kind, Some(answer)) if kind == decision.answer.as_bytes() => {
+                calls.say(Event::Respond(answer));
+            }
+            (kind, answer) => {
+                let (key, found): (_, Str) = if kind == decision.answer.as_bytes() {
+                    (&decision.answer_key, if answer.is_none() { NOTHING.into() } else { "".into() })
+                } else {
+                    (&decision.key, String::from_utf8_lossy(kind).into_owned().into())
+                };
+                let expected = if key == &decision.key {
+                    format!("{key:?} to be {:?} or {:?}", decision.call, decision.answer)
+                } else {
+                    format!("{key:?} to be a string")
+                };
+                calls.refuse(ProblemKind::Expected { expected: expected.into(), found }, start);
+            }
+        }
+    }
+
+    fn call(self, form: &Json, start: usize, calls: &mut Calls) {
+        let index = calls.len();
+        let (name, args) = match (self.name.slot, self.args.slot) {
+            (Ok(name), Ok(args)) if name != "\"\"" => (name, args),
+            (Err(found), _) => {
+                return calls.refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);
+            }
+            (Ok(_), Ok(_)) => {
+                let found = "an empty one";
+                return calls.refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);
+            }
+            (_, Err(found)) => {
+                return calls.refuse(ProblemKind::Args { index, key: key_of(&form.args), found }, start);
+            }
+        };
+        let (id, server) = (self.id.ok(), self.server.ok());
+        calls.push(Parts { name, args, id, server }.into_call());
+    }
+}
+
+fn key_of(keys: &[Str]) -> Str {
+    keys.first().cloned().unwrap_or_default()
+}
+
+/// The string that `token` is, as canonical JSON.
+fn string(text: &[u8], token: &Token) -> Slot {
+    match token {
+        Token::String(range) => Ok(canonical_string(&text[range.clone()])),
+        token => Err(name_of(token)),
+    }
+}
+
+/// What the string says that `token` is.
+fn said(text: &[u8], token: &Token) -> Option<Text> {
+    match token {
+        Token::String(range) => Some(unescaped(&text[range.clone()])),
+        _ => None,
+    }
+}
+
+/// The arguments that end with `token`. Read leniently, they may also be a string that holds them.
+fn args_of(text: &[u8], writer: Writer, token: &Token, reading: Reading) -> Slot {
+    match token {
+        Token::Close(Container::Object) => Ok(writer.finish()),
+        Token::String(range) if reading == Reading::Lenient => {
+            object(unescaped(&text[range.clone()]).as_bytes()).ok_or("a string")
+        }
+        token => Err(name_of(token)),
+    }
+}
+
+/// The JSON object that is all of `text`, canonical.
+#[must_use]
+pub fn object(text: &[u8]) -> Option<String> {
+    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, text.len()));
+    let mut is_object = false;
+    while let Some(token) = scanner.next(text).ok()? {
+        is_object |= scanner.depth() == 1 && matches!(token, Token::Open(Container::Object));
+        writer.token(text, &token);
+    }
+    let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
+    (is_object && is_whole).then(|| writer.finish())
+}
+
+/// What a value is called, told by its first or last token.
+#[must_use]
+pub fn name_of(token: &Token) -> &'static str {
+    match token {
+        Token::Open(Container::Array) | Token::Close(Container::Array) => "an array",
+        Token::Open(Container::Object) | Token::Close(Container::Object) => "an object",
+        Token::Key(_) | Token::String(_) => "a string",
+        Token::Word("null") => "null",
+        Token::Word("true" | "false") => "a boolean",
+        Token::Number(_) | Token::Word(_) => "a number",
+    }
+}

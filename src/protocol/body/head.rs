@@ -1,0 +1,314 @@
+//! Calls with the name in a head of its own: `open NAME end ARGS close`.
+
+use super::super::Text;
+use super::super::call::Call;
+use super::super::canonical::json_string;
+use super::super::marks::{find, starts_with};
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::{leading_space, trim};
+use super::json::ObjectReader;
+use super::parameters::ParametersReader;
+use super::{Calls, ItemReader, Scope, shown};
+use crate::dialect::{Args, Head, HeadForm, Str};
+
+/// The longest head, in bytes: a name and an id.
+const LONGEST: usize = 4096;
+
+/// Reads one call.
+#[derive(Clone, Debug)]
+pub struct HeadReader {
+    start: usize,
+    place: Place,
+    call: Named,
+}
+
+/// What the head says.
+#[derive(Clone, Debug, Default)]
+struct Named {
+    name: String,
+    id: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a reader has one, and is in arguments most of the time"
+)]
+enum Place {
+    /// In the head, whose text begins at the first byte and has been searched up to the second.
+    Head(usize, usize),
+    Args(ArgsReader),
+    /// Behind the arguments, in front of what closes the call.
+    Close(usize, String),
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "as for the place")]
+enum ArgsReader {
+    Json(ObjectReader),
+    Parameters(ParametersReader),
+}
+
+impl ItemReader for HeadReader {
+    type Form = Head;
+
+    /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
+    fn new(_: &Head, start: usize, _: &Scope) -> Self {
+        Self { start, place: Place::Head(start, start), call: Named::default() }
+    }
+
+    fn begins(form: &Head, text: &[u8]) -> Option<bool> {
+        starts_with(&text[leading_space(text)..], &form.open)
+    }
+
+    fn read(
+        &mut self,
+        form: &Head,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        loop {
+            match &mut self.place {
+                Place::Head(start, at) => {
+                    let (start, at) = (*start, *at);
+                    let Some((end, mark)) = head_end(form, text, start, at)? else {
+                        self.place = Place::Head(start, text.len().saturating_sub(longest_end(form)).max(at));
+                        return Ok(None);
+                    };
+                    self.call = named(&form.form, &text[start..end]);
+                    if self.call.name == "\"\"" {
+                        calls.refuse(ProblemKind::NoName(calls.len()), start);
+                    }
+                    calls.name(&self.call.name);
+                    let behind = if is_kept(form, mark) { end } else { end + mark.len() };
+                    self.place = match &form.args {
+                        _ if *mark == form.close => Place::Close(end, "{}".into()),
+                        args => Place::Args(ArgsReader::new(args, behind, calls)),
+                    };
+                }
+                Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
+                    None => return Ok(None),
+                    Some(end) => {
+                        let Place::Args(args) = std::mem::replace(&mut self.place, Place::Head(0, 0))
+                        else {
+                            return Ok(None);
+                        };
+                        self.place = Place::Close(end, args.take());
+                    }
+                },
+                Place::Close(at, _) => {
+                    *at += leading_space(&text[*at..]);
+                    let end = match starts_with(&text[*at..], &form.close) {
+                        None => return Ok(None),
+                        Some(true) => *at + form.close.len(),
+                        Some(false) if is_lenient(calls) => *at,
+                        Some(false) => {
+                            let expected = format!("{:?}", form.close).into();
+                            let found = shown(&text[*at..]);
+                            let kind = ProblemKind::Expected { expected, found };
+                            return Err(Problem { kind, at: *at });
+                        }
+                    };
+                    self.push(calls);
+                    return Ok(Some(end));
+                }
+            }
+        }
+    }
+
+    fn cut_off(&mut self, form: &Head, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
+        let missing = |what: String| Problem { kind: ProblemKind::Missing(what.into()), at: text.len() };
+        match &mut self.place {
+            Place::Head(..) => Err(missing(format!("{:?}", form.ends[0]))),
+            Place::Args(args) => {
+                let args = args.cut_off(form, &self.call.name, text, calls)?;
+                self.place = Place::Close(text.len(), args);
+                self.push(calls);
+                Ok(())
+            }
+            Place::Close(..) => {
+                self.push(calls);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl HeadReader {
+    /// The call is complete.
+    fn push(&mut self, calls: &mut Calls) {
+        if let Place::Close(_, args) = &self.place {
+            let call = Call::new(&self.call.name, args);
+            calls.push(match self.call.id.take() {
+                Some(id) => call.with_id(id),
+                None => call,
+            });
+        }
+    }
+
+    /// The byte at which the call began.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.start
+    }
+}
+
+fn is_lenient(calls: &Calls) -> bool {
+    calls.scope.reading == super::super::limits::Reading::Lenient
+}
+
+fn longest_end(form: &Head) -> usize {
+    form.ends.iter().map(|end| end.len()).max().unwrap_or(1)
+}
+
+/// Where the head that begins at `start` ends, and with which mark; it has been searched up to `at`.
+fn head_end<'f>(
+    form: &'f Head,
+    text: &[u8],
+    start: usize,
+    at: usize,
+) -> Result<Option<(usize, &'f Str)>, Problem> {
+    let within = &text[..text.len().min(start + LONGEST)];
+    let mut first: Option<(usize, &Str)> = None;
+    let mut pending = within.len();
+    for mark in &form.ends {
+        match find(within, at.min(within.len()), mark) {
+            Ok(found) if first.is_none_or(|(least, _)| found < least) => first = Some((found, mark)),
+            Ok(_) => {}
+            Err(begins) => pending = pending.min(begins),
+        }
+    }
+    match first {
+        Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
+        _ if within.len() < text.len() => {
+            let expected = format!("{:?} behind the name", form.ends[0]).into();
+            let found = "a name without an end".into();
+            Err(Problem { kind: ProblemKind::Expected { expected, found }, at: start })
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether the mark that ends the head is also what follows it.
+fn is_kept(form: &Head, mark: &Str) -> bool {
+    *mark == form.close
+        || match &form.args {
+            Args::Json | Args::Braces(_) => mark == "{",
+            Args::Parameters(parameters) => {
+                *mark == parameters.open
+                    || parameters.around.as_ref().is_some_and(|around| around.open == *mark)
+            }
+            Args::Xml(_) => false,
+        }
+}
+
+fn named(form: &HeadForm, head: &[u8]) -> Named {
+    let name = |name: &[u8]| json_string(trim(name));
+    match form {
+        HeadForm::Name => Named { name: name(head), id: None },
+        HeadForm::Id(mark) => match find(head, 0, mark) {
+            Ok(at) => Named { name: name(&head[..at]), id: Some(name(&head[at + mark.len()..])) },
+            Err(_) => Named { name: name(head), id: None },
+        },
+        HeadForm::Behind(mark) => {
+            let head = trim(head);
+            Named { name: name(head.strip_prefix(mark.as_bytes()).unwrap_or_default()), id: None }
+        }
+        HeadForm::Numbered => {
+            let head = trim(head);
+            let bare = head.strip_prefix(b"functions.").unwrap_or(head);
+            let end = bare.iter().rposition(|&byte| byte == b':').filter(|&colon| {
+                colon + 1 < bare.len() && bare[colon + 1..].iter().all(u8::is_ascii_digit)
+            });
+            Named { name: name(&bare[..end.unwrap_or(bare.len())]), id: end.map(|_| name(head)) }
+        }
+        HeadForm::Attributes(key) => {
+            Named { name: attribute(head, key).map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())), id: None }
+        }
+    }
+}
+
+/// The value of an attribute in the text of a tag: `key="value"`, with the entities of XML in it.
+#[must_use]
+pub fn attribute(tag: &[u8], key: &str) -> Option<Text> {
+    let mut rest = tag;
+    loop {
+        rest = &rest[leading_space(rest)..];
+        let equals = memchr::memchr(b'=', rest)?;
+        let name = trim(&rest[..equals]);
+        rest = &rest[equals + 1..];
+        rest = &rest[leading_space(rest)..];
+        let quote = *rest.first().filter(|byte| matches!(byte, b'"' | b'\''))?;
+        let end = 1 + memchr::memchr(quote, &rest[1..])?;
+        if name == key.as_bytes() {
+            return Some(unescaped(&rest[1..end]));
+        }
+        rest = &rest[end + 1..];
+    }
+}
+
+/// The entities that stand in attributes.
+const ENTITIES: [(&[u8], &[u8]); 5] =
+    [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
+
+fn unescaped(mut value: &[u8]) -> Text {
+    let mut text = Text::default();
+    while let Some(at) = memchr::memchr(b'&', value) {
+        text.push(&value[..at]);
+        value = &value[at..];
+        let (entity, said) =
+            ENTITIES.into_iter().find(|(entity, _)| value.starts_with(entity)).unwrap_or((b"&", b"&"));
+        text.push(said);
+        value = &value[entity.len()..];
+    }
+    text.push(value);
+    text
+}
+
+impl ArgsReader {
+    fn new(args: &Args, start: usize, calls: &Calls) -> Self {
+        match args {
+            Args::Json | Args::Braces(_) | Args::Xml(_) => Self::Json(ObjectReader::new(start, calls.scope.reading)),
+            Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
+        }
+    }
+
+    fn read(
+        &mut self,
+        form: &Head,
+        name: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        match (self, &form.args) {
+            (Self::Parameters(reader), Args::Parameters(parameters)) => {
+                reader.read((parameters, &form.close), name, text, calls)
+            }
+            (Self::Json(reader), _) => reader.read(text, calls),
+            _ => Ok(None),
+        }
+    }
+
+    fn cut_off(
+        &mut self,
+        form: &Head,
+        name: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<String, Problem> {
+        match (self, &form.args) {
+            (Self::Parameters(reader), Args::Parameters(parameters)) => {
+                reader.cut_off((parameters, &form.close), name, text, calls)
+            }
+            (Self::Json(reader), _) => Err(reader.missing(text)),
+            (Self::Parameters(_), _) => Ok("{}".into()),
+        }
+    }
+
+    fn take(self) -> String {
+        match self {
+            Self::Json(reader) => reader.take(),
+            Self::Parameters(reader) => reader.take(),
+        }
+    }
+}

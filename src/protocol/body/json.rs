@@ -1,0 +1,296 @@
+//! Calls as JSON: an array of objects, one object, or one behind the other.
+//!
+//! JSON of the wrong shape is still read to its end; text that cannot be JSON has no end of its own.
+
+use super::super::canonical::{Layout, Writer};
+use super::super::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
+use super::super::limits::Reading;
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::leading_space;
+use super::fields::{Fields, name_of};
+use super::{Calls, ItemReader, Scope};
+use crate::dialect::{Json, Shape};
+
+/// Reads one JSON value.
+#[derive(Clone, Debug)]
+pub struct JsonReader {
+    scanner: Scanner,
+    place: Place,
+    /// How many brackets are open directly inside a call.
+    call_depth: usize,
+}
+
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a reader has one, and is in a call most of the time"
+)]
+enum Place {
+    /// In front of the value.
+    Start,
+    /// Between two calls of an array, or in a value that holds none.
+    Between,
+    /// Inside a call's object, which began at this byte.
+    Call(usize, Fields),
+    /// Behind one of several objects, in front of what may part it from the next: up to here.
+    Behind(usize),
+}
+
+impl ItemReader for JsonReader {
+    type Form = Json;
+
+    fn new(_: &Json, start: usize, scope: &Scope) -> Self {
+        let call_depth = 1;
+        Self { scanner: scanner(start, scope.reading), place: Place::Start, call_depth }
+    }
+
+    fn begins(form: &Json, text: &[u8]) -> Option<bool> {
+        let first = text.get(leading_space(text))?;
+        Some(match form.shape {
+            Shape::Array => *first == b'[',
+            Shape::Object | Shape::Objects(_) => *first == b'{',
+        })
+    }
+
+    fn read(
+        &mut self,
+        form: &Json,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        loop {
+            if let (Place::Behind(at), Shape::Objects(separator)) = (&self.place, &form.shape) {
+                let at = at + leading_space(&text[*at..]);
+                let rest = &text[at..];
+                if !rest.is_empty() && rest.starts_with(separator.as_bytes()) {
+                    let next = at + separator.len();
+                    let next = next + leading_space(&text[next..]);
+                    match text.get(next) {
+                        None => return Ok(None),
+                        Some(b'{') => {
+                            self.scanner = scanner(next, calls.scope.reading);
+                            self.place = Place::Start;
+                        }
+                        Some(_) => return Ok(Some(self.scanner.position())),
+                    }
+                } else if separator.as_bytes().starts_with(rest) {
+                    return Ok(None);
+                } else {
+                    return Ok(Some(self.scanner.position()));
+                }
+            }
+            if matches!(self.place, Place::Start) {
+                self.scanner.skip_space(text);
+            }
+            while !self.scanner.is_complete() {
+                match self.scanner.next(text) {
+                    Ok(Some(token)) => self.token(form, text, &token, calls),
+                    Ok(None) => {
+                        calls.read_args(text, self.scanner.position());
+                        return Ok(None);
+                    }
+                    Err(fault) => return Err(fault.into()),
+                }
+            }
+            match form.shape {
+                Shape::Objects(_) if !calls.is_refused() => {
+                    self.place = Place::Behind(self.scanner.position());
+                }
+                _ => return Ok(Some(self.scanner.position())),
+            }
+        }
+    }
+
+    fn cut_off(&mut self, form: &Json, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
+        if let Place::Behind(_) = self.place {
+            return Ok(());
+        }
+        if let Some(number) = self.scanner.end(text)? {
+            self.token(form, text, &number, calls);
+        }
+        Ok(())
+    }
+}
+
+fn scanner(start: usize, reading: Reading) -> Scanner {
+    let mut scanner = Scanner::default().with(match reading {
+        Reading::Strict => TrailingCommas::Refused,
+        Reading::Lenient => TrailingCommas::Allowed,
+    });
+    scanner.skip(start);
+    scanner
+}
+
+impl JsonReader {
+    fn token(&mut self, form: &Json, text: &[u8], token: &Token, calls: &mut Calls) {
+        if calls.is_refused() {
+            return;
+        }
+        let depth = self.scanner.depth();
+        let at = self.scanner.position() - 1;
+        let most = calls.scope.limits.max_depth;
+        if depth > most {
+            return calls.refuse(ProblemKind::TooDeep(most), at);
+        }
+        self.place = match (std::mem::replace(&mut self.place, Place::Between), token) {
+            (Place::Start, Token::Open(Container::Array)) if self.is_array(form, calls) => {
+                self.call_depth = 2; // the array's bracket and its own
+                Place::Between
+            }
+            (Place::Start, Token::Open(Container::Object)) if self.is_object(form, calls) => {
+                self.begin(form, at, calls)
+            }
+            (Place::Start, token) => {
+                let expected = match form.shape {
+                    Shape::Array => "a JSON array of calls",
+                    Shape::Object | Shape::Objects(_) => "a JSON object of a call",
+                };
+                let found = name_of(token).into();
+                let kind = ProblemKind::Expected { expected: expected.into(), found };
+                return calls.refuse(kind, start_of(token, at));
+            }
+            (Place::Between, Token::Open(Container::Object)) => self.begin(form, at, calls),
+            (Place::Between | Place::Behind(_), Token::Close(_)) => Place::Between,
+            (Place::Between | Place::Behind(_), token) => {
+                let kind = ProblemKind::NotAnObject { index: calls.len(), found: name_of(token) };
+                return calls.refuse(kind, start_of(token, at));
+            }
+            (Place::Call(start, fields), _) if depth < self.call_depth => {
+                fields.finish(form, start, calls);
+                Place::Between
+            }
+            (Place::Call(start, mut fields), token) => {
+                fields.token(form, text, token, (depth, at), calls);
+                Place::Call(start, fields)
+            }
+        };
+    }
+
+    fn is_array(&self, form: &Json, calls: &Calls) -> bool {
+        form.shape == Shape::Array || calls.scope.reading == Reading::Lenient
+    }
+
+    fn is_object(&self, form: &Json, calls: &Calls) -> bool {
+        form.shape != Shape::Array || calls.scope.reading == Reading::Lenient
+    }
+
+    fn begin(&mut self, form: &Json, at: usize, calls: &mut Calls) -> Place {
+        calls.begin(at);
+        Place::Call(at, Fields::new(form, self.call_depth, Layout::Compact, calls.scope.reading))
+    }
+}
+
+/// The first byte of a token whose last byte is `last`.
+fn start_of(token: &Token, last: usize) -> usize {
+    match token {
+        Token::Open(_) | Token::Close(_) => last,
+        Token::Key(range) | Token::String(range) | Token::Number(range) => range.start,
+        Token::Word(word) => last + 1 - word.len(),
+    }
+}
+
+/// How many backticks open or close a Markdown fence, at least and at most, and how long the language behind them is.
+const FENCE: usize = 3;
+const LONGEST_FENCE: usize = 16;
+const LONGEST_LANGUAGE: usize = 32;
+
+/// How many bytes at the start of `text` open a Markdown fence; 0 where none does, `None` where that is not known yet.
+#[must_use]
+pub fn opening_fence(text: &[u8]) -> Option<usize> {
+    let ticks = ticks(text);
+    if ticks < FENCE {
+        return (text.len() > ticks).then_some(0);
+    }
+    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(byte);
+    let width = ticks + text[ticks..].iter().take(LONGEST_LANGUAGE).take_while(is_word).count();
+    (text.len() > width).then_some(width)
+}
+
+/// Likewise of one that is closed.
+#[must_use]
+pub fn closing_fence(text: &[u8]) -> Option<usize> {
+    match ticks(text) {
+        ticks if ticks == text.len() => None,
+        ticks if ticks < FENCE => Some(0),
+        ticks => Some(ticks),
+    }
+}
+
+/// How many backticks `text` begins with, as far as they may be a fence.
+fn ticks(text: &[u8]) -> usize {
+    text.iter().take(LONGEST_FENCE).take_while(|&&byte| byte == b'`').count()
+}
+
+/// Reads one JSON object, as the arguments of a call whose name stands in a head.
+#[derive(Clone, Debug)]
+pub struct ObjectReader {
+    scanner: Scanner,
+    writer: Writer,
+    is_object: bool,
+}
+
+impl ObjectReader {
+    /// A reader of the object that begins at byte `start`, space in front of it passed over.
+    #[must_use]
+    pub fn new(start: usize, reading: Reading) -> Self {
+        let writer = Writer::new(Layout::Compact, 0);
+        Self { scanner: scanner(start, reading), writer, is_object: false }
+    }
+
+    /// Reads on; gives the byte behind the value once it is complete.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub fn read(&mut self, text: &[u8], calls: &mut Calls) -> Result<Option<usize>, Problem> {
+        if self.scanner.depth() == 0 && !self.scanner.is_complete() {
+            self.scanner.skip_space(text);
+            match text.get(self.scanner.position()) {
+                None => return Ok(None),
+                Some(b'{') => {}
+                Some(_) => {
+                    let at = self.scanner.position();
+                    let expected = "a JSON object of arguments".into();
+                    let found = super::shown(&text[at..]);
+                    return Err(Problem { kind: ProblemKind::Expected { expected, found }, at });
+                }
+            }
+        }
+        while !self.scanner.is_complete() {
+            let Some(token) = self.scanner.next(text)? else {
+                calls.read_args(text, self.scanner.position());
+                return Ok(None);
+            };
+            if calls.is_refused() {
+                continue;
+            }
+            let most = calls.scope.limits.max_depth;
+            let at = self.scanner.position() - 1;
+            if self.scanner.depth() > most {
+                calls.refuse(ProblemKind::TooDeep(most), at);
+                continue;
+            }
+            if !self.is_object {
+                self.is_object = true;
+                calls.begin_args(at);
+            }
+            self.writer.token(text, &token);
+        }
+        calls.end_args(text, self.scanner.position());
+        Ok(Some(self.scanner.position()))
+    }
+
+    /// The object, canonical.
+    #[must_use]
+    pub fn take(self) -> String {
+        self.writer.finish()
+    }
+
+    /// What is missing of a text that ends here.
+    #[must_use]
+    pub fn missing(&mut self, text: &[u8]) -> Problem {
+        match self.scanner.end(text) {
+            Err(fault) => fault.into(),
+            Ok(_) => Fault { kind: FaultKind::Ended, at: text.len() }.into(),
+        }
+    }
+}

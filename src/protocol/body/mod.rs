@@ -1,0 +1,57 @@
+//! What stands in a block of calls: one reader for each shape.
+//!
+//! An *item* is what one reader reads: a JSON value, one call with its head, a list of Python calls, an XML element. The
+//! block's reader reads items and the marks around them. All positions are bytes of the block's text behind its opening
+//! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
+
+mod calls;
+mod fields;
+mod head;
+mod json;
+mod parameters;
+
+use super::problem::Problem;
+use super::text::prefix;
+use crate::dialect::Str;
+
+pub use calls::{Calls, Note, Scope};
+pub use fields::{Fields, Parts};
+pub use head::HeadReader;
+pub use json::{JsonReader, closing_fence, opening_fence};
+
+/// What stands at the start of `text`, for a report: its first character, since more of it may not be there yet.
+#[must_use]
+pub fn shown(text: &[u8]) -> Str {
+    format!("{:?}", String::from_utf8_lossy(prefix(text, 1))).into()
+}
+
+/// A reader of one item.
+pub trait ItemReader {
+    /// The part of a dialect that says how the item is written.
+    type Form;
+
+    /// A reader of the item that begins at byte `start`.
+    fn new(form: &Self::Form, start: usize, scope: &Scope) -> Self;
+
+    /// Whether an item begins at the start of `text`, space in front of it passed over; `None` while that is not known.
+    fn begins(form: &Self::Form, text: &[u8]) -> Option<bool>;
+
+    /// Reads on; gives the byte behind the item once it is complete. Its calls go to `calls`, and so does what is wrong with
+    /// them where the item still has an end of its own ([`Calls::refuse`]).
+    ///
+    /// # Errors
+    /// This can be no item of this form, and it has no end of its own. The reader must not be asked again.
+    fn read(
+        &mut self,
+        form: &Self::Form,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem>;
+
+    /// The text ends here, in this item: takes it if nothing of it is missing but marks that close it.
+    ///
+    /// # Errors
+    /// Something else is missing.
+    fn cut_off(&mut self, form: &Self::Form, text: &[u8], calls: &mut Calls)
+    -> Result<(), Problem>;
+}

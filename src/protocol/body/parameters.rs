@@ -1,0 +1,300 @@
+//! Arguments that stand each between marks of its own, their values as raw text.
+//!
+//! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
+//! next parameter, the end of the call, or nothing at all.
+
+use std::borrow::Cow;
+
+use super::super::canonical::{Layout, Writer, json_string};
+use super::super::marks::{find, starts_with};
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::{is_blank, leading_space, trim};
+use super::super::tools::typed;
+use super::head::attribute;
+use super::{Calls, shown};
+use crate::dialect::{Parameters, Str, Trim, Untyped};
+
+/// The longest key with its attributes, in bytes.
+const LONGEST: usize = 4096;
+
+/// Reads the parameters of one call.
+#[derive(Clone, Debug)]
+pub struct ParametersReader {
+    place: Place,
+    writer: Writer,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// In front of what stands around all of them.
+    Around(usize),
+    /// In front of a parameter, or of what ends them.
+    Between(usize),
+    /// In a key that begins at the first byte, searched up to the second.
+    Key(usize, usize),
+    /// Behind a key that ends at `end`, in front of its value; what stands between begins at the second byte.
+    Attributes(Str, usize),
+    Value(Value),
+    /// Behind all of them.
+    Done,
+}
+
+/// A value that is being read.
+#[derive(Clone, Debug)]
+struct Value {
+    key: Str,
+    /// What an attribute says of its type.
+    is_text: Option<bool>,
+    close: String,
+    start: usize,
+    /// Up to where it has been searched for what closes it.
+    at: usize,
+    /// Where a mark stands that closes it if the right thing follows, and up to where only space does.
+    end: Option<(usize, usize)>,
+}
+
+/// The forms that a reader needs: of the parameters, and what closes the call.
+type Forms<'f> = (&'f Parameters, &'f Str);
+
+impl ParametersReader {
+    /// A reader of the parameters that begin at byte `start`.
+    #[must_use]
+    pub fn new(form: &Parameters, start: usize) -> Self {
+        let place = match form.around {
+            Some(_) => Place::Around(start),
+            None => Place::Between(start),
+        };
+        let mut writer = Writer::new(Layout::Compact, 0);
+        writer.open(super::super::json::Container::Object);
+        Self { place, writer }
+    }
+
+    /// Reads on; gives the byte behind the last of them, in front of what closes the call.
+    ///
+    /// # Errors
+    /// Something stands there that is no parameter.
+    pub fn read(
+        &mut self,
+        forms: Forms<'_>,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        let (form, close) = forms;
+        loop {
+            self.place = match &mut self.place {
+                Place::Around(at) => {
+                    *at += leading_space(&text[*at..]);
+                    let open = form.around.as_ref().map_or("", |around| &around.open);
+                    match starts_with(&text[*at..], open) {
+                        None => return Ok(None),
+                        Some(true) => Place::Between(*at + open.len()),
+                        Some(false) if starts_with(&text[*at..], close) != Some(false) => {
+                            return Ok(starts_with(&text[*at..], close).map(|_| *at));
+                        }
+                        Some(false) => return Err(unexpected(&[open], text, *at)),
+                    }
+                }
+                Place::Between(at) => {
+                    *at += leading_space(&text[*at..]);
+                    let (at, rest) = (*at, &text[*at..]);
+                    let around = form.around.as_ref().map(|around| &*around.close);
+                    let ends = [around, Some(&**close)].map(|end| end.map(|end| starts_with(rest, end)));
+                    match (ends, starts_with(rest, &form.open)) {
+                        ([Some(Some(true)), _], _) => {
+                            self.place = Place::Done;
+                            return Ok(Some(at + around.map_or(0, str::len)));
+                        }
+                        ([_, Some(Some(true))], _) => {
+                            self.place = Place::Done;
+                            return Ok(Some(at));
+                        }
+                        ([Some(None), _] | [_, Some(None)], _) | (_, None) => return Ok(None),
+                        (_, Some(true)) => {
+                            calls.begin_args(at);
+                            let start = at + form.open.len();
+                            Place::Key(start, start)
+                        }
+                        (_, Some(false)) => return Err(unexpected(&[&form.open, close], text, at)),
+                    }
+                }
+                Place::Key(start, at) => {
+                    let start = *start;
+                    let within = &text[..text.len().min(start + LONGEST)];
+                    match find(within, *at, &form.key_end) {
+                        Ok(end) => {
+                            let key = String::from_utf8_lossy(trim(&text[start..end])).into_owned();
+                            Place::Attributes(key.into(), end + form.key_end.len())
+                        }
+                        Err(_) if within.len() < text.len() => {
+                            return Err(unended(&form.key_end, start));
+                        }
+                        Err(searched) => {
+                            *at = searched;
+                            return Ok(None);
+                        }
+                    }
+                }
+                Place::Attributes(key, start) => match attributes(form, text, *start)? {
+                    None => return Ok(None),
+                    Some((behind, is_text)) => {
+                        let close = form.close.replace("{key}", key);
+                        let key = std::mem::take(key);
+                        let (start, at, end) = (behind, behind, None);
+                        Place::Value(Value { key, is_text, close, start, at, end })
+                    }
+                },
+                Place::Value(value) => match value.end(forms, text)? {
+                    None => {
+                        calls.read_args(text, value.at);
+                        return Ok(None);
+                    }
+                    Some(end) => {
+                        value.write(form, tool, &text[..end], calls, &mut self.writer);
+                        Place::Between(end + value.close.len())
+                    }
+                },
+                Place::Done => return Ok(Some(text.len())),
+            };
+            if let Place::Between(at) = self.place {
+                calls.read_args(text, at);
+            }
+        }
+    }
+
+    /// The text ends here: the parameters, if none of them can be missing.
+    ///
+    /// # Errors
+    /// One may be.
+    pub fn cut_off(
+        &mut self,
+        forms: Forms<'_>,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<String, Problem> {
+        let missing = |what: &str| Problem {
+            kind: ProblemKind::Missing(format!("{what:?}").into()),
+            at: text.len(),
+        };
+        match &mut self.place {
+            Place::Value(value) => match value.end {
+                Some((end, _)) if calls.has_stopped => {
+                    value.write(forms.0, tool, &text[..end], calls, &mut self.writer);
+                }
+                _ => return Err(missing(&value.close)),
+            },
+            Place::Between(_) if calls.has_stopped => {}
+            Place::Done => {}
+            Place::Around(_) | Place::Between(_) => return Err(missing(forms.1)),
+            Place::Key(..) => return Err(missing(&forms.0.key_end)),
+            Place::Attributes(..) => return Err(missing(&forms.0.value_open)),
+        }
+        let mut writer = self.writer.clone();
+        writer.close();
+        Ok(writer.finish())
+    }
+
+    /// The arguments, a canonical JSON object.
+    #[must_use]
+    pub fn take(mut self) -> String {
+        self.writer.close();
+        self.writer.finish()
+    }
+}
+
+/// Where the value begins behind its key, and whether an attribute in between says that it is text.
+fn attributes(
+    form: &Parameters,
+    text: &[u8],
+    start: usize,
+) -> Result<Option<(usize, Option<bool>)>, Problem> {
+    if form.value_open.is_empty() {
+        return Ok(Some((start, None)));
+    }
+    let within = &text[..text.len().min(start + LONGEST)];
+    let Ok(end) = find(within, start, &form.value_open) else {
+        return if within.len() < text.len() { Err(unended(&form.value_open, start)) } else { Ok(None) };
+    };
+    let between = &text[start..end];
+    let is_text = match &form.flag {
+        Some(flag) => {
+            attribute(between, &flag.name).map(|value| value.as_bytes() == flag.text.as_bytes())
+        }
+        None if is_blank(between) => None,
+        None => return Err(unexpected(&[&form.value_open], text, start)),
+    };
+    Ok(Some((end + form.value_open.len(), is_text)))
+}
+
+impl Value {
+    /// Where the value ends, once that is known.
+    fn end(&mut self, (form, close): Forms<'_>, text: &[u8]) -> Result<Option<usize>, Problem> {
+        loop {
+            let Some((end, behind)) = &mut self.end else {
+                match find(text, self.at, &self.close) {
+                    Ok(end) => {
+                        self.at = end;
+                        self.end = Some((end, end + self.close.len()));
+                        continue;
+                    }
+                    Err(searched) => {
+                        self.at = searched;
+                        return Ok(None);
+                    }
+                }
+            };
+            *behind += leading_space(&text[*behind..]);
+            let rest = &text[*behind..];
+            let around = form.around.as_ref().map_or(&**close, |around| &around.close);
+            let followers = [&*form.open, close, around].map(|mark| starts_with(rest, mark));
+            if followers.contains(&Some(true)) {
+                return Ok(Some(*end));
+            }
+            if followers.contains(&None) {
+                return Ok(None);
+            }
+            self.at = *end + 1;
+            self.end = None;
+        }
+    }
+
+    /// Writes the key and the value, which ends where `text` does.
+    fn write(&self, form: &Parameters, tool: &str, text: &[u8], calls: &Calls, writer: &mut Writer) {
+        let raw = trimmed(&text[self.start..], form.trim);
+        let tools = calls.scope.tools.as_deref();
+        let value = match self.is_text {
+            Some(true) => json_string(raw),
+            Some(false) => typed(raw, None, Untyped::Json),
+            None => {
+                let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
+                typed(raw, schema, form.untyped)
+            }
+        };
+        writer.raw_key(&json_string(self.key.as_bytes()));
+        writer.raw_scalar(&value);
+    }
+}
+
+fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
+    match trim_of {
+        Trim::Nothing => raw,
+        Trim::Space => trim(raw),
+        Trim::Newline => {
+            let raw = raw.strip_prefix(b"\r\n").or_else(|| raw.strip_prefix(b"\n")).unwrap_or(raw);
+            raw.strip_suffix(b"\r\n").or_else(|| raw.strip_suffix(b"\n")).unwrap_or(raw)
+        }
+    }
+}
+
+fn unexpected(expected: &[&str], text: &[u8], at: usize) -> Problem {
+    let expected: Vec<_> = expected.iter().map(|mark| format!("{mark:?}")).collect();
+    let kind =
+        ProblemKind::Expected { expected: expected.join(" or ").into(), found: shown(&text[at..]) };
+    Problem { kind, at }
+}
+
+fn unended(mark: &str, at: usize) -> Problem {
+    let expected = Cow::from(format!("{mark:?} behind the key"));
+    Problem { kind: ProblemKind::Expected { expected, found: "a key without an end".into() }, at }
+}

@@ -1,0 +1,342 @@
+//! Dialects, made ready for reading: one search for all marks, and what each of them means.
+
+use std::sync::Arc;
+
+use super::marks::Marks;
+use super::parser::Run;
+use super::text::leading_space;
+use crate::dialect::{Body, Dialect, Json, LoneMark, Pair, Shape, Str, Unmarked};
+
+use super::body::{HeadReader, ItemReader, JsonReader, PythonReader, XmlReader};
+
+/// One dialect, or several that are read together.
+#[derive(Debug)]
+pub struct Grammar {
+    /// The dialects; the first is the one that is written.
+    pub dialects: Vec<Arc<Dialect>>,
+    /// The search outside every block.
+    pub outside: Marks,
+    /// What each of its marks means.
+    pub marks: Vec<Mark>,
+    /// Stretches of reasoning and of results.
+    pub spans: Vec<Span>,
+    /// The span that a prompt may have opened.
+    pub reasoning: Option<usize>,
+    /// Blocks that need no mark.
+    pub unmarked: Vec<Opening>,
+    /// For each dialect, where a block ends that could not be read.
+    pub recovery: Vec<Recovery>,
+}
+
+/// Where a block ends that could not be read.
+#[derive(Debug)]
+pub struct Recovery {
+    /// The search for it.
+    pub marks: Marks,
+    /// How many of its marks, the first ones, close the block; the others stand behind it.
+    closing: usize,
+    /// How long the longest of those is.
+    pub longest: usize,
+}
+
+impl Recovery {
+    fn new(dialect: &Dialect) -> Self {
+        let heads = || dialect.bodies.iter().filter_map(|body| match body {
+            Body::Head(head) => Some(head),
+            _ => None,
+        });
+        let mut closing: Vec<&Str> = dialect.close.iter().collect();
+        if closing.is_empty() {
+            closing.extend(heads().map(|head| &head.close));
+        }
+        closing.retain(|mark| !mark.is_empty());
+        let mut behind: Vec<&Str> = dialect.turn_end.iter().collect();
+        if closing.is_empty() {
+            behind.extend(dialect.open.iter().chain(heads().map(|head| &head.open)));
+        }
+        let marks = closing.iter().chain(&behind).map(|mark| mark.as_bytes());
+        let longest = closing.iter().map(|mark| mark.len()).max().unwrap_or(0);
+        Self { marks: Marks::new(marks), closing: closing.len(), longest }
+    }
+
+    /// Whether this mark closes the block.
+    #[must_use]
+    pub fn closes(&self, mark: usize) -> bool {
+        mark < self.closing
+    }
+}
+
+impl Entry {
+    /// Whether there is no mark.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::None
+    }
+}
+
+/// What a mark means outside every block.
+#[derive(Clone, Debug)]
+pub enum Mark {
+    /// It opens this span.
+    Span(usize),
+    /// It opens a block of calls: one of these, told apart by what follows.
+    Block(Vec<Opening>),
+    /// A block of calls may begin with it, without any other mark.
+    Unmarked,
+    /// The model says that it is done.
+    End,
+    /// The model's turn is over.
+    TurnEnd,
+    /// Nothing.
+    Ignored,
+}
+
+/// A way into a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Of which dialect.
+    pub dialect: usize,
+    /// What the mark is.
+    pub entry: Entry,
+}
+
+/// What a mark that opens a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The block's own.
+    Block,
+    /// The head of a call, of this body, that stands in no block.
+    Call(usize),
+    /// There is none.
+    None,
+}
+
+/// A stretch of text that is no answer.
+#[derive(Debug)]
+pub struct Span {
+    /// What it is.
+    pub run: Run,
+    /// What closes it, for messages; empty where any mark does.
+    pub close: Str,
+    /// Whether it begins only where a JSON array follows.
+    pub needs_array: bool,
+    /// The search inside; `None` where the one outside serves, and what it finds is no part of the span.
+    pub inside: Option<Marks>,
+    /// What the marks of that search mean.
+    pub marks: Vec<Inner>,
+}
+
+/// What a mark means inside a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// The span's end.
+    Close,
+    /// The model's turn is over.
+    TurnEnd,
+    /// What would open a block of calls outside.
+    Block,
+}
+
+impl Grammar {
+    /// The grammar of these dialects, of which there is at least one.
+    #[must_use]
+    pub fn new(dialects: Vec<Arc<Dialect>>) -> Self {
+        let mut table = Table::default();
+        for (number, dialect) in dialects.iter().enumerate() {
+            table.add(number, dialect);
+        }
+        let outside = Marks::new(table.texts.iter().map(|text| text.as_bytes()));
+        let reasoning = table.spans.iter().position(|span| span.run == Run::Think);
+        let recovery = dialects.iter().map(|dialect| Recovery::new(dialect)).collect();
+        let unmarked = dialects.iter().enumerate();
+        let unmarked = unmarked.filter(|(_, dialect)| dialect.unmarked != Unmarked::Never);
+        let unmarked = unmarked.map(|(dialect, _)| Opening { dialect, entry: Entry::None });
+        let unmarked = unmarked.collect();
+        let Table { marks, spans, .. } = table;
+        Self { dialects, outside, marks, spans, reasoning, unmarked, recovery }
+    }
+
+    /// Which of `openings` it is that `text` follows; `None` for none of them, and `Err` while that is not known.
+    ///
+    /// # Errors
+    /// More text decides it.
+    pub fn opening<'o>(
+        &self,
+        openings: &'o [Opening],
+        text: &[u8],
+    ) -> Result<Option<&'o Opening>, ()> {
+        for opening in openings {
+            match self.follows(opening, text) {
+                Some(true) => return Ok(Some(opening)),
+                Some(false) => {}
+                None => return Err(()),
+            }
+        }
+        Ok(None)
+    }
+
+    fn follows(&self, opening: &Opening, text: &[u8]) -> Option<bool> {
+        let dialect = &self.dialects[opening.dialect];
+        match opening.entry {
+            Entry::Block if dialect.lone_mark == LoneMark::Block => Some(true),
+            Entry::Block => {
+                let rest = &text[leading_space(text)..];
+                if rest.is_empty() {
+                    return None;
+                }
+                any(dialect.bodies.iter().map(|body| body_begins(body, rest)).chain(
+                    dialect.close.iter().filter(|_| may_be_empty(dialect)).map(|close| {
+                        super::marks::starts_with(rest, close)
+                    }),
+                ))
+            }
+            Entry::Call(_) => {
+                let first = text.get(leading_space(text))?;
+                Some(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.' | b'-' | 0x80..))
+            }
+            Entry::None => any(dialect.bodies.iter().map(|body| unmarked_begins(body, text))),
+        }
+    }
+}
+
+/// Whether any holds; not known where one is not known and none holds.
+fn any(known: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let mut is_any = Some(false);
+    for each in known {
+        match each {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => is_any = None,
+        }
+    }
+    is_any
+}
+
+/// Whether a block of this dialect may hold no call at all.
+#[must_use]
+pub fn may_be_empty(dialect: &Dialect) -> bool {
+    dialect.bodies.iter().any(|body| matches!(body, Body::Head(_)))
+}
+
+/// Whether `body` begins at the start of `text`.
+#[must_use]
+pub fn body_begins(body: &Body, text: &[u8]) -> Option<bool> {
+    match body {
+        Body::Json(form) => JsonReader::begins(form, text),
+        Body::Head(form) => HeadReader::begins(form, text),
+        Body::Python(form) => PythonReader::begins(form, text),
+        Body::Xml(form) => XmlReader::begins(form, text),
+    }
+}
+
+/// Whether a body without a mark begins at the start of `text`: JSON whose first key is one of a call's, or a Python call.
+fn unmarked_begins(body: &Body, text: &[u8]) -> Option<bool> {
+    match body {
+        Body::Json(form) => json_begins(form, text),
+        body => body_begins(body, text),
+    }
+}
+
+fn json_begins(form: &Json, text: &[u8]) -> Option<bool> {
+    let mut rest = &text[leading_space(text)..];
+    let opening: &[u8] = if form.shape == Shape::Array { b"[{" } else { b"{" };
+    for &bracket in opening {
+        rest = &rest[leading_space(rest)..];
+        match rest.first() {
+            None => return None,
+            Some(&byte) if byte == bracket => rest = &rest[1..],
+            Some(_) => return Some(false),
+        }
+    }
+    rest = &rest[leading_space(rest)..];
+    match rest.first() {
+        None => return None,
+        Some(b'"') => rest = &rest[1..],
+        Some(_) => return Some(false),
+    }
+    let decision = form.decision.iter();
+    let others = decision.flat_map(|decision| [&decision.key, &decision.thought_key]);
+    let keys = form.name.iter().chain(&form.args).chain(&form.id).chain(&form.server).chain(others);
+    any(keys.map(|key| super::marks::starts_with(rest, &format!("{key}\""))))
+}
+
+/// The marks of a grammar, while it is made.
+#[derive(Default)]
+struct Table {
+    texts: Vec<Str>,
+    marks: Vec<Mark>,
+    spans: Vec<Span>,
+}
+
+impl Table {
+    fn add(&mut self, number: usize, dialect: &Dialect) {
+        for pair in &dialect.reasoning {
+            self.span(pair, Run::Think, false, dialect);
+        }
+        for results in &dialect.results {
+            let pair = Pair { open: results.open.clone(), close: results.close.clone() };
+            self.span(&pair, Run::Result, results.array, dialect);
+        }
+        for open in &dialect.open {
+            self.block(open, Opening { dialect: number, entry: Entry::Block });
+        }
+        for (body, form) in dialect.bodies.iter().enumerate() {
+            if let Body::Head(head) = form
+                && (head.bare || dialect.open.is_empty())
+            {
+                self.block(&head.open, Opening { dialect: number, entry: Entry::Call(body) });
+            }
+            if dialect.unmarked == Unmarked::Anywhere {
+                let byte = match form {
+                    Body::Json(Json { shape: Shape::Object | Shape::Objects(_), .. }) => "{",
+                    _ => "[",
+                };
+                self.mark(&byte.into(), Mark::Unmarked);
+            }
+        }
+        for end in &dialect.end {
+            self.mark(end, Mark::End);
+        }
+        for end in &dialect.turn_end {
+            self.mark(end, Mark::TurnEnd);
+        }
+        let wrappers = dialect.answer.iter().flat_map(|pair| [&pair.open, &pair.close]);
+        for mark in wrappers.chain(&dialect.ignored) {
+            self.mark(mark, Mark::Ignored);
+        }
+    }
+
+    /// Of several meanings of one mark the first counts.
+    fn mark(&mut self, text: &Str, mark: Mark) {
+        if !text.is_empty() && !self.texts.contains(text) {
+            self.texts.push(text.clone());
+            self.marks.push(mark);
+        }
+    }
+
+    fn block(&mut self, text: &Str, opening: Opening) {
+        let known = self.texts.iter().position(|known| known == text);
+        match known.map(|known| &mut self.marks[known]) {
+            Some(Mark::Block(openings)) => openings.push(opening),
+            _ => self.mark(text, Mark::Block(vec![opening])),
+        }
+    }
+
+    fn span(&mut self, pair: &Pair, run: Run, needs_array: bool, dialect: &Dialect) {
+        let mut marks = vec![(&pair.close, Inner::Close)];
+        marks.extend(dialect.turn_end.iter().map(|mark| (mark, Inner::TurnEnd)));
+        if run == Run::Think {
+            marks.extend(dialect.open.iter().map(|mark| (mark, Inner::Block)));
+        }
+        let inside = Marks::new(marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()));
+        let span = Span {
+            run,
+            close: pair.close.clone(),
+            needs_array,
+            inside: Some(inside).filter(|_| !pair.close.is_empty()),
+            marks: marks.into_iter().map(|(_, inner)| inner).collect(),
+        };
+        self.mark(&pair.open, Mark::Span(self.spans.len()));
+        self.spans.push(span);
+    }
+}

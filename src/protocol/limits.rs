@@ -1,0 +1,28 @@
+//! How closely and how much is read.
+
+/// Bounds that keep memory bounded, whatever the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes in the body of a block of calls; longer runs of other text are handed out in pieces of this size.
+    pub max_block_bytes: usize,
+    /// Brackets or elements open at once in a block.
+    pub max_depth: usize,
+    /// Calls in a block.
+    pub max_calls: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_block_bytes: 10 << 20, max_depth: 200, max_calls: 1024 }
+    }
+}
+
+/// How closely a block must keep to its dialect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// As the model was taught.
+    #[default]
+    Strict,
+    /// As small models write it.
+    Lenient,
+}

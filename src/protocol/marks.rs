@@ -1,0 +1,206 @@
+//! The search for the next mark in text that arrives in pieces.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// Where a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// None of the marks is there, and none has begun.
+    Absent,
+    /// The text ends in what may become a mark, from here on.
+    Pending(usize),
+    /// The mark with this number stands at `start..end`.
+    Found {
+        /// Which mark.
+        mark: usize,
+        /// Its first byte.
+        start: usize,
+        /// One past its last byte.
+        end: usize,
+    },
+}
+
+impl Search {
+    /// Up to where `text` has been searched, nothing having been found.
+    #[must_use]
+    pub fn or_end(self, text: &[u8]) -> usize {
+        match self {
+            Self::Pending(start) => start,
+            _ => text.len(),
+        }
+    }
+}
+
+/// Finds the first of several marks.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    automaton: AhoCorasick,
+    marks: Vec<Vec<u8>>,
+    first: FirstBytes,
+    longest: usize,
+}
+
+/// With which bytes a mark may begin.
+#[derive(Clone, Debug)]
+enum FirstBytes {
+    None,
+    One(u8),
+    Two(u8, u8),
+    Three(u8, u8, u8),
+    Many(Box<[bool; 256]>),
+}
+
+impl FirstBytes {
+    fn of(marks: &[Vec<u8>]) -> Self {
+        let mut bytes: Vec<u8> = marks.iter().map(|mark| mark[0]).collect();
+        bytes.sort_unstable();
+        bytes.dedup();
+        match bytes[..] {
+            [] => Self::None,
+            [a] => Self::One(a),
+            [a, b] => Self::Two(a, b),
+            [a, b, c] => Self::Three(a, b, c),
+            _ => {
+                let mut table = Box::new([false; 256]);
+                bytes.iter().for_each(|&byte| table[usize::from(byte)] = true);
+                Self::Many(table)
+            }
+        }
+    }
+
+    fn find(&self, text: &[u8]) -> Option<usize> {
+        match self {
+            Self::None => None,
+            Self::One(a) => memchr::memchr(*a, text),
+            Self::Two(a, b) => memchr::memchr2(*a, *b, text),
+            Self::Three(a, b, c) => memchr::memchr3(*a, *b, *c, text),
+            Self::Many(table) => text.iter().position(|&byte| table[usize::from(byte)]),
+        }
+    }
+}
+
+impl Marks {
+    /// A search for these marks, none of which is empty; where several begin at one place, for the longest.
+    ///
+    /// # Panics
+    /// The marks are more than an automaton can hold, which takes many megabytes of them.
+    #[must_use]
+    pub fn new<'a>(marks: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let marks: Vec<Vec<u8>> = marks.into_iter().map(<[u8]>::to_vec).collect();
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&marks);
+        let automaton = automaton.expect("an automaton of a few marks");
+        let longest = marks.iter().map(Vec::len).max().unwrap_or(0);
+        Self { automaton, first: FirstBytes::of(&marks), marks, longest }
+    }
+
+    /// Whether a mark may begin anywhere in `text`.
+    #[must_use]
+    pub fn may_begin_in(&self, text: &[u8]) -> bool {
+        self.first.find(text).is_some()
+    }
+
+    /// Finds the first mark in `text`, from byte `from` on.
+    ///
+    /// A search may be resumed at [`Search::Pending`]'s position, or at the end of the text, once more has arrived.
+    ///
+    /// # Complexity
+    /// O(bytes behind `from` + the length of the longest mark, squared)
+    #[must_use]
+    pub fn search(&self, text: &[u8], from: usize) -> Search {
+        let Some(first) = self.first.find(&text[from..]) else { return Search::Absent };
+        let from = from + first;
+        let found = self.automaton.find(&text[from..]);
+        // A mark that began before the one that was found, or goes on behind it, needs more text.
+        let tail = from.max((text.len() + 1).saturating_sub(self.longest));
+        let found_at = found.map_or(text.len(), |found| from + found.start());
+        let pending = (tail..text.len().min(found_at + 1)).find(|&start| {
+            let rest = &text[start..];
+            self.marks.iter().any(|mark| mark.len() > rest.len() && mark.starts_with(rest))
+        });
+        match (pending, found) {
+            (Some(start), _) => Search::Pending(start),
+            (None, None) => Search::Absent,
+            (None, Some(found)) => Search::Found {
+                mark: found.pattern().as_usize(),
+                start: from + found.start(),
+                end: from + found.end(),
+            },
+        }
+    }
+
+    /// What `text` begins with: the number and length of a mark, `None` for none. `Err` while more text may make it one.
+    ///
+    /// # Errors
+    /// All of `text` is the beginning of a mark that is longer.
+    pub fn at_start(&self, text: &[u8]) -> Result<Option<(usize, usize)>, ()> {
+        let longer = |mark: &Vec<u8>| mark.len() > text.len() && mark.starts_with(text);
+        if self.marks.iter().any(longer) {
+            return Err(());
+        }
+        let here = self.marks.iter().enumerate().filter(|(_, mark)| text.starts_with(mark));
+        Ok(here.max_by_key(|(_, mark)| mark.len()).map(|(number, mark)| (number, mark.len())))
+    }
+}
+
+/// Whether `text` begins with `mark`; `None` while it may yet.
+#[must_use]
+pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
+    match text.starts_with(mark.as_bytes()) {
+        true => Some(true),
+        false if mark.as_bytes().starts_with(text) => None,
+        false => Some(false),
+    }
+}
+
+/// Finds `mark` in `text`, from byte `from` on; where it is not there, gives the byte from which it may begin at the end.
+///
+/// # Errors
+/// It is not there.
+pub fn find(text: &[u8], from: usize, mark: &str) -> Result<usize, usize> {
+    let mark = mark.as_bytes();
+    if let Some(found) = memchr::memmem::find(&text[from..], mark) {
+        return Ok(from + found);
+    }
+    let tail = from.max((text.len() + 1).saturating_sub(mark.len()));
+    Err((tail..text.len()).find(|&start| mark.starts_with(&text[start..])).unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_finds_the_first_mark_or_where_one_may_begin() {
+        let marks = ["<think>", "<end>", "[CALL]", "[CALL]x", "<a[CALL]z"];
+        let marks = Marks::new(marks.map(str::as_bytes));
+        for (text, expected) in [
+            ("", Search::Absent),
+            ("a < b", Search::Absent),
+            ("<thinking>", Search::Absent),
+            ("a<thin", Search::Pending(1)),
+            ("<<", Search::Pending(1)),
+            ("x<end><think>", Search::Found { mark: 1, start: 1, end: 6 }),
+            ("<thi<think>", Search::Found { mark: 0, start: 4, end: 11 }),
+            ("[CALL]", Search::Pending(0)),
+            ("[CALL]y", Search::Found { mark: 2, start: 0, end: 6 }),
+            ("[CALL]x", Search::Found { mark: 3, start: 0, end: 7 }),
+            ("<a[CALL]", Search::Pending(0)),
+            ("<a[CALL]y", Search::Found { mark: 2, start: 2, end: 8 }),
+        ] {
+            assert_eq!(marks.search(text.as_bytes(), 0), expected, "{text}");
+        }
+        assert_eq!(Marks::new([]).search(b"<think>", 0), Search::Absent);
+    }
+
+    #[test]
+    fn one_mark_is_found_or_where_it_may_begin() {
+        for (text, expected) in
+            [("", Err(0)), ("ab", Err(2)), ("a</", Err(1)), ("a</x>", Ok(1)), ("</</x>", Ok(2))]
+        {
+            assert_eq!(find(text.as_bytes(), 0, "</x>"), expected, "{text}");
+        }
+        assert_eq!(starts_with(b"</", "</x>"), None);
+        assert_eq!(starts_with(b"</x>y", "</x>"), Some(true));
+        assert_eq!(starts_with(b"</y", "</x>"), Some(false));
+    }
+}

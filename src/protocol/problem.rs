@@ -1,0 +1,126 @@
+//! What can be wrong with a block of calls, and where.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use thiserror::Error;
+
+use super::json::{Fault, FaultKind};
+use super::text::line_and_column;
+
+/// What is wrong with a block.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProblemKind {
+    /// It is no JSON.
+    #[error("{0}")]
+    Json(#[from] FaultKind),
+    /// Something else stands where this must.
+    #[error("expected {expected}, found {found}")]
+    Expected {
+        /// What must stand there: words, or a mark in quotes.
+        expected: Cow<'static, str>,
+        /// What does.
+        found: Cow<'static, str>,
+    },
+    /// The text ended where this must follow.
+    #[error("the text ended before {0}")]
+    Missing(Cow<'static, str>),
+    /// An item of an array of calls is no object.
+    #[error("call {index} must be an object, found {found}")]
+    NotAnObject {
+        /// Which call, from 0.
+        index: usize,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A call has no name, or one that is no string.
+    #[error("call {index} needs a {key:?} that is a string, found {found}")]
+    Name {
+        /// Which call, from 0.
+        index: usize,
+        /// The key that must hold it.
+        key: Cow<'static, str>,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A call's head has no name.
+    #[error("call {0} needs a name")]
+    NoName(usize),
+    /// A call has no arguments, or some that are no object.
+    #[error("call {index} needs {key:?} that are an object, found {found}")]
+    Args {
+        /// Which call, from 0.
+        index: usize,
+        /// The key that must hold them.
+        key: Cow<'static, str>,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// Brackets or elements are nested deeper than [`Limits::max_depth`](super::Limits::max_depth).
+    #[error("brackets are nested deeper than {0}")]
+    TooDeep(usize),
+    /// More calls than [`Limits::max_calls`](super::Limits::max_calls).
+    #[error("more than {0} calls in one block")]
+    TooManyCalls(usize),
+    /// The body is longer than [`Limits::max_block_bytes`](super::Limits::max_block_bytes).
+    #[error("the block is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+impl ProblemKind {
+    /// Whether a body that was cut off with this problem may have swallowed the block's end: in a string that
+    /// was never closed, or in more text than a block may have.
+    #[must_use]
+    pub fn may_hide_the_end(&self) -> bool {
+        matches!(self, Self::Json(FaultKind::EndedInString) | Self::TooLong(_) | Self::Missing(_))
+    }
+
+    /// Whether it is JSON, but not that of calls.
+    #[must_use]
+    pub fn is_of_shape(&self) -> bool {
+        matches!(self, Self::NotAnObject { .. } | Self::Name { .. } | Self::Args { .. })
+    }
+
+    /// Whether all that is wrong is that the text ended.
+    #[must_use]
+    pub fn is_the_end(&self) -> bool {
+        matches!(self, Self::Json(FaultKind::EndedInString | FaultKind::Ended) | Self::Missing(_))
+    }
+}
+
+/// What is wrong with a block, and at which byte of its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What.
+    pub kind: ProblemKind,
+    /// Where.
+    pub at: usize,
+}
+
+impl From<Fault> for Problem {
+    fn from(Fault { kind, at }: Fault) -> Self {
+        Self { kind: kind.into(), at }
+    }
+}
+
+impl Problem {
+    /// The problem in words, with line and column in `body`.
+    #[must_use]
+    pub fn located<'a>(&'a self, body: &'a [u8]) -> Located<'a> {
+        Located { problem: self, body }
+    }
+}
+
+/// A [`Problem`] that knows its text.
+#[derive(Debug)]
+pub struct Located<'a> {
+    problem: &'a Problem,
+    body: &'a [u8],
+}
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = line_and_column(self.body, self.problem.at);
+        write!(f, "{} at line {line}, column {column}.", self.problem.kind)
+    }
+}

@@ -1,0 +1,75 @@
+//! Calls as the log stores them.
+
+use std::sync::LazyLock;
+
+use super::body::{Calls, Fields, Parts};
+use super::call::Call;
+use super::canonical::Layout;
+use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
+use super::limits::Reading;
+use crate::dialect::{Json, Shape};
+
+/// One tool call as the model is shown it, in an indented array of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownCall {
+    /// Its name, a JSON string with its quotes.
+    pub name: String,
+    /// Its arguments, a JSON object.
+    pub args: String,
+    /// The id that the model gave it, a JSON string.
+    pub id: Option<String>,
+    /// The server that it goes to, a JSON string.
+    pub server: Option<String>,
+}
+
+/// Reads one call as the log stores it. Without `args` it has none.
+///
+/// # Errors
+/// The text is no JSON by the rules of `json.loads(text)`. JSON that is no call gives `None`.
+pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
+    let fields = stored_fields(text, Layout::Compact)?;
+    Ok(fields.map(Parts::into_call))
+}
+
+/// Likewise, to be shown.
+///
+/// # Errors
+/// As [`stored_call`].
+pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
+    let fields = stored_fields(text, Layout::Indented(2))?;
+    Ok(fields.map(|Parts { name, args, id, server }| ShownCall { name, args, id, server }))
+}
+
+/// The fields of a stored call.
+fn stored_fields(text: &[u8], layout: Layout) -> Result<Option<Parts>, Fault> {
+    static FORM: LazyLock<Json> = LazyLock::new(|| Json {
+        shape: Shape::Object,
+        name: vec!["name".into()],
+        args: vec!["args".into()],
+        args_optional: true,
+        skips_others: false,
+        id: Some("id".into()),
+        server: Some("server".into()),
+        decision: None,
+    });
+    let mut scanner = Scanner::new(Controls::Escaped);
+    let mut fields = Fields::new(&FORM, 1, layout, Reading::Strict);
+    let mut calls = Calls::default();
+    let mut is_object = false;
+    while let Some(token) = scanner.next(text)? {
+        match (scanner.depth(), &token) {
+            (1, Token::Open(Container::Object)) if !fields.is_in_value() => is_object = true,
+            (0, _) => {}
+            (depth, token) => {
+                let place = (depth, scanner.position() - 1);
+                fields.token(&FORM, text, token, place, &mut calls);
+            }
+        }
+    }
+    scanner.end(text)?;
+    let rest = &text[scanner.position()..];
+    match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
+        Some(at) => Err(Fault { kind: FaultKind::Trailing, at: scanner.position() + at }),
+        None => Ok(is_object.then(|| fields.into_parts()).flatten()),
+    }
+}

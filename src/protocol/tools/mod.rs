@@ -1,0 +1,236 @@
+//! What the tools' schemas say of a value, and the reading of raw text by it.
+//!
+//! A model that writes `<count>5</count>` does not say whether that is a number or a text: the tool's JSON Schema does.
+
+mod raw;
+mod types;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::canonical::json_string;
+
+pub use raw::{Wholes, scalar, typed, typed_within};
+pub use types::Types;
+
+/// The tools that a model may call, by their names.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    /// The keys are canonical JSON, as the names of calls are.
+    parameters: HashMap<String, Value>,
+}
+
+impl Tools {
+    /// Tools with the JSON Schema of their parameters.
+    #[must_use]
+    pub fn new(tools: impl IntoIterator<Item = (String, Value)>) -> Self {
+        let named = |(name, schema): (String, Value)| (json_string(name.as_bytes()), schema);
+        Self { parameters: tools.into_iter().map(named).collect() }
+    }
+
+    /// The JSON Schema of the tool's parameters.
+    #[must_use]
+    pub fn parameters(&self, tool: &str) -> Option<&Value> {
+        self.parameters.get(&json_string(tool.as_bytes()))
+    }
+
+    /// The schema of the arguments of a call with this name, a canonical JSON string.
+    #[must_use]
+    pub fn schema(&self, name_json: &str) -> Option<Schema<'_>> {
+        self.parameters.get(name_json).map(Schema::new)
+    }
+}
+
+/// How many alternatives a schema may have; what stands behind them in it is passed over.
+const ALTERNATIVES: usize = 8;
+
+/// How many schemas are looked at for one answer: references may form a circle.
+const LOOKS: usize = 64;
+
+/// A JSON Schema, as far as it says of what type a value is and where its parts are described.
+///
+/// A part may be described at several places, under `anyOf` for instance: all of them count.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'a> {
+    root: &'a Value,
+    nodes: [Option<&'a Value>; ALTERNATIVES],
+}
+
+impl<'a> Schema<'a> {
+    /// The schema `root`, to which its references refer.
+    #[must_use]
+    pub fn new(root: &'a Value) -> Self {
+        Self::of(root, [root]).unwrap_or(Self { root, nodes: [None; ALTERNATIVES] })
+    }
+
+    fn of(root: &'a Value, nodes: impl IntoIterator<Item = &'a Value>) -> Option<Self> {
+        let mut schema = Self { root, nodes: [None; ALTERNATIVES] };
+        for (slot, node) in schema.nodes.iter_mut().zip(nodes) {
+            *slot = Some(node);
+        }
+        schema.nodes[0].map(|_| schema)
+    }
+
+    /// Of which types a value may be.
+    #[must_use]
+    pub fn types(self) -> Types {
+        let mut looks = LOOKS;
+        let said = self.nodes().filter_map(|node| types::of(self.root, node, &mut looks));
+        said.reduce(Types::or).unwrap_or_default()
+    }
+
+    /// The schema of this property, declared or not.
+    #[must_use]
+    pub fn property(self, key: &str) -> Option<Self> {
+        self.declared(key).or_else(|| self.undeclared(key))
+    }
+
+    /// The schema of this property, if it is declared by its name.
+    #[must_use]
+    pub fn declared(self, key: &str) -> Option<Self> {
+        let everywhere = self.everywhere();
+        let declared = everywhere.iter().filter_map(|node| node.get("properties")?.get(key));
+        Self::of(self.root, declared)
+    }
+
+    fn undeclared(self, key: &str) -> Option<Self> {
+        let everywhere = self.everywhere();
+        let patterns =
+            everywhere.iter().filter_map(|node| node.get("patternProperties")?.as_object());
+        let matching = patterns.flatten().filter(|(pattern, _)| is_match(pattern, key));
+        let other = everywhere.iter().filter_map(|node| node.get("additionalProperties"));
+        let other = other.filter(|schema| schema.is_object());
+        Self::of(self.root, matching.map(|(_, schema)| schema))
+            .or_else(|| Self::of(self.root, other))
+    }
+
+    /// The schema of an array's items.
+    #[must_use]
+    pub fn items(self) -> Option<Self> {
+        let everywhere = self.everywhere();
+        let each = |key| {
+            let said = everywhere.iter().filter_map(move |node| node.get(key));
+            let said = said.flat_map(|items| match items {
+                Value::Array(places) => places.as_slice(),
+                items => std::slice::from_ref(items),
+            });
+            said.filter(|schema| schema.is_object())
+        };
+        Self::of(self.root, each("items")).or_else(|| Self::of(self.root, each("prefixItems")))
+    }
+
+    /// Whether `text` is one of the strings that the value may be.
+    #[must_use]
+    pub fn lists(self, text: &[u8]) -> bool {
+        self.everywhere().iter().any(|node| {
+            let listed = node.get("enum").and_then(Value::as_array).into_iter().flatten();
+            listed
+                .chain(node.get("const"))
+                .any(|value| value.as_str().is_some_and(|listed| listed.as_bytes() == text))
+        })
+    }
+
+    fn nodes(self) -> impl Iterator<Item = &'a Value> {
+        self.nodes.into_iter().flatten()
+    }
+
+    /// All schemas that say something of the same value: by reference, as an alternative or in addition.
+    fn everywhere(self) -> Vec<&'a Value> {
+        let mut found: Vec<&Value> = self.nodes().collect();
+        let mut next = 0;
+        while let Some(&node) = found.get(next) {
+            next += 1;
+            let target = node.get("$ref").and_then(|reference| types::target(self.root, reference));
+            let lists = ["allOf", "anyOf", "oneOf"].into_iter();
+            let members = lists.filter_map(|key| node.get(key)?.as_array()).flatten();
+            for other in target.into_iter().chain(members) {
+                if found.len() < LOOKS && !found.iter().any(|node| std::ptr::eq(*node, other)) {
+                    found.push(other);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a key of `patternProperties` speaks of this property. One that takes more than linear time does not.
+fn is_match(pattern: &str, key: &str) -> bool {
+    let regex = jsonschema_regex::to_rust_regex(pattern).ok();
+    regex.and_then(|regex| regex::Regex::new(&regex).ok()).is_some_and(|regex| regex.is_match(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_schema_are_found_wherever_it_describes_them() {
+        let schema = json!({
+            "$defs": {
+                "a b": {"type": "integer"},
+                "Tree": {"type": "object", "properties": {
+                    "label": {"type": "string"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}
+                }},
+                "Loop": {"$ref": "#/$defs/Loop"},
+            },
+            "properties": {
+                "plain": {"type": "string"},
+                "encoded": {"$ref": "#/$defs/a%20b"},
+                "tree": {"$ref": "#/$defs/Tree"},
+                "either": {"anyOf": [
+                    {"type": "array", "items": {"type": "integer"}},
+                    {"type": "object", "properties": {"x": {"type": "number"}}},
+                    {"type": "object", "properties": {"x": {"type": "null"}}},
+                ]},
+                "map": {"type": "object", "additionalProperties": {"type": "boolean"},
+                        "patternProperties": {"^n_": {"type": "integer"}}},
+                "loop": {"$ref": "#/$defs/Loop"},
+                "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false},
+                "whole": {"$ref": "#"},
+                "nowhere": {"$ref": "#/$defs/None"},
+            },
+        });
+        let tools = Tools::new([("é".to_owned(), schema.clone())]);
+        assert_eq!(tools.parameters("é"), Some(&schema));
+        let root = tools.schema("\"\\u00e9\"").unwrap();
+        // A path of properties, "[]" for an array's items; and the types at its end.
+        for (path, expected) in [
+            (&["plain"][..], Some(Types::STRING)),
+            (&["encoded"], Some(Types::INTEGER)),
+            (&["tree", "kids", "[]", "kids", "[]", "label"], Some(Types::STRING)),
+            (&["tree", "label", "x"], None),
+            (&["either"], Some(Types::ARRAY.or(Types::OBJECT))),
+            (&["either", "[]"], Some(Types::INTEGER)),
+            (&["either", "x"], Some(Types::NUMBER.or(Types::NULL))),
+            (&["either", "y"], None),
+            (&["map", "any"], Some(Types::BOOLEAN)),
+            (&["map", "n_1"], Some(Types::INTEGER)),
+            (&["loop"], Some(Types::default())),
+            (&["loop", "x"], None),
+            (&["pair", "[]"], Some(Types::STRING.or(Types::INTEGER))),
+            (&["whole", "whole", "plain"], Some(Types::STRING)),
+            (&["nowhere"], Some(Types::default())),
+            (&["other"], None),
+        ] {
+            let part = path.iter().try_fold(root, |schema, key| match *key {
+                "[]" => schema.items(),
+                key => schema.property(key),
+            });
+            assert_eq!(part.map(Schema::types), expected, "{path:?}");
+        }
+        assert!(tools.schema("\"other\"").is_none());
+    }
+
+    #[test]
+    fn a_schema_that_grows_without_end_is_looked_at_only_so_far() {
+        let mut many = json!({"type": "string"});
+        for _ in 0..100 {
+            many = json!({"anyOf": [many.clone(), {"$ref": "#"}, {"allOf": [{"$ref": "#"}]}]});
+        }
+        assert_eq!(Schema::new(&many).types(), Types::default());
+        assert!(Schema::new(&many).property("x").is_none());
+    }
+}

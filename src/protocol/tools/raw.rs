@@ -1,0 +1,315 @@
+//! Reads raw text by its schema.
+
+use super::super::canonical::{Layout, Writer, json_string};
+use super::super::json::{Scanner, Token};
+use super::super::limits::Limits;
+use super::super::text::trim;
+use super::{Schema, Types};
+use crate::dialect::Untyped;
+
+/// What a number is that is whole but written with a point, as in `5.0`, where any number is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wholes {
+    /// An integer.
+    Integer,
+    /// What it is in JSON: a float.
+    Float,
+}
+
+/// The value of a raw text, as canonical JSON.
+///
+/// A parameter that may be a string and nothing else is the text itself. The other types are tried first where there are
+/// several, whitespace at both ends put aside; text that fits none of them stays text, for the check of the arguments to
+/// refuse. An object or array deeper than the default limit is text as well.
+///
+/// ```
+/// # use cogency_rs::dialect::Untyped;
+/// # use cogency_rs::protocol::tools::{Schema, typed};
+/// let schema = serde_json::json!({"type": ["integer", "string"]});
+/// let schema = Some(Schema::new(&schema));
+/// assert_eq!(typed(b" 5 ", schema, Untyped::Text), "5");
+/// assert_eq!(typed(b"five", schema, Untyped::Text), "\"five\"");
+/// assert_eq!(typed(b"[5]", None, Untyped::Json), "[5]");
+/// ```
+///
+/// # Complexity
+/// O(`raw`)
+#[must_use]
+pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped) -> String {
+    let max_depth = Limits::default().max_depth;
+    typed_within(raw, schema, Wholes::Integer, max_depth, |value| match untyped {
+        Untyped::Text => None,
+        Untyped::Json => json(value, max_depth).map(|(_, json)| json),
+    })
+}
+
+/// The same with a depth of one's own, and with a rule for what has no type: it is asked with the text without whitespace
+/// at its ends, and gives nothing where that is text.
+pub fn typed_within(
+    raw: &[u8],
+    schema: Option<Schema<'_>>,
+    wholes: Wholes,
+    max_depth: usize,
+    untyped: impl FnOnce(&[u8]) -> Option<String>,
+) -> String {
+    let read = match schema.map(|schema| (schema, schema.types())) {
+        Some((_, Types::STRING)) => None,
+        Some((schema, types)) if !types.is_empty() => {
+            let is_listed = types.has(Types::STRING) && schema.lists(raw);
+            if is_listed { None } else { of_types(trim(raw), types, wholes, max_depth) }
+        }
+        _ => untyped(trim(raw)),
+    };
+    read.unwrap_or_else(|| json_string(raw))
+}
+
+/// The value as one of these types.
+fn of_types(value: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Option<String> {
+    let is_float = types.has(Types::NUMBER) && wholes == Wholes::Float;
+    let plain = Some(value)
+        .filter(|_| types.has(Types::INTEGER))
+        .and_then(|value| integer(value, is_float))
+        .or_else(|| word(value).filter(|(kind, _)| types.has(*kind)).map(|(_, json)| json.into()));
+    if plain.is_some() {
+        return plain;
+    }
+    let (kind, json) = json(value, max_depth)?;
+    let takes_text = types.has(Types::STRING);
+    // What is JSON, but neither the object nor the array that is wanted, is shown to the check as what it is.
+    let takes_any = !takes_text && (types.has(Types::OBJECT) || types.has(Types::ARRAY));
+    let is_one = kind != Types::STRING && types.has(kind);
+    (is_one || takes_any).then_some(json)
+}
+
+/// What a word stands for, in JSON or in Python.
+fn word(value: &[u8]) -> Option<(Types, &'static str)> {
+    Some(match value {
+        b"null" | b"None" => (Types::NULL, "null"),
+        b"true" | b"True" => (Types::BOOLEAN, "true"),
+        b"false" | b"False" => (Types::BOOLEAN, "false"),
+        b"NaN" => (Types::NUMBER, "NaN"),
+        b"Infinity" => (Types::NUMBER, "Infinity"),
+        b"-Infinity" => (Types::NUMBER, "-Infinity"),
+        _ => return None,
+    })
+}
+
+/// An integer, zeros before it and, unless that is a float, behind its point left out.
+fn integer(value: &[u8], is_float: bool) -> Option<String> {
+    let (sign, digits) = match value {
+        [b'-', digits @ ..] => ("-", digits),
+        digits => ("", digits),
+    };
+    let whole = memchr::memchr(b'.', digits).map_or(Some(digits), |point| {
+        let zeros = &digits[point + 1..];
+        let is_whole = !is_float && !zeros.is_empty() && zeros.iter().all(|&digit| digit == b'0');
+        is_whole.then(|| &digits[..point])
+    })?;
+    if whole.is_empty() || !whole.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let zeros = whole.iter().take_while(|&&digit| digit == b'0').count();
+    match std::str::from_utf8(&whole[zeros..]).ok()? {
+        "" => Some("0".into()),
+        digits => Some([sign, digits].concat()),
+    }
+}
+
+/// The value of a text that says nothing of its type, where it is none of a text: a boolean, `null` or a number. One that
+/// begins with a needless zero is text.
+#[must_use]
+pub fn scalar(value: &[u8]) -> Option<String> {
+    match word(value) {
+        Some((Types::NUMBER, _)) => None,
+        Some((_, json)) => Some(json.into()),
+        None if matches!(value.first(), Some(b'-' | b'0'..=b'9')) => {
+            json(value, 0).map(|(_, json)| json)
+        }
+        None => None,
+    }
+}
+
+/// A text that is JSON as a whole, as canonical JSON, and its type. Numbers that no number can be are none.
+fn json(value: &[u8], max_depth: usize) -> Option<(Types, String)> {
+    let mut scanner = Scanner::default();
+    let mut writer = Writer::new(Layout::Compact, 0);
+    let mut kind = None;
+    let mut write = |scanner: &Scanner, token: Token| {
+        let of_token = match &token {
+            Token::Word("NaN" | "Infinity" | "-Infinity") if kind.is_none() => return None,
+            token => Types::of_token(token, value),
+        };
+        kind.get_or_insert(of_token);
+        writer.token(value, &token);
+        (scanner.depth() <= max_depth).then_some(())
+    };
+    while let Some(token) = scanner.next(value).ok()? {
+        write(&scanner, token)?;
+    }
+    if let Some(token) = scanner.end(value).ok()? {
+        write(&scanner, token)?;
+    }
+    if scanner.position() < value.len() {
+        return None;
+    }
+    Some((kind?, writer.finish()))
+}
+
+impl Types {
+    /// The type of the value that begins with this token of `text`.
+    fn of_token(token: &Token, text: &[u8]) -> Self {
+        use super::super::json::Container;
+        match token {
+            Token::Open(Container::Array) | Token::Close(Container::Array) => Self::ARRAY,
+            Token::Open(Container::Object) | Token::Close(Container::Object) => Self::OBJECT,
+            Token::Key(_) | Token::String(_) => Self::STRING,
+            Token::Word("null") => Self::NULL,
+            Token::Word("true" | "false") => Self::BOOLEAN,
+            Token::Number(range)
+                if text[range.clone()].iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9')) =>
+            {
+                Self::INTEGER
+            }
+            Token::Number(_) | Token::Word(_) => Self::NUMBER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn raw_text_is_read_by_its_schema() {
+        let text = json!({"type": "string"});
+        let int = json!({"type": "integer"});
+        let number = json!({"type": "number"});
+        let boolean = json!({"type": "boolean"});
+        let object = json!({"type": "object"});
+        let array = json!({"type": "array"});
+        let or_null = json!({"type": ["string", "null"]});
+        let or_object = json!({"anyOf": [{"type": "string"}, {"type": "object"}]});
+        let scalars = json!({"type": ["string", "integer", "boolean"]});
+        let listed = json!({"enum": ["1", "\n42\t", 2]});
+        for (schema, raw, expected) in [
+            (&text, " 4\n", "\" 4\\n\""),
+            (&text, "null", "\"null\""),
+            (&text, "\"q\" \u{e9}", "\"\\\"q\\\" \\u00e9\""),
+            (&text, "{\"a\":1}", "\"{\\\"a\\\":1}\""),
+            (&int, "42", "42"),
+            (&int, " \n-14\u{a0}", "-14"),
+            (&int, "018956", "18956"),
+            (&int, "-0", "0"),
+            (&int, "5.0", "5"),
+            (&int, "5.5", "\"5.5\""),
+            (&int, "abc", "\"abc\""),
+            (&int, "", "\"\""),
+            (&int, "1 2", "\"1 2\""),
+            (&int, "-", "\"-\""),
+            (&number, "3.14", "3.14"),
+            (&number, "5.0", "5"),
+            (&number, "1e3", "1000.0"),
+            (&number, "1.", "\"1.\""),
+            (&number, "NaN", "NaN"),
+            (&number, "true", "\"true\""),
+            (&boolean, " false ", "false"),
+            (&boolean, "True", "true"),
+            (&boolean, "yes", "\"yes\""),
+            (&object, "{ \"a\" : [1,2.50] }", "{\"a\": [1, 2.5]}"),
+            (&object, "{'a': 1}", "\"{'a': 1}\""),
+            (&object, "{} x", "\"{} x\""),
+            (&object, "", "\"\""),
+            (&array, "[1,\"a\"]", "[1, \"a\"]"),
+            (&array, "{\"timeout\":30}", "{\"timeout\": 30}"),
+            (&array, "[1, 2", "\"[1, 2\""),
+            (&or_null, "null", "null"),
+            (&or_null, "None", "null"),
+            (&or_null, "x", "\"x\""),
+            (&or_null, "5", "\"5\""),
+            (&or_object, "{\"a\":1}", "{\"a\": 1}"),
+            (&or_object, "[1]", "\"[1]\""),
+            (&or_object, "\"a\"", "\"\\\"a\\\"\""),
+            (&scalars, "2", "2"),
+            (&scalars, "true", "true"),
+            (&scalars, "2 dollars", "\"2 dollars\""),
+            (&listed, "1", "\"1\""),
+            (&listed, "2", "2"),
+            (&listed, "\n42\t", "\"\\n42\\t\""),
+        ] {
+            let typed = typed(raw.as_bytes(), Some(Schema::new(schema)), Untyped::Json);
+            assert_eq!(typed, expected, "{schema} {raw:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_type_text_is_text_or_json() {
+        let silent = json!({"description": "anything"});
+        for schema in [None, Some(Schema::new(&silent))] {
+            for (raw, as_json) in [
+                (" 42", "42"),
+                ("1.0", "1.0"),
+                ("null", "null"),
+                ("\"true\"", "\"true\""),
+                ("{\"a\": [ ]}", "{\"a\": []}"),
+                ("NaN", "\"NaN\""),
+                ("True", "\"True\""),
+                ("x", "\"x\""),
+                ("", "\"\""),
+            ] {
+                assert_eq!(typed(raw.as_bytes(), schema, Untyped::Json), as_json, "{raw:?}");
+                let text = Value::from(raw).to_string();
+                assert_eq!(typed(raw.as_bytes(), schema, Untyped::Text), text);
+            }
+        }
+    }
+
+    #[test]
+    fn scalars_are_known_without_a_schema() {
+        for (raw, expected) in [
+            ("true", Some("true")),
+            ("None", Some("null")),
+            ("42", Some("42")),
+            ("-1.50", Some("-1.5")),
+            ("1e2", Some("100.0")),
+            ("007", None),
+            ("NaN", None),
+            ("-Infinity", None),
+            ("[1]", None),
+            ("\"a\"", None),
+            ("1 2", None),
+            ("", None),
+        ] {
+            assert_eq!(scalar(raw.as_bytes()).as_deref(), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_long_and_brackets_only_so_deep() {
+        let digits = "9".repeat(5000);
+        let int = json!({"type": "integer"});
+        assert_eq!(typed(digits.as_bytes(), Some(Schema::new(&int)), Untyped::Text), digits);
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        let array = json!({"type": "array"});
+        let read =
+            |depth| typed(nested(depth).as_bytes(), Some(Schema::new(&array)), Untyped::Text);
+        assert!(read(200).starts_with('['));
+        assert!(read(201).starts_with('"'));
+        assert!(read(1_000_000).starts_with('"'));
+    }
+
+    #[test]
+    fn a_whole_number_stays_a_float_where_that_is_asked_for() {
+        let number = json!({"type": "number"});
+        let int = json!({"type": "integer"});
+        let read =
+            |schema| typed_within(b"5.0", Some(Schema::new(schema)), Wholes::Float, 9, |_| None);
+        assert_eq!((&*read(&number), &*read(&int)), ("5.0", "5"));
+    }
+
+    #[test]
+    fn lone_surrogates_are_kept() {
+        assert_eq!(typed(b"a\xed\xa0\xbd", None, Untyped::Json), "\"a\\ud83d\"");
+    }
+}
