@@ -1,8 +1,13 @@
 //! How fast an execute block is read: its JSON alone, and its JSON into calls.
 
-use cogency_rs::protocol::block::{CallReader, Progress};
+use std::sync::Arc;
+
+use cogency_rs::dialect::presets::cogency;
+use cogency_rs::protocol::Event;
+use cogency_rs::protocol::block::{BlockReader, Progress};
+use cogency_rs::protocol::body::Scope;
+use cogency_rs::protocol::grammar::Entry;
 use cogency_rs::protocol::json::Scanner;
-use cogency_rs::protocol::{Call, Limits};
 use divan::{Bencher, counter::BytesCount};
 
 const SIZE: usize = 1 << 20;
@@ -73,12 +78,13 @@ fn read_in_chunks_of_4(bencher: Bencher, content: Content) {
         .bench(|| read_in(&[prefixes.as_slice(), &[bytes]].concat()));
 }
 
-fn read_in(prefixes: &[&[u8]]) -> Vec<Call> {
-    let mut reader = CallReader::new(CLOSE, Limits::default(), Reading::Strict);
+fn read_in(prefixes: &[&[u8]]) -> Vec<Event> {
+    let dialect = Arc::clone(&cogency().dialects[0]);
+    let mut reader = BlockReader::new(dialect, Entry::Block, Scope::default());
     for prefix in prefixes {
         match reader.read(prefix) {
             Progress::More => {}
-            Progress::Complete { calls: Ok(calls), .. } => return calls,
+            Progress::Complete { events: Ok(said), .. } => return said,
             other => panic!("the block is sound, and was read as {other:?}"),
         }
     }

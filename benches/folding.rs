@@ -1,7 +1,7 @@
 //! How fast a stored log becomes messages.
 
 use cogency_rs::context::{Conversation, Message};
-use cogency_rs::protocol::block::shown_call;
+use cogency_rs::protocol::stored::shown_call;
 use divan::{Bencher, counter::ItemsCount};
 
 const EXCHANGES: usize = 1_000;

@@ -1,6 +1,7 @@
-//! How fast the next tag is found, in text with none, and in text that keeps looking like one.
+//! How fast the next mark is found, in text with none, and in text that keeps looking like one.
 
-use cogency_rs::protocol::tag::{Search, TAGS, search};
+use cogency_rs::dialect::presets::cogency;
+use cogency_rs::protocol::marks::Search;
 use divan::{Bencher, counter::BytesCount};
 
 const SIZE: usize = 1 << 20;
@@ -9,7 +10,7 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench(args = ["plain text, no tag in it. ", "a < b > c. ", "<thin", "<"])]
+#[divan::bench(args = ["plain text, no mark in it. ", "a < b > c. ", "<thin", "<"])]
 fn no_tag(bencher: Bencher, piece: &str) {
     let text = piece.repeat(SIZE / piece.len());
     bencher.counter(BytesCount::of_str(&text)).bench(|| all(text.as_bytes()));
@@ -21,11 +22,11 @@ fn think_after_think(bencher: Bencher) {
     bencher.counter(BytesCount::of_str(&text)).bench(|| all(text.as_bytes()));
 }
 
-/// Counts the opening tags of a text.
+/// Counts the marks of a text.
 fn all(text: &[u8]) -> usize {
-    let needles = TAGS.iter().map(|tag| tag.open);
+    let grammar = cogency();
     let (mut from, mut count) = (0, 0);
-    while let Search::Found { end, .. } = search(text, from, &needles) {
+    while let Search::Found { end, .. } = grammar.outside.search(text, from) {
         from = end;
         count += 1;
     }

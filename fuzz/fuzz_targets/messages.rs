@@ -4,7 +4,7 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::context::{Conversation, FoldOptions, Message, Report, Role, Rules, Tags};
 use cogency_rs::protocol::Text;
-use cogency_rs::protocol::block::shown_call;
+use cogency_rs::protocol::stored::shown_call;
 use cogency_rs_fuzz::conversation::{Row, messages, stored_call};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;

@@ -13,6 +13,7 @@ from .build import warn_of_debug_code
 _PUBLIC = {
     "_core": (
         "CircuitBreaker",
+        "Dialect",
         "Finish",
         "Limits",
         "Parser",

@@ -2,6 +2,7 @@
 
 from ._core import (
     CircuitBreaker as CircuitBreaker,
+    Dialect as Dialect,
     Finish as Finish,
     Limits as Limits,
     Parser as Parser,

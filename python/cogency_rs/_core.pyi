@@ -5,12 +5,13 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import ErrorMode, Event, StreamMode, TurnEvent
+from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, TurnEvent
 
 __all__ = [
     "BUILD",
     "ArgumentSchema",
     "CircuitBreaker",
+    "Dialect",
     "Finish",
     "FoldOptions",
     "Folding",
@@ -18,6 +19,7 @@ __all__ = [
     "Parser",
     "Schedule",
     "Source",
+    "ToolSchemas",
     "Turn",
     "__version__",
     "check_json",
@@ -78,18 +80,83 @@ class Finish:
     def __hash__(self) -> int: ...
 
 @final
+class Dialect:
+    """How a model writes its calls.
+
+    Args:
+        name: one of `presets()`.
+
+    Raises:
+        ConfigError: there is no such preset; says which there are.
+
+    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make equal
+    dialects. It can be copied, pickled, compared and used as a key.
+    """
+
+    def __new__(cls, name: str) -> Dialect: ...
+    @staticmethod
+    def presets() -> list[str]:
+        """The names of the dialects that models were taught."""
+
+    @staticmethod
+    def from_dict(fields: dict[str, Any], /) -> Dialect:
+        """A dialect of these fields, as `to_dict` gives them.
+
+        Raises:
+            ConfigError: a field is missing, unknown or wrong; says which.
+        """
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def stop(self) -> list[str]:
+        """Strings at which a server is to stop."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, of plain values."""
+
+    def replace(self, **changes: Any) -> Dialect:
+        """Another dialect, in which these fields are other ones.
+
+        Raises:
+            ConfigError: as `from_dict`.
+        """
+
+    def __replace__(self, **changes: Any) -> Dialect: ...
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class ToolSchemas:
+    """The schemas of tools, read once for many parsers.
+
+    Args:
+        tools: objects with a `name` and a `schema`, or declarations: dicts with a `name` and `parameters`,
+            `input_schema` or `inputSchema`, also as `function` of another.
+    """
+
+    def __new__(cls, tools: Iterable[Any]) -> ToolSchemas: ...
+
+@final
 class Parser:
     """A model's text to events, without any waiting.
 
     Args:
+        dialect: how the model writes its calls; see `parse_tokens`.
+        tools: see `parse_tokens`.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
-        limits: bounds on an execute block; `Limits()` when not given.
+        calls: see `parse_tokens`.
+        limits: bounds on a block of calls; `Limits()` when not given.
         errors: see `parse_tokens`.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
 
     Raises:
-        ConfigError: `stream` or `errors` is neither mode.
+        ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` is none of its modes.
 
     How the text is cut into chunks never matters. The cost is linear in the text.
     """
@@ -97,7 +164,10 @@ class Parser:
     def __new__(
         cls,
         *,
+        dialect: Dialects = "cogency",
+        tools: ToolSchemas | Iterable[Any] | None = None,
         stream: StreamMode = "event",
+        calls: CallMode = "whole",
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
@@ -184,7 +254,10 @@ class Turn:
 
     Args:
         stream: see `Accumulator`.
-        limits: bounds on an execute block; `Limits()` when not given.
+        dialect: how the model writes its calls; see `parse_tokens`.
+        tools: see `parse_tokens`.
+        calls: see `parse_tokens`.
+        limits: bounds on a block of calls; `Limits()` when not given.
         errors: see `parse_tokens`.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
@@ -194,7 +267,7 @@ class Turn:
         finish_reason: why the model stopped, where its source said so.
 
     Raises:
-        ConfigError: `stream` or `errors` is neither mode.
+        ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` is none of its modes.
 
     The cost is linear in the text.
     """
@@ -203,6 +276,9 @@ class Turn:
         cls,
         *,
         stream: StreamMode,
+        dialect: Dialects = "cogency",
+        tools: ToolSchemas | Iterable[Any] | None = None,
+        calls: CallMode = "whole",
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, TypedDict, cast
 
-from ._core import Finish, Limits, Parser, Source, Turn, read_block
+from ._core import Dialect, Finish, Limits, Parser, Source, ToolSchemas, Turn, read_block
 from .errors import ConfigError, ProtocolError
-from .types import ErrorMode, Event, StreamMode, ToolCall
+from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
 
-__all__ = ["Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
+__all__ = ["Dialect", "Finish", "Limits", "Parser", "parse_execute_block", "parse_tokens"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -19,7 +19,10 @@ logger: logging.Logger = logging.getLogger(__name__)
 def parse_tokens(
     source: AsyncIterable[str | Finish] | str,
     *,
+    dialect: Dialects = "cogency",
+    tools: ToolSchemas | Iterable[Any] | None = None,
     stream: StreamMode = "event",
+    calls: CallMode = "whole",
     limits: Limits | None = None,
     errors: ErrorMode = "respond",
     lenient: bool = False,
@@ -30,18 +33,26 @@ def parse_tokens(
     Args:
         source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped;
             or the whole text.
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, which are
+            all read.
+        tools: the tools whose schemas say of what type a raw value is, in dialects that have such: objects of `@tool` or
+            `Tool`, or declarations as providers take them.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
-        limits: bounds on an execute block; `Limits()` when not given.
+        calls: `"stream"` for calls before they are complete, too: `tool_call_start` as soon as one begins, again with
+            its name, and `tool_call_delta` with its arguments as the model writes them. What counts is the `call` that
+            follows when the block is whole.
+        limits: bounds on a block of calls; `Limits()` when not given.
         errors: `"event"` for an `error` event where output cannot be read, `"respond"` to have it said in the answer,
             as cogency 3.3.0 does.
         lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array,
-            `arguments`, `parameters` or `input` for `args`, a comma in front of a closing bracket. What is valid means
-            the same.
+            `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one, a comma
+            in front of a closing bracket. What is valid means the same.
         begins_in_think: the text begins inside reasoning, which the prompt has opened already.
 
     Yields:
         Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after
-        `execute`; what follows in the source is discarded and the source is closed.
+        `execute`. In cogency's own dialect that follows the first block at once; what follows in the source is discarded
+        and the source is closed. In most others all blocks of an answer are one batch, and it comes when the answer ends.
 
     Raises:
         TypeError: the source is no text, or yields something else than `str` and `Finish`.
@@ -56,7 +67,13 @@ def parse_tokens(
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
     reading = Reading(
-        limits=limits, errors=errors, lenient=lenient, begins_in_think=begins_in_think
+        dialect=dialect,
+        tools=tools if tools is None or isinstance(tools, ToolSchemas) else ToolSchemas(tools),
+        calls=calls,
+        limits=limits,
+        errors=errors,
+        lenient=lenient,
+        begins_in_think=begins_in_think,
     )
     return _events(TextStream(source, reading), Parser(stream=stream, **reading))
 
@@ -83,6 +100,9 @@ def parse_execute_block(text: str) -> list[ToolCall]:
 class Reading(TypedDict):
     """How a text is read: what `Parser` and `Turn` both take."""
 
+    dialect: Dialects
+    tools: ToolSchemas | None
+    calls: CallMode
     limits: Limits | None
     errors: ErrorMode
     lenient: bool

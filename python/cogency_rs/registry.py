@@ -130,7 +130,7 @@ def tool_call(text: str) -> ToolCall:
         # Valid JSON, but an integer with more digits, or brackets deeper, than Python reads.
         name, _ = json.JSONDecoder().raw_decode(text, len('{"name": '))
         return UnreadableCall(name, {}, problem=str(error))
-    return ToolCall(call["name"], call["args"])
+    return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 
 
 def refusal(call: ToolCall, tool: Any, tools: Mapping[str, Any]) -> ToolResult | None:

@@ -9,20 +9,29 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     NamedTuple,
     NotRequired,
     Protocol,
+    TypeAlias,
     TypedDict,
     final,
     runtime_checkable,
 )
 
+if TYPE_CHECKING:
+    from ._core import Dialect
+
 __all__ = [
     "Access",
     "BreakerOpened",
+    "CallDeltaEvent",
     "CallEvent",
+    "CallMode",
+    "CallStartEvent",
+    "Dialects",
     "EndEvent",
     "ErrorEvent",
     "ErrorMode",
@@ -48,6 +57,12 @@ __all__ = [
 StreamMode = Literal["event", "token"]
 """`"event"`: complete units; `"token"`: `think` and `respond` text as it arrives."""
 
+CallMode = Literal["whole", "stream"]
+"""When a call is shown: once it counts, or before that too, while it is written."""
+
+Dialects: TypeAlias = "str | Dialect | tuple[str | Dialect, ...]"
+"""How a model writes its calls: a preset's name, a `Dialect`, or several that are all read."""
+
 ErrorMode = Literal["respond", "event"]
 """Where it is said that output cannot be read: in the answer, or in an `error` event."""
 
@@ -72,9 +87,30 @@ class RespondEvent(TypedDict):
 
 
 class CallEvent(TypedDict):
-    """One tool call; `content` is `json.dumps({"name": ..., "args": ...})`."""
+    """One tool call; `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` where it has them."""
 
     type: Literal["call"]
+    content: str
+    timestamp: float
+
+
+class CallStartEvent(TypedDict):
+    """A call has begun, of which nothing counts yet; it comes again when its name is known.
+
+    `index` numbers the calls of a text from 0, those of blocks that turn out to be broken among them.
+    """
+
+    type: Literal["tool_call_start"]
+    index: int
+    name: str | None
+    timestamp: float
+
+
+class CallDeltaEvent(TypedDict):
+    """The next piece of a call's arguments, as the model writes them."""
+
+    type: Literal["tool_call_delta"]
+    index: int
     content: str
     timestamp: float
 
@@ -149,7 +185,15 @@ class EndEvent(TypedDict):
 
 
 TurnEvent = (
-    ThinkEvent | RespondEvent | CallEvent | ExecuteEvent | ResultEvent | ErrorEvent | EndEvent
+    ThinkEvent
+    | RespondEvent
+    | CallStartEvent
+    | CallDeltaEvent
+    | CallEvent
+    | ExecuteEvent
+    | ResultEvent
+    | ErrorEvent
+    | EndEvent
 )
 """What an accumulator emits."""
 

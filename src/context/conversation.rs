@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use crate::protocol::Text;
-use crate::protocol::block::ShownCall;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
+use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
 
 use super::excerpt::{Bounds, excerpt};
@@ -242,7 +242,7 @@ impl Conversation {
     fn say_calls(&mut self, calls: &[ShownCall]) {
         let mut before = "<execute>\n[\n";
         let mut parts: Vec<&[u8]> = Vec::with_capacity(6 * calls.len() + 1);
-        for ShownCall { name, args } in calls {
+        for ShownCall { name, args, .. } in calls {
             let item = [before, "  {\n    \"name\": ", name, ",\n    \"args\": ", args, "\n  }"];
             parts.extend(item.map(str::as_bytes));
             before = ",\n";
@@ -305,7 +305,7 @@ fn array_len(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::block::shown_call;
+    use crate::protocol::stored::shown_call;
 
     fn call(name: &str) -> ShownCall {
         let stored = format!("{{\"name\": {name}, \"args\": {{\"x\": [1, {{}}]}}}}");

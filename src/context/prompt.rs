@@ -89,6 +89,7 @@ pub fn system_prompt(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::presets::cogency;
     use crate::protocol::{Event, Options, Parser};
 
     #[test]
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn the_block_in_the_example_is_a_valid_one() {
         let mut events = Vec::new();
-        Parser::new(Options::default()).feed(EXAMPLE.as_bytes(), &mut events);
+        Parser::new(cogency(), Options::default()).feed(EXAMPLE.as_bytes(), &mut events);
         assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), 2);
         assert_eq!(events.last(), Some(&Event::Execute));
     }

@@ -33,6 +33,9 @@ pub struct Dialect {
     /// Messages with a head that says to whom they are: the whole answer is a row of them.
     #[serde(default)]
     pub heads: Option<Heads>,
+    /// Whether marks count only at the start of a line.
+    #[serde(default)]
+    pub at_line_start: bool,
     /// Any of these opens a block of calls.
     #[serde(default)]
     pub open: Vec<Str>,
@@ -68,6 +71,30 @@ pub struct Dialect {
 }
 
 impl Dialect {
+    /// Whether it can be read.
+    ///
+    /// # Errors
+    /// It cannot: says which field is wrong, and why.
+    pub fn check(&self) -> Result<(), String> {
+        let pairs = |pairs: &'_ [Pair]| pairs.iter().any(|pair| pair.open.is_empty());
+        let lists = |marks: &'_ [Str]| marks.iter().any(|mark| mark.is_empty());
+        let wrong = [
+            ("name", self.name.is_empty()),
+            ("bodies", self.bodies.is_empty()),
+            ("the first mark of a pair in reasoning", pairs(&self.reasoning)),
+            ("the first mark of a pair in answer", pairs(&self.answer)),
+            ("a mark in results", self.results.iter().any(|each| each.open.is_empty())),
+            ("a mark in open", lists(&self.open)),
+            ("a mark in close", lists(&self.close)),
+            ("a mark in end", lists(&self.end)),
+            ("a mark in turn_end", lists(&self.turn_end)),
+            ("a mark in ignored", lists(&self.ignored)),
+        ];
+        let bodies = self.bodies.iter().flat_map(Body::wrong);
+        let wrong = wrong.into_iter().chain(bodies).find(|(_, is_wrong)| *is_wrong);
+        wrong.map_or(Ok(()), |(field, _)| Err(format!("{field} must not be empty")))
+    }
+
     /// What a block of calls is called where one is wrong.
     #[must_use]
     pub fn block_name(&self) -> Str {
@@ -162,6 +189,37 @@ pub enum Body {
     Xml(Xml),
 }
 
+impl Body {
+    /// Its fields that must hold something, and whether they do not.
+    fn wrong(&self) -> Vec<(&'static str, bool)> {
+        let head = match self {
+            Self::Json(json) => {
+                return vec![
+                    ("name of json", json.name.is_empty()),
+                    ("args of json", json.args.is_empty()),
+                ];
+            }
+            Self::Python(_) | Self::Xml(_) => return Vec::new(),
+            Self::Head(head) => head,
+        };
+        let mut wrong = vec![
+            ("open of head", head.open.is_empty()),
+            ("ends of head", head.ends.is_empty() || head.ends.iter().any(|end| end.is_empty())),
+        ];
+        match &head.args {
+            Args::Braces(mark) => wrong.push(("braces of args", mark.is_empty())),
+            Args::Parameters(form) => wrong.extend([
+                ("close of head", head.close.is_empty() && head.until.is_empty()),
+                ("open of parameters", form.open.is_empty()),
+                ("key_end of parameters", form.key_end.is_empty()),
+                ("close of parameters", form.close.is_empty()),
+            ]),
+            Args::Json | Args::Text(_) | Args::Xml(_) => {}
+        }
+        wrong
+    }
+}
+
 /// JSON that holds names and arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -234,6 +292,9 @@ pub struct Head {
     /// Closes the call; empty where the arguments have an end of their own.
     #[serde(default)]
     pub close: Str,
+    /// Marks in front of which a call ends that has no closing one.
+    #[serde(default)]
+    pub until: Vec<Str>,
     /// Whether a call also counts without the block around it.
     #[serde(default)]
     pub bare: bool,
@@ -262,6 +323,8 @@ pub enum HeadForm {
 pub enum Args {
     /// A JSON object.
     Json,
+    /// A JSON object, or text up to where the call ends: the value of the tool's only parameter, or of this one.
+    Text(Str),
     /// `{key:value,…}` without quotes around keys, and with this mark around strings.
     Braces(Str),
     /// One element for each.
@@ -370,26 +433,31 @@ pub struct XmlParts {
     pub args: Str,
 }
 
-/// Messages with a head that says to whom they are.
+/// Messages with a head that says what they are: `open … channel … to=RECIPIENT … end`, a text, and `close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heads {
-    /// Any of these begins a head.
+    /// Any of these begins a head. The answer's first one may lack it, if it names a recipient.
     pub open: Vec<Str>,
-    /// Ends it: the message follows.
+    /// Stands before the channel's name.
+    #[serde(default)]
+    pub channel: Str,
+    /// Stands before the recipient's name.
+    pub recipient: Str,
+    /// Ends the head: the text follows.
     pub end: Str,
-    /// Any of these ends a message.
+    /// Any of these ends the text; so does the next head.
     pub close: Vec<Str>,
-    /// What the head says.
-    pub form: HeadsForm,
-}
-
-/// What the head of a message says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeadsForm {
-    /// A channel, and ` to=functions.NAME` for a call, whose message is its arguments.
-    Harmony,
+    /// Channels and recipients whose text is reasoning.
+    pub reasoning: Vec<Str>,
+    /// Recipients whose text is part of the answer. Any other is a tool.
+    #[serde(default)]
+    pub answer: Vec<Str>,
+    /// What stands before a tool's name in the recipient's.
+    #[serde(default)]
+    pub prefix: Str,
+    /// Whether the text for a tool is the arguments of a call, whose name is the recipient's; else calls stand in it.
+    pub names_call: bool,
 }
 
 /// What prompts look like.

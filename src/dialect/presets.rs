@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::{
-    Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Json, LoneMark, Pair, Parameters,
-    Prompt, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
+    Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
+    Parameters, Prompt, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
 use crate::protocol::Grammar;
 
@@ -27,6 +27,15 @@ pub fn grammar(name: &str) -> Option<Arc<Grammar>> {
     let number = ROWS.iter().position(|row| row.name == name)?;
     let grammar = || Arc::new(Grammar::new(vec![Arc::clone(&ROWS[number])]));
     Some(Arc::clone(GRAMMARS[number].get_or_init(grammar)))
+}
+
+/// cogency's own.
+///
+/// # Panics
+/// Never: it is the first of the table.
+#[must_use]
+pub fn cogency() -> Arc<Grammar> {
+    grammar("cogency").expect("the first of the table")
 }
 
 static ROWS: LazyLock<Vec<Arc<Dialect>>> =
@@ -130,6 +139,25 @@ fn rows() -> Vec<Dialect> {
                         thought_key: "thought".into(),
                     }),
                     ..json_form(Shape::Object, &["tool"], &["args"])
+                }),
+            )
+        },
+        Dialect {
+            reasoning: pairs(&[("Thought:", "")]),
+            at_line_start: true,
+            ignored: marks(&["Final Answer:"]),
+            turn_end: marks(&["Observation:"]),
+            ..dialect(
+                "react",
+                Body::Head(Head {
+                    until: marks(&["Observation:", "Thought:", "Final Answer:", "Action:"]),
+                    ..head_form(
+                        "Action:",
+                        &["Action Input:"],
+                        HeadForm::Name,
+                        Args::Text("input".into()),
+                        "",
+                    )
                 }),
             )
         },
@@ -364,6 +392,80 @@ fn rows() -> Vec<Dialect> {
                 ),
             )
         },
+        // Messages with heads.
+        Dialect {
+            heads: Some(Heads {
+                open: marks(&["<|start|>", "<|channel|>"]),
+                channel: "<|channel|>".into(),
+                recipient: "to=".into(),
+                end: "<|message|>".into(),
+                close: marks(&["<|end|>", "<|call|>", "<|return|>"]),
+                reasoning: marks(&["analysis"]),
+                answer: marks(&["assistant", "user"]),
+                prefix: "functions.".into(),
+                names_call: true,
+            }),
+            ..dialect("harmony", head("functions.", &["<|message|>"], HeadForm::Name, Args::Json, ""))
+        },
+        Dialect {
+            heads: Some(Heads {
+                open: marks(&["<|start|>", "<|channel|>"]),
+                channel: "<|channel|>".into(),
+                recipient: "to=".into(),
+                end: "<|message|>".into(),
+                close: marks(&["<|end|>", "<|call|>", "<|return|>"]),
+                reasoning: marks(&["analysis"]),
+                answer: marks(&["assistant", "user"]),
+                prefix: "".into(),
+                names_call: true,
+            }),
+            ..dialect(
+                "beam-rfl",
+                Body::Head(Head {
+                    until: marks(&["<|end|>", "<|call|>", "<|return|>", "<|start|>"]),
+                    ..head_form(
+                        "to=",
+                        &["<|message|>"],
+                        HeadForm::Name,
+                        Args::Parameters(parameters("rfl:", Trim::Newline)),
+                        "",
+                    )
+                }),
+            )
+        },
+        Dialect {
+            heads: Some(Heads {
+                open: marks(&["<|start|>"]),
+                channel: "".into(),
+                recipient: "to=".into(),
+                end: "<|message|>".into(),
+                close: marks(&["<|eom|>", "<|eot|>"]),
+                reasoning: marks(&["self"]),
+                answer: marks(&["assistant", "user", "commentary"]),
+                prefix: "".into(),
+                names_call: false,
+            }),
+            open: marks(&["<atem:function_calls>"]),
+            close: marks(&["</atem:function_calls>"]),
+            ignored: marks(&["</atem:function_calls>"]),
+            turn_end: marks(&["<|eot|>"]),
+            ..dialect(
+                "muse-glimmer",
+                Body::Head(Head {
+                    bare: true,
+                    ..invoke("atem:", Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) })
+                }),
+            )
+        },
+        Dialect {
+            reasoning: pairs(&[("<|content_thinking|>", "<|end_message|>")]),
+            results: vec![Results { open: "<|message_model|>".into(), close: "".into(), array: false }],
+            open: marks(&["<|content_invoke_tool_json|>"]),
+            close: marks(&["<|end_message|>"]),
+            ignored: marks(&["<|content_text|>", "<|end_message|>"]),
+            turn_end: marks(&["<|content_model_end_sampling|>"]),
+            ..dialect("inkling", json(Shape::Object, &["name"], &["args"]))
+        },
         // Python calls.
         Dialect {
             reasoning: pairs(&[THINK]),
@@ -402,6 +504,7 @@ fn dialect(name: &'static str, body: Body) -> Dialect {
         answer: Vec::new(),
         results: Vec::new(),
         heads: None,
+        at_line_start: false,
         open: Vec::new(),
         close: Vec::new(),
         unmarked: Unmarked::Never,
@@ -456,7 +559,8 @@ fn head_form(
     args: Args,
     close: &'static str,
 ) -> Head {
-    Head { open: open.into(), ends: marks(ends), form, args, close: close.into(), bare: false }
+    let (open, ends, close) = (open.into(), marks(ends), close.into());
+    Head { open, ends, form, args, close, until: Vec::new(), bare: false }
 }
 
 fn head(
@@ -489,11 +593,16 @@ fn parameters_form(
 
 /// `<function=NAME><parameter=KEY>value</parameter></function>`, also without a block around it.
 fn functions(trim: Trim) -> Body {
-    let parameters =
-        Parameters { trim, ..parameters_form("<parameter=", ">", "", "</parameter>") };
+    let parameters = Parameters { trim, ..parameters_form("<parameter=", ">", "", "</parameter>") };
     Body::Head(Head {
         bare: true,
-        ..head_form("<function=", &[">"], HeadForm::Name, Args::Parameters(parameters), "</function>")
+        ..head_form(
+            "<function=",
+            &[">"],
+            HeadForm::Name,
+            Args::Parameters(parameters),
+            "</function>",
+        )
     })
 }
 
@@ -577,7 +686,8 @@ mod tests {
     fn a_dialect_is_data_that_can_be_written_and_read() {
         for name in names() {
             let row = preset(name).unwrap_or_else(|| panic!("{name} is one of the table"));
-            let json = serde_json::to_value(&*row).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let json =
+                serde_json::to_value(&*row).unwrap_or_else(|error| panic!("{name}: {error}"));
             let read: Dialect =
                 serde_json::from_value(json).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(read, *row);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Event;
 use super::body::{
     Calls, HeadReader, ItemReader, JsonReader, Note, PythonReader, Scope, XmlReader, closing_fence,
-    opening_fence, shown,
+    opening_fence, unexpected,
 };
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
@@ -101,6 +101,21 @@ impl BlockReader {
         Self { dialect, calls, place, is_marked: entry == Entry::Block, fence }
     }
 
+    /// A reader of the arguments of a call whose name (a JSON string) stood in a message's head.
+    #[must_use]
+    pub fn named(dialect: Arc<Dialect>, name: String, scope: Scope) -> Self {
+        let mut calls = Calls::new(scope);
+        calls.begin(0);
+        calls.name(&name);
+        let place = match dialect.bodies.first() {
+            Some(Body::Head(form)) => {
+                Place::Item(0, Item::Head(HeadReader::named(form, name, 0, &calls.scope)))
+            }
+            _ => Place::Start(0),
+        };
+        Self { dialect, calls, place, is_marked: false, fence: Fence::Refused }
+    }
+
     /// Reads on in `text`, which is what it was at the last call, or longer.
     ///
     /// After anything but [`Progress::More`] the reader must not be asked again.
@@ -126,7 +141,9 @@ impl BlockReader {
         let within = &text[..text.len().min(most)];
         let result = match &mut self.place {
             Place::Start(_) => Err(Problem { kind: FaultKind::Ended.into(), at: text.len() }),
-            Place::Item(body, item) => item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls),
+            Place::Item(body, item) => {
+                item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls)
+            }
             Place::Behind(_, at) if *at > most => Err(self.too_long()),
             Place::Behind(..) => Ok(()),
         };
@@ -177,8 +194,7 @@ impl BlockReader {
                 }
                 Place::Behind(body, at) => {
                     let (body, behind) = (*body, *at);
-                    let close = self.closing();
-                    if close.is_empty() {
+                    if !self.is_marked || self.dialect.close.is_empty() {
                         return Ok(Some(behind));
                     }
                     *at += leading_space(&text[*at..]);
@@ -244,14 +260,10 @@ impl BlockReader {
     }
 
     fn unexpected(&self, body: usize, text: &[u8], at: usize) -> Problem {
-        let kind = match (&self.dialect.bodies[body], self.dialect.close.first()) {
-            (Body::Json(_), _) | (_, None) => FaultKind::Trailing.into(),
-            (_, Some(close)) => ProblemKind::Expected {
-                expected: format!("{close:?}").into(),
-                found: shown(&text[at..]),
-            },
-        };
-        Problem { kind, at }
+        match (&self.dialect.bodies[body], self.dialect.close.first()) {
+            (Body::Json(_), _) | (_, None) => Problem { kind: FaultKind::Trailing.into(), at },
+            (_, Some(close)) => unexpected(&[close], text, at),
+        }
     }
 
     fn too_long(&self) -> Problem {
@@ -305,5 +317,105 @@ impl Item {
             (Self::Xml(reader), Body::Xml(form)) => reader.cut_off(form, text, calls),
             _ => unreachable!("an item is read by the body it was made for"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::Limits;
+    use super::*;
+    use crate::dialect::presets::cogency;
+    use crate::protocol::Call;
+
+    fn reader(limits: Limits) -> BlockReader {
+        let dialect = Arc::clone(&cogency().dialects[0]);
+        BlockReader::new(dialect, Entry::Block, Scope { limits, ..Scope::default() })
+    }
+
+    fn read(body: &str) -> Progress {
+        reader(Limits::default()).read(body.as_bytes())
+    }
+
+    fn calls(body: &str) -> Vec<String> {
+        match read(body) {
+            Progress::Complete { events: Ok(said), .. } => said
+                .into_iter()
+                .map(|event| match event {
+                    Event::Call(call) => call.into_json(),
+                    other => panic!("{other:?} is no call"),
+                })
+                .collect(),
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    fn problem(body: &str) -> String {
+        let problem = match read(body) {
+            Progress::Complete { events: Err(problem), .. } | Progress::Broken(problem) => problem,
+            other => panic!("{body}: {other:?}"),
+        };
+        problem.located(body.as_bytes()).to_string()
+    }
+
+    #[test]
+    fn a_call_is_its_name_and_its_arguments() {
+        assert_eq!(calls("[]</execute>"), [""; 0]);
+        assert_eq!(
+            calls(
+                "\u{a0}[{\"args\":{\"x\":\"</execute>\"},\"id\":[{}],\"n\\u0061me\":\"a\"}]\u{2028}</execute>"
+            ),
+            ["{\"name\": \"a\", \"args\": {\"x\": \"</execute>\"}}"]
+        );
+        assert_eq!(
+            calls("[{\"name\":\"a\",\"args\":1,\"name\":\"b\",\"args\":{}}]</execute>"),
+            ["{\"name\": \"b\", \"args\": {}}"]
+        );
+        let call = Call::new("\"a\"", "{\"b\": 1}");
+        assert_eq!((call.name_json(), call.args_json()), ("\"a\"", "{\"b\": 1}"));
+    }
+
+    #[test]
+    fn a_problem_says_what_and_where() {
+        for (body, expected) in [
+            (
+                "{}</execute>",
+                "expected a JSON array of calls, found an object at line 1, column 1.",
+            ),
+            ("[\n 7]</execute>", "call 0 must be an object, found a number at line 2, column 2."),
+            (
+                "[{\"args\":{}}]</execute>",
+                "call 0 needs a \"name\" that is a string, found nothing at line 1, column 2.",
+            ),
+            (
+                "[{\"name\":null,\"args\":{}}]</execute>",
+                "call 0 needs a \"name\" that is a string, found null at line 1, column 2.",
+            ),
+            (
+                "[{\"name\":\"a\",\"args\":[1]}]</execute>",
+                "call 0 needs \"args\" that are an object, found an array at line 1, column 2.",
+            ),
+            ("[1,]</execute>", "expected a JSON value at line 1, column 4."),
+            ("</execute>", "expected a JSON value at line 1, column 1."),
+            ("[]]</execute>", "expected nothing more after the JSON value at line 1, column 3."),
+        ] {
+            assert_eq!(problem(body), expected);
+        }
+    }
+
+    #[test]
+    fn limits_hold_at_their_bound() {
+        let limits = Limits { max_block_bytes: 20, max_depth: 3, max_calls: 1 };
+        let read = |body: &str| reader(limits).read(body.as_bytes());
+        let outcome = |body: &str| match read(body) {
+            Progress::More => "more".to_owned(),
+            Progress::Complete { events: Ok(said), .. } => format!("{} calls", said.len()),
+            Progress::Complete { events: Err(problem), .. } | Progress::Broken(problem) => {
+                problem.kind.to_string()
+            }
+        };
+        assert_eq!(outcome("[]                  </execute>"), "0 calls");
+        assert_eq!(outcome("[]                   </execute>"), "the block is longer than 20 bytes");
+        assert_eq!(outcome("[[[]]]</execute>"), "call 0 must be an object, found an array");
+        assert_eq!(outcome("[{\"a\":[[]]}]</execute>"), "brackets are nested deeper than 3");
     }
 }

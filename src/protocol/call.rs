@@ -1,20 +1,63 @@
 //! One tool call.
 
-/// One tool call, as canonical JSON: `{"name": …, "args": {…}}`.
+/// One tool call, as canonical JSON: `{"name": …, "args": {…}}`, and behind these `"id"` and `"server"` where it has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     json: String,
     name_end: usize,
+    args_end: usize,
+    /// Where the id ends, if there is one.
+    id_end: Option<usize>,
+    /// Whether there is a server.
+    has_server: bool,
 }
 
 const NAME: &str = "{\"name\": ";
 const ARGS: &str = ", \"args\": ";
+const ID: &str = ", \"id\": ";
+const SERVER: &str = ", \"server\": ";
+
+/// The server that is meant where a call names none, as JSON.
+const LOCAL: [&str; 2] = ["\"\"", "\"local\""];
 
 impl Call {
     /// A call from a name (a JSON string) and arguments (a JSON object), both canonical.
     #[must_use]
     pub fn new(name: &str, args: &str) -> Self {
-        Self { json: [NAME, name, ARGS, args, "}"].concat(), name_end: NAME.len() + name.len() }
+        let json = [NAME, name, ARGS, args, "}"].concat();
+        let name_end = NAME.len() + name.len();
+        let args_end = json.len() - 1;
+        Self { json, name_end, args_end, id_end: None, has_server: false }
+    }
+
+    /// The same call with this id, a canonical JSON string; an empty one is none.
+    #[must_use]
+    pub fn with_id(self, id: impl AsRef<str>) -> Self {
+        let id = Some(id.as_ref()).filter(|id| *id != "\"\"");
+        let server = self.server_json().map(str::to_owned);
+        self.with(id, server.as_deref())
+    }
+
+    /// The same call for this server, a canonical JSON string; one that is empty or `"local"` needs no mention.
+    #[must_use]
+    pub fn with_server(self, server: impl AsRef<str>) -> Self {
+        let server = Some(server.as_ref()).filter(|server| !LOCAL.contains(server));
+        let id = self.id_json().map(str::to_owned);
+        self.with(id.as_deref(), server)
+    }
+
+    fn with(mut self, id: Option<&str>, server: Option<&str>) -> Self {
+        self.json.truncate(self.args_end);
+        self.id_end = id.map(|id| {
+            self.json.extend([ID, id]);
+            self.json.len()
+        });
+        self.has_server = server.is_some();
+        if let Some(server) = server {
+            self.json.extend([SERVER, server]);
+        }
+        self.json.push('}');
+        self
     }
 
     /// The call, as `json.dumps({"name": …, "args": …})` writes it.
@@ -38,6 +81,48 @@ impl Call {
     /// The arguments, a JSON object.
     #[must_use]
     pub fn args_json(&self) -> &str {
-        &self.json[self.name_end + ARGS.len()..self.json.len() - 1]
+        &self.json[self.name_end + ARGS.len()..self.args_end]
+    }
+
+    /// The id that the model gave it, a JSON string with its quotes.
+    #[must_use]
+    pub fn id_json(&self) -> Option<&str> {
+        self.id_end.map(|end| &self.json[self.args_end + ID.len()..end])
+    }
+
+    /// The server that it goes to, a JSON string with its quotes; `None` for this process.
+    #[must_use]
+    pub fn server_json(&self) -> Option<&str> {
+        let start = self.id_end.unwrap_or(self.args_end) + SERVER.len();
+        self.has_server.then(|| &self.json[start..self.json.len() - 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_may_have_an_id_and_a_server() {
+        let call = || Call::new("\"a\"", "{\"x\": \"}, \\\"id\\\": 1\"}");
+        let start = "{\"name\": \"a\", \"args\": {\"x\": \"}, \\\"id\\\": 1\"}";
+        for (call, rest, id, server) in [
+            (call(), "}", None, None),
+            (call().with_id("\"7\""), ", \"id\": \"7\"}", Some("\"7\""), None),
+            (call().with_server("\"s\""), ", \"server\": \"s\"}", None, Some("\"s\"")),
+            (call().with_server("\"s\"").with_server("\"local\""), "}", None, None),
+            (call().with_id("\"7\"").with_server("\"\"").with_id("\"\""), "}", None, None),
+            (
+                call().with_server("\"s\"").with_id("\"7\"").with_id("\"8\""),
+                ", \"id\": \"8\", \"server\": \"s\"}",
+                Some("\"8\""),
+                Some("\"s\""),
+            ),
+        ] {
+            assert_eq!(call.json(), [start, rest].concat());
+            assert_eq!((call.id_json(), call.server_json()), (id, server));
+            assert_eq!(call.name_json(), "\"a\"");
+            assert_eq!(call.args_json(), "{\"x\": \"}, \\\"id\\\": 1\"}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! ASCII only, one space behind `,` and `:`, floats as `repr` writes them, and of equal keys in an object the
 //! last value at the first one's place, as a `dict` has it.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -35,6 +36,8 @@ pub struct Writer {
 #[derive(Clone, Debug)]
 struct Level {
     container: Container,
+    /// Where its bracket stands in `out`.
+    start: usize,
     items: usize,
     /// Of an object; ranges are bytes of `out`.
     entries: Vec<Entry>,
@@ -88,11 +91,20 @@ impl Writer {
     /// Writes an opening bracket.
     pub fn open(&mut self, container: Container) {
         self.separate();
+        let start = self.out.len();
         self.out.push(match container {
             Container::Array => b'[',
             Container::Object => b'{',
         });
-        self.levels.push(Level { container, items: 0, entries: Vec::new() });
+        self.levels.push(Level { container, start, items: 0, entries: Vec::new() });
+    }
+
+    /// Closes the array that was opened last so that its only item stands in its place: there was no array after all. For
+    /// [`Layout::Compact`] only, where an item stands right behind the bracket.
+    pub fn close_around(&mut self) {
+        if let Some(level) = self.levels.pop() {
+            self.edits.push(Edit { range: level.start..level.start + 1, instead: None });
+        }
     }
 
     /// Writes the bracket that closes what was opened last.
@@ -128,7 +140,8 @@ impl Writer {
         let bytes = if edits.is_empty() {
             out
         } else {
-            edits.sort_unstable_by_key(|edit| edit.range.start);
+            // Of two that begin together the outer one comes first: the inner one is in what it leaves out.
+            edits.sort_unstable_by_key(|edit| (edit.range.start, Reverse(edit.range.end)));
             let mut kept = Vec::with_capacity(out.len());
             copy_edited(&out, 0..out.len(), &edits, &mut kept);
             kept

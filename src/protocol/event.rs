@@ -10,8 +10,8 @@ pub enum Event {
     Think(Text),
     /// Text for the user.
     Respond(Text),
-    /// What is known of a call that is not complete, for those who asked for it.
-    Piece(Note),
+    /// What is known of a call that is not complete, for those who asked for it; calls that begin are numbered from 0.
+    Piece(usize, Note),
     /// One tool call of a block that is valid as a whole.
     Call(Call),
     /// The block is complete: its calls are to be run now.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::marks::Marks;
 use super::parser::Run;
 use super::text::leading_space;
-use crate::dialect::{Body, Dialect, Json, LoneMark, Pair, Shape, Str, Unmarked};
+use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Shape, Str, Unmarked};
 
 use super::body::{HeadReader, ItemReader, JsonReader, PythonReader, XmlReader};
 
@@ -22,6 +22,10 @@ pub struct Grammar {
     pub spans: Vec<Span>,
     /// The span that a prompt may have opened.
     pub reasoning: Option<usize>,
+    /// Dialects whose answers are rows of messages with heads.
+    pub heads: Vec<Headed>,
+    /// Whether marks count only at the start of a line.
+    pub at_line_start: bool,
     /// Blocks that need no mark.
     pub unmarked: Vec<Opening>,
     /// For each dialect, where a block ends that could not be read.
@@ -41,16 +45,22 @@ pub struct Recovery {
 
 impl Recovery {
     fn new(dialect: &Dialect) -> Self {
-        let heads = || dialect.bodies.iter().filter_map(|body| match body {
-            Body::Head(head) => Some(head),
-            _ => None,
-        });
+        let heads = || {
+            dialect.bodies.iter().filter_map(|body| match body {
+                Body::Head(head) => Some(head),
+                _ => None,
+            })
+        };
         let mut closing: Vec<&Str> = dialect.close.iter().collect();
         if closing.is_empty() {
             closing.extend(heads().map(|head| &head.close));
         }
         closing.retain(|mark| !mark.is_empty());
         let mut behind: Vec<&Str> = dialect.turn_end.iter().collect();
+        if let Some(heads) = &dialect.heads {
+            closing.extend(&heads.close);
+            behind.extend(&heads.open);
+        }
         if closing.is_empty() {
             behind.extend(dialect.open.iter().chain(heads().map(|head| &head.open)));
         }
@@ -74,11 +84,64 @@ impl Entry {
     }
 }
 
+/// A dialect whose answers are rows of messages with heads.
+#[derive(Debug)]
+pub struct Headed {
+    /// Which one.
+    pub dialect: usize,
+    /// The span of reasoning.
+    pub reasoning: usize,
+    /// The span of the answer.
+    pub answer: usize,
+}
+
+/// To whom the message behind a head is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Addressee {
+    /// To the model itself.
+    Reasoning,
+    /// To the user.
+    Answer,
+    /// To a tool of this name.
+    Tool(Vec<u8>),
+}
+
+impl Heads {
+    /// To whom the message is that has this head.
+    #[must_use]
+    pub fn addressee(&self, head: &[u8]) -> Addressee {
+        let channel = word_behind(head, &self.channel);
+        let recipient = word_behind(head, &self.recipient);
+        let is = |names: &[Str], word: Option<&[u8]>| {
+            word.is_some_and(|word| names.iter().any(|name| name.as_bytes() == word))
+        };
+        match recipient {
+            Some(tool) if !is(&self.answer, recipient) && !is(&self.reasoning, recipient) => {
+                Addressee::Tool(tool.strip_prefix(self.prefix.as_bytes()).unwrap_or(tool).to_vec())
+            }
+            _ if is(&self.reasoning, recipient) || is(&self.reasoning, channel) => {
+                Addressee::Reasoning
+            }
+            _ => Addressee::Answer,
+        }
+    }
+}
+
+/// The word behind the last `mark` in `head`.
+fn word_behind<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
+    let start = memchr::memmem::rfind(head, mark.as_bytes()).filter(|_| !mark.is_empty())?;
+    let word = &head[start + mark.len()..];
+    let end = word.iter().position(|&byte| byte == b'<' || byte.is_ascii_whitespace());
+    Some(&word[..end.unwrap_or(word.len())]).filter(|word| !word.is_empty())
+}
+
 /// What a mark means outside every block.
 #[derive(Clone, Debug)]
 pub enum Mark {
     /// It opens this span.
     Span(usize),
+    /// It begins the head of a message, in this dialect.
+    Head(usize),
     /// It opens a block of calls: one of these, told apart by what follows.
     Block(Vec<Opening>),
     /// A block of calls may begin with it, without any other mark.
@@ -131,6 +194,8 @@ pub struct Span {
 pub enum Inner {
     /// The span's end.
     Close,
+    /// The span's end, and the beginning of something else.
+    Next,
     /// The model's turn is over.
     TurnEnd,
     /// What would open a block of calls outside.
@@ -152,8 +217,19 @@ impl Grammar {
         let unmarked = unmarked.filter(|(_, dialect)| dialect.unmarked != Unmarked::Never);
         let unmarked = unmarked.map(|(dialect, _)| Opening { dialect, entry: Entry::None });
         let unmarked = unmarked.collect();
-        let Table { marks, spans, .. } = table;
-        Self { dialects, outside, marks, spans, reasoning, unmarked, recovery }
+        let Table { marks, spans, heads, .. } = table;
+        let at_line_start = dialects.iter().any(|dialect| dialect.at_line_start);
+        Self {
+            dialects,
+            heads,
+            at_line_start,
+            outside,
+            marks,
+            spans,
+            reasoning,
+            unmarked,
+            recovery,
+        }
     }
 
     /// Which of `openings` it is that `text` follows; `None` for none of them, and `Err` while that is not known.
@@ -175,6 +251,23 @@ impl Grammar {
         Ok(None)
     }
 
+    /// Of which dialect with heads `text` begins a head that lacks its mark; `None` for none, and `Err` while that is not
+    /// known.
+    ///
+    /// # Errors
+    /// More text decides it.
+    pub fn headless(&self, text: &[u8]) -> Result<Option<usize>, ()> {
+        for (number, headed) in self.heads.iter().enumerate() {
+            let heads = self.dialects[headed.dialect].heads.as_ref();
+            match heads.map(|heads| super::marks::starts_with(text, &heads.recipient)) {
+                Some(Some(true)) => return Ok(Some(number)),
+                Some(None) => return Err(()),
+                Some(Some(false)) | None => {}
+            }
+        }
+        Ok(None)
+    }
+
     fn follows(&self, opening: &Opening, text: &[u8]) -> Option<bool> {
         let dialect = &self.dialects[opening.dialect];
         match opening.entry {
@@ -185,9 +278,11 @@ impl Grammar {
                     return None;
                 }
                 any(dialect.bodies.iter().map(|body| body_begins(body, rest)).chain(
-                    dialect.close.iter().filter(|_| may_be_empty(dialect)).map(|close| {
-                        super::marks::starts_with(rest, close)
-                    }),
+                    dialect
+                        .close
+                        .iter()
+                        .filter(|_| may_be_empty(dialect))
+                        .map(|close| super::marks::starts_with(rest, close)),
                 ))
             }
             Entry::Call(_) => {
@@ -266,6 +361,7 @@ struct Table {
     texts: Vec<Str>,
     marks: Vec<Mark>,
     spans: Vec<Span>,
+    heads: Vec<Headed>,
 }
 
 impl Table {
@@ -277,12 +373,16 @@ impl Table {
             let pair = Pair { open: results.open.clone(), close: results.close.clone() };
             self.span(&pair, Run::Result, results.array, dialect);
         }
+        if let Some(heads) = &dialect.heads {
+            self.heads(number, heads);
+        }
         for open in &dialect.open {
             self.block(open, Opening { dialect: number, entry: Entry::Block });
         }
         for (body, form) in dialect.bodies.iter().enumerate() {
             if let Body::Head(head) = form
                 && (head.bare || dialect.open.is_empty())
+                && dialect.heads.as_ref().is_none_or(|heads| !heads.names_call)
             {
                 self.block(&head.open, Opening { dialect: number, entry: Entry::Call(body) });
             }
@@ -322,13 +422,38 @@ impl Table {
         }
     }
 
+    fn heads(&mut self, dialect: usize, heads: &Heads) {
+        for open in &heads.open {
+            self.mark(open, Mark::Head(self.heads.len()));
+        }
+        for close in &heads.close {
+            self.mark(close, Mark::Ignored);
+        }
+        let first = self.spans.len();
+        for run in [Run::Think, Run::Respond] {
+            let close = heads.close.iter().map(|mark| (mark, Inner::Close));
+            let marks: Vec<_> =
+                close.chain(heads.open.iter().map(|mark| (mark, Inner::Next))).collect();
+            self.spans.push(Span {
+                run,
+                close: heads.close.first().cloned().unwrap_or_default(),
+                needs_array: false,
+                inside: Some(Marks::new(marks.iter().map(|(mark, _)| mark.as_bytes()))),
+                marks: marks.into_iter().map(|(_, inner)| inner).collect(),
+            });
+        }
+        self.heads.push(Headed { dialect, reasoning: first, answer: first + 1 });
+    }
+
     fn span(&mut self, pair: &Pair, run: Run, needs_array: bool, dialect: &Dialect) {
         let mut marks = vec![(&pair.close, Inner::Close)];
         marks.extend(dialect.turn_end.iter().map(|mark| (mark, Inner::TurnEnd)));
         if run == Run::Think {
             marks.extend(dialect.open.iter().map(|mark| (mark, Inner::Block)));
         }
-        let inside = Marks::new(marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()));
+        let inside = Marks::new(
+            marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()),
+        );
         let span = Span {
             run,
             close: pair.close.clone(),

@@ -23,8 +23,8 @@ pub mod tools;
 
 pub use call::Call;
 pub use event::Event;
-pub use limits::{Limits, Reading};
 pub use grammar::Grammar;
+pub use limits::{Limits, Reading};
 pub use parser::{CallStream, Options, Parser, Run, Stream};
 pub use report::{Ending, Report, ReportKind};
 pub use text::Text;

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use super::block::{BlockReader, Progress};
 use super::body::{Note, Scope};
-use super::grammar::{Grammar, Inner, Mark, Opening, Span};
+use super::canonical::json_string;
+use super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
 use super::json::{FaultKind, Scanner};
 use super::limits::{Limits, Reading};
-use super::marks::{Search, starts_with};
+use super::marks::{Search, find, starts_with};
 use super::problem::Problem;
 use super::report::{Ending, Report};
 use super::text::{is_blank, leading_space, prefix};
@@ -60,17 +61,20 @@ pub enum CallStream {
     Pieces,
 }
 
+/// The longest head of a message, in bytes.
+const LONGEST_HEAD: usize = 4096;
+
 /// The parser.
 ///
 /// # Complexity
 /// O(text), for every input and every chunking. Memory is bounded by the longest open block.
 ///
 /// ```
-/// use cogency_rs::dialect::presets::grammar;
+/// use cogency_rs::dialect::presets::cogency;
 /// use cogency_rs::protocol::{Event, Options, Parser, Stream};
 ///
 /// let options = Options { stream: Stream::Token, ..Options::default() };
-/// let mut parser = Parser::new(grammar("cogency").unwrap(), options);
+/// let mut parser = Parser::new(cogency(), options);
 /// let mut events = Vec::new();
 /// parser.feed("Hello <thi".as_bytes(), &mut events);
 /// parser.feed("nk>hm</think>".as_bytes(), &mut events);
@@ -90,8 +94,9 @@ pub struct Parser {
     run: Known,
     said: Said,
     start: Start,
-    /// How many calls were handed out, and whether they still wait for their execute event.
-    calls: usize,
+    /// How many calls have begun.
+    begun: usize,
+    /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
     /// Whether the last byte of what was read is a line break, or there is none.
     is_at_line_start: bool,
@@ -123,6 +128,8 @@ enum State {
     Text,
     /// Behind a mark that is one only if the right thing follows. It stands at this byte of the open run.
     Perhaps(Perhaps, usize),
+    /// In the head of a message, in the dialect of this number.
+    Head(usize),
     /// In reasoning or results; in reasoning, whether what would open a block stands there at the start of a line.
     Inside(usize, Option<String>),
     /// In a block of calls.
@@ -159,7 +166,8 @@ impl Parser {
             Some(span) if begins_in_think => State::Inside(span, None),
             _ => State::Text,
         };
-        let start = if grammar.unmarked.is_empty() { Start::Past } else { Start::Space(0) };
+        let begins_anywhere = grammar.unmarked.is_empty() && grammar.heads.is_empty();
+        let start = if begins_anywhere { Start::Past } else { Start::Space(0) };
         let is_watched = calls == CallStream::Pieces;
         Self {
             grammar,
@@ -171,7 +179,7 @@ impl Parser {
             run: Known::Blank(0),
             said: Said::Nothing,
             start,
-            calls: 0,
+            begun: 0,
             is_batch_open: false,
             is_at_line_start: true,
         }
@@ -241,7 +249,11 @@ impl Parser {
                 let span = &self.grammar.spans[*span];
                 (span.run, span.inside.as_ref().unwrap_or(&self.grammar.outside))
             }
-            State::Perhaps(..) | State::Block(..) | State::Broken(..) | State::Done => return None,
+            State::Perhaps(..)
+            | State::Head(_)
+            | State::Block(..)
+            | State::Broken(..)
+            | State::Done => return None,
         };
         let is_text = self.at == self.held.len() && !marks.may_begin_in(chunk);
         is_text.then_some(run)
@@ -284,6 +296,7 @@ impl Parser {
                     return report;
                 }
                 State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
+                State::Head(_) => return self.cut_answer(ending, text),
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);
                     if scanner.depth() == 0 {
@@ -318,9 +331,16 @@ impl Parser {
                         Ok(_) => {
                             let at = text.len() - block.mark;
                             let problem = Problem { kind: FaultKind::Ended.into(), at };
-                            return Some(Report::cut_off(&problem, text, block.of(&grammar), ending));
+                            return Some(Report::cut_off(
+                                &problem,
+                                text,
+                                block.of(&grammar),
+                                ending,
+                            ));
                         }
-                        Err(problem) if block.is_only_text(&grammar, &problem) => self.state = State::Text,
+                        Err(problem) if block.is_only_text(&grammar, &problem) => {
+                            self.state = State::Text
+                        }
                         Err(problem) => {
                             // Of a text that was cut it is known why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
@@ -375,6 +395,7 @@ impl Parser {
             State::Perhaps(Perhaps::Block(..), _) => {
                 self.read_opening(&grammar, text, &mut start, events)
             }
+            State::Head(number) => self.read_head(&grammar, number, text, &mut start),
             State::Inside(span, _) => {
                 self.read_inside((span, &grammar.spans[span]), &grammar, text, &mut start, events)
             }
@@ -407,6 +428,20 @@ impl Parser {
             let at = at + leading_space(&text[at..]);
             self.start = Start::Space(at - *start);
             if at < text.len() {
+                match grammar.headless(&text[at..]) {
+                    Ok(None) => {}
+                    Ok(Some(head)) => {
+                        self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                        (*start, self.at) = (at, at);
+                        self.start = Start::Past;
+                        self.state = State::Head(head);
+                        return true;
+                    }
+                    Err(()) => {
+                        self.at = at;
+                        return false;
+                    }
+                }
                 match grammar.opening(&grammar.unmarked, &text[at..]) {
                     Ok(Some(opening)) => {
                         let block = OpenBlock { opening: opening.clone(), mark: 0 };
@@ -424,12 +459,16 @@ impl Parser {
                 }
             }
         }
-        let Search::Found { mark, start: at, end } = grammar.outside.search(text, self.at) else {
-            self.at = grammar.outside.search(text, self.at).or_end(text);
+        let search = grammar.outside.search(text, self.at);
+        let Search::Found { mark, start: at, end } = search else {
+            self.at = search.or_end(text);
             *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
             return false;
         };
         self.at = end;
+        if grammar.at_line_start && !self.is_line_start(text, at) {
+            return true;
+        }
         match &grammar.marks[mark] {
             Mark::Span(number) if grammar.spans[*number].needs_array => {
                 let perhaps = Perhaps::Array(*number, end - at, Box::default());
@@ -437,6 +476,11 @@ impl Parser {
             }
             Mark::Block(_) => {
                 self.state = State::Perhaps(Perhaps::Block(mark, end - at), at - *start);
+            }
+            Mark::Head(number) => {
+                self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                *start = at;
+                self.state = State::Head(*number);
             }
             Mark::Unmarked => {
                 self.state = State::Perhaps(Perhaps::Block(mark, 0), at - *start);
@@ -448,10 +492,65 @@ impl Parser {
                     Mark::Span(span) => self.state = State::Inside(*span, None),
                     Mark::End => self.say(Event::End, events),
                     Mark::TurnEnd => self.end_turn(events),
-                    Mark::Ignored | Mark::Block(_) | Mark::Unmarked => {}
+                    Mark::Ignored | Mark::Head(_) | Mark::Block(_) | Mark::Unmarked => {}
                 }
             }
         }
+        true
+    }
+
+    fn is_line_start(&self, text: &[u8], at: usize) -> bool {
+        match at.checked_sub(1) {
+            Some(before) => text[before] == b'\n',
+            None => self.is_at_line_start,
+        }
+    }
+
+    /// In the head of a message.
+    fn read_head(
+        &mut self,
+        grammar: &Grammar,
+        number: usize,
+        text: &[u8],
+        start: &mut usize,
+    ) -> bool {
+        let headed = &grammar.heads[number];
+        let dialect = &grammar.dialects[headed.dialect];
+        let Some(heads) = &dialect.heads else { return true };
+        let within = &text[..text.len().min(*start + LONGEST_HEAD)];
+        let end = match find(within, self.at, &heads.end) {
+            Ok(end) => end,
+            Err(_) if within.len() < text.len() => {
+                self.state = State::Text;
+                return true;
+            }
+            Err(searched) => {
+                self.at = searched;
+                return false;
+            }
+        };
+        let behind = end + heads.end.len();
+        self.at = behind;
+        let span = match heads.addressee(&text[*start..end]) {
+            Addressee::Reasoning => headed.reasoning,
+            Addressee::Answer => headed.answer,
+            Addressee::Tool(name) if heads.names_call => {
+                let opening = Opening { dialect: headed.dialect, entry: Entry::Call(0) };
+                let block = OpenBlock { opening, mark: behind - *start };
+                let name = json_string(&name);
+                let reader = BlockReader::named(Arc::clone(dialect), name, self.scope.clone());
+                self.start = Start::Past;
+                self.state = State::Block(block, Box::new(reader));
+                return true;
+            }
+            Addressee::Tool(_) => {
+                *start = behind;
+                self.state = State::Text;
+                return true;
+            }
+        };
+        *start = behind;
+        self.state = State::Inside(span, None);
         true
     }
 
@@ -559,11 +658,12 @@ impl Parser {
             return false;
         };
         let inner = if span.inside.is_some() { Some(span.marks[mark]) } else { None };
+        if inner.is_none() && grammar.at_line_start && !self.is_line_start(text, end) {
+            self.at = behind;
+            return true;
+        }
         if inner == Some(Inner::Block) {
-            let is_line_start = match end.checked_sub(1) {
-                Some(before) => text[before] == b'\n',
-                None => self.is_at_line_start,
-            };
+            let is_line_start = self.is_line_start(text, end);
             if let State::Inside(_, opened @ None) = &mut self.state
                 && is_line_start
             {
@@ -575,8 +675,8 @@ impl Parser {
         self.end_run(span.run, text[*start..end].into(), Blank::Hidden, events);
         self.state = State::Text;
         (*start, self.at) = match inner {
-            Some(_) => (behind, behind),
-            None => (end, end), // the mark begins something else
+            Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (behind, behind),
+            Some(Inner::Next) | None => (end, end), // the mark begins something else
         };
         if grammar.spans[number].run == Run::Think && self.start == Start::Else {
             self.start = Start::Space(0);
@@ -722,9 +822,7 @@ impl Parser {
     /// Hands out what a block says.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == Batch::Block;
-        let calls = said.iter().filter(|event| matches!(event, Event::Call(_))).count();
-        self.calls += calls;
-        self.is_batch_open |= calls > 0;
+        self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
             self.say(event, events);
         }
@@ -750,7 +848,8 @@ impl Parser {
 
     /// Hands out what is known of a call that is not complete.
     fn note(&mut self, note: Note, events: &mut Vec<Event>) {
-        self.say(Event::Piece(note), events);
+        self.begun += usize::from(note == Note::Start);
+        self.say(Event::Piece(self.begun.saturating_sub(1), note), events);
     }
 
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {
@@ -845,9 +944,10 @@ fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::presets::cogency;
 
     fn read(text: &str, options: Options, ending: &Ending) -> Vec<Event> {
-        let (mut parser, mut events) = (Parser::new(options), Vec::new());
+        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
         parser.feed(text.as_bytes(), &mut events);
         parser.finish(ending, &mut events);
         events
@@ -934,8 +1034,10 @@ mod tests {
     #[test]
     fn whitespace_that_is_held_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
-        let (mut parser, mut events) =
-            (Parser::new(Options { stream: Stream::Token, ..Options::default() }), Vec::new());
+        let (mut parser, mut events) = (
+            Parser::new(cogency(), Options { stream: Stream::Token, ..Options::default() }),
+            Vec::new(),
+        );
         for _ in 0..SIZE {
             parser.feed(b" ", &mut events);
         }

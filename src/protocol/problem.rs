@@ -25,6 +25,14 @@ pub enum ProblemKind {
     /// The text ended where this must follow.
     #[error("the text ended before {0}")]
     Missing(Cow<'static, str>),
+    /// An element was never closed: another tag stands where its own must.
+    #[error("expected {expected}, found {found}")]
+    Unclosed {
+        /// The tag that closes it, in quotes.
+        expected: Cow<'static, str>,
+        /// The tag that stands there.
+        found: Cow<'static, str>,
+    },
     /// An item of an array of calls is no object.
     #[error("call {index} must be an object, found {found}")]
     NotAnObject {
@@ -72,7 +80,13 @@ impl ProblemKind {
     /// was never closed, or in more text than a block may have.
     #[must_use]
     pub fn may_hide_the_end(&self) -> bool {
-        matches!(self, Self::Json(FaultKind::EndedInString) | Self::TooLong(_) | Self::Missing(_))
+        matches!(
+            self,
+            Self::Json(FaultKind::EndedInString)
+                | Self::TooLong(_)
+                | Self::Missing(_)
+                | Self::Unclosed { .. }
+        )
     }
 
     /// Whether it is JSON, but not that of calls.

@@ -143,7 +143,10 @@ impl Report {
         let respond = match ending {
             Ending::Broken(why) => {
                 let article = if block.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-                format!("Error: The stream broke off inside {article} {block} ({why}). No call was run.").into()
+                format!(
+                    "Error: The stream broke off inside {article} {block} ({why}). No call was run."
+                )
+                .into()
             }
             _ => malformed(problem, raw, broken),
         };
@@ -190,12 +193,14 @@ impl Report {
 fn malformed(problem: &Problem, text: &[u8], (dialect, mark): Broken<'_>) -> Text {
     let problem = problem.located(&text[mark..]);
     let (block, again) = (dialect.block_name(), dialect.again());
-    format!("Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}").into()
+    format!("Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}")
+        .into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::presets::cogency;
     use crate::protocol::json::FaultKind;
 
     #[test]
@@ -215,9 +220,10 @@ mod tests {
     #[test]
     fn a_place_is_one_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
-        let cogency = crate::dialect::presets::preset("cogency").unwrap_or_else(|| unreachable!());
-        let broken = (&*cogency, "<execute>".len());
-        let report = |text: &str, length| Report::malformed(&problem, text.as_bytes(), length, broken);
+        let grammar = cogency();
+        let broken = (&*grammar.dialects[0], "<execute>".len());
+        let report =
+            |text: &str, length| Report::malformed(&problem, text.as_bytes(), length, broken);
         let found = report("<execute>\n[7x</execute>", 23);
         assert_eq!(found.place, Some((2, 3)));
         assert!(found.content.to_string().contains("at line 2, column 3."));

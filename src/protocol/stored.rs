@@ -73,3 +73,25 @@ fn stored_fields(text: &[u8], layout: Layout) -> Result<Option<Parts>, Fault> {
         None => Ok(is_object.then(|| fields.into_parts()).flatten()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_call_is_read_leniently_but_must_be_json() {
+        let stored = |text: &str| {
+            stored_call(text.as_bytes())
+                .map(|call| call.map(Call::into_json))
+                .map_err(|fault| fault.at)
+        };
+        let bare = Some("{\"name\": \"a\", \"args\": {}}".to_owned());
+        assert_eq!(stored(" {\"name\":\"a\"} \n"), Ok(bare));
+        for text in ["1", "null", "[{\"name\":\"a\"}]", "{}", "{\"name\":\"a\",\"args\":null}"] {
+            assert_eq!(stored(text), Ok(None), "{text}");
+        }
+        for (text, at) in [("", 0), ("{}x", 2), ("{\"name\":\"a\nb\"}", 10)] {
+            assert_eq!(stored(text), Err(at), "{text}");
+        }
+    }
+}

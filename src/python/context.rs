@@ -9,8 +9,8 @@ use crate::context::prompt::ToolLine;
 use crate::context::{
     self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, stored_report,
 };
-use crate::protocol::block::{ShownCall, shown_call};
 use crate::protocol::canonical::json_string;
+use crate::protocol::stored::{ShownCall, shown_call};
 
 /// Folds stored events into messages.
 ///

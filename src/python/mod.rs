@@ -6,6 +6,7 @@ mod arguments;
 mod awaitable;
 mod context;
 mod convert;
+mod dialect;
 mod error;
 mod execution;
 mod json;
@@ -23,6 +24,8 @@ mod _core {
     use super::arguments::ArgumentSchema;
     #[pymodule_export]
     use super::context::{FoldOptions, Folding, system_prompt, to_messages};
+    #[pymodule_export]
+    use super::dialect::{Dialect, ToolSchemas};
     #[pymodule_export]
     use super::execution::Schedule;
     #[pymodule_export]

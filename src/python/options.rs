@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
 use super::convert::{Setting, string_of};
+use super::dialect::{grammar_of, tools_of};
 use super::error::ConfigError;
-use crate::protocol::limits::Reading;
-use crate::protocol::{self as core, Ending, Options, Stream};
+use crate::protocol::{self as core, CallStream, Ending, Options, Reading, Stream};
 use crate::turn::Errors;
 
 /// Bounds that keep memory bounded, whatever the text.
@@ -90,18 +90,41 @@ pub fn stream_of(name: &Bound<'_, PyAny>) -> PyResult<Stream> {
     }
 }
 
-/// The settings of a reader, from its arguments.
-pub fn options_of(
-    stream: Stream,
-    limits: Option<Limits>,
-    lenient: bool,
-    begins_in_think: bool,
-) -> Options {
-    Options {
-        stream,
-        limits: limits.map_or_else(core::Limits::default, |limits| limits.inner),
-        reading: if lenient { Reading::Lenient } else { Reading::Strict },
-        begins_in_think,
+/// How a model's text is read: the keyword arguments that `Parser` and `Turn` share.
+pub struct ReaderArguments<'a, 'py> {
+    pub dialect: Option<&'a Bound<'py, PyAny>>,
+    pub tools: Option<&'a Bound<'py, PyAny>>,
+    pub calls: Option<&'a Bound<'py, PyAny>>,
+    pub limits: Option<Limits>,
+    pub lenient: bool,
+    pub begins_in_think: bool,
+}
+
+impl ReaderArguments<'_, '_> {
+    /// The parser that these ask for.
+    pub fn parser(self, stream: Stream) -> PyResult<core::Parser> {
+        let options = Options {
+            stream,
+            calls: self.calls.map_or(Ok(CallStream::Whole), calls_of)?,
+            limits: self.limits.map_or_else(core::Limits::default, |limits| limits.inner),
+            reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
+            begins_in_think: self.begins_in_think,
+            tools: tools_of(self.tools)?,
+        };
+        Ok(core::Parser::new(grammar_of(self.dialect)?, options))
+    }
+}
+
+/// Whether calls are shown before they are complete, by its Python name.
+fn calls_of(name: &Bound<'_, PyAny>) -> PyResult<CallStream> {
+    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+    match text {
+        Some("whole") => Ok(CallStream::Whole),
+        Some("stream") => Ok(CallStream::Pieces),
+        _ => Err(ConfigError::new_err(format!(
+            "calls must be \"whole\" or \"stream\", got {}",
+            name.repr()?
+        ))),
     }
 }
 

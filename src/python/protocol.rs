@@ -1,5 +1,7 @@
 //! `Parser` and the results array.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -7,15 +9,16 @@ use pyo3::types::{PyDict, PyList, PyString};
 use super::convert::{bytes_of, event, now, string_of, to_str};
 use super::error::{protocol_error, type_error};
 use super::json::strict_dumps;
-use super::options::{Finish, Limits, ending_of, errors_of, options_of, reason_of, stream_of};
+use super::options::{Finish, Limits, ReaderArguments, ending_of, errors_of, reason_of, stream_of};
 use super::source::{Read, Sink};
-use crate::protocol::block::{CallReader, Progress};
-use crate::protocol::json::FaultKind;
-use crate::protocol::limits::Reading;
+use crate::dialect::presets;
+use crate::protocol::block::{BlockReader, Progress};
+use crate::protocol::body::{Note, Scope};
+use crate::protocol::grammar::Entry;
+use crate::protocol::json::{FaultKind, unescaped};
 use crate::protocol::problem::Problem;
 use crate::protocol::results::{Outcome, ResultItem, results_array};
-use crate::protocol::tag::{Kind, TAGS};
-use crate::protocol::{self as core, Event, Report, Run, Stream};
+use crate::protocol::{self as core, Ending, Event, Report, Run, Stream};
 use crate::turn::Errors;
 
 /// A model's text to events, without any waiting.
@@ -31,20 +34,35 @@ pub struct Parser {
 #[pymethods]
 impl Parser {
     #[new]
-    #[pyo3(signature = (*, stream=None, limits=None, errors=None, lenient=false, begins_in_think=false))]
+    #[pyo3(signature = (
+        *,
+        dialect=None,
+        tools=None,
+        stream=None,
+        calls=None,
+        limits=None,
+        errors=None,
+        lenient=false,
+        begins_in_think=false,
+    ))]
     #[pyo3(
-        text_signature = "(*, stream=\"event\", limits=None, errors=\"respond\", lenient=False, begins_in_think=False)"
+        text_signature = "(*, dialect=\"cogency\", tools=None, stream=\"event\", calls=\"whole\", limits=None, \
+                          errors=\"respond\", lenient=False, begins_in_think=False)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
+        dialect: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
+        calls: Option<&Bound<'_, PyAny>>,
         limits: Option<Limits>,
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
         begins_in_think: bool,
     ) -> PyResult<Self> {
         let stream = stream.map_or(Ok(Stream::Event), stream_of)?;
-        let options = options_of(stream, limits, lenient, begins_in_think);
-        let (inner, errors) = (core::Parser::new(options), errors_of(errors)?);
+        let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };
+        let (inner, errors) = (reader.parser(stream)?, errors_of(errors)?);
         Ok(Self { inner, errors, events: Vec::new(), reason: None })
     }
 
@@ -137,6 +155,7 @@ fn event_dict<'py>(
         Event::Respond(text) => (pyo3::intern!(py, "respond"), Some(text.as_bytes())),
         Event::Call(call) => (pyo3::intern!(py, "call"), Some(call.json().as_bytes())),
         Event::Result(text) => (pyo3::intern!(py, "result"), Some(text.as_bytes())),
+        Event::Piece(number, note) => return piece(py, *number, note, timestamp).map(Some),
         Event::Execute => (pyo3::intern!(py, "execute"), None),
         Event::End => (pyo3::intern!(py, "end"), None),
         Event::Error(report) => match (errors, &report.respond) {
@@ -151,6 +170,34 @@ fn event_dict<'py>(
         dict.set_item(pyo3::intern!(py, "payload"), py.None())?;
     }
     Ok(Some(dict))
+}
+
+/// The event of a piece of a call that is not complete.
+pub fn piece<'py>(
+    py: Python<'py>,
+    number: usize,
+    note: &Note,
+    timestamp: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = match note {
+        Note::Start | Note::Name(_) => {
+            event(pyo3::intern!(py, "tool_call_start"), None, timestamp)?
+        }
+        Note::Args(text) => {
+            let content = to_str(py, text.as_bytes())?;
+            event(pyo3::intern!(py, "tool_call_delta"), Some(content), timestamp)?
+        }
+    };
+    dict.set_item(pyo3::intern!(py, "index"), number)?;
+    match note {
+        Note::Start => dict.set_item(pyo3::intern!(py, "name"), py.None())?,
+        Note::Name(name) => {
+            let name = unescaped(name.as_bytes());
+            dict.set_item(pyo3::intern!(py, "name"), to_str(py, name.as_bytes())?)?;
+        }
+        Note::Args(_) => {}
+    }
+    Ok(dict)
 }
 
 /// The event of output that could not be read.
@@ -176,24 +223,27 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let given = string_of("text", text)?;
     let bytes = bytes_of(given)?;
     let error = |message: &str| Err(protocol_error(py, message, given));
-    let Some(tag) = TAGS.iter().find(|tag| tag.kind == Kind::Calls) else {
-        return Ok(Vec::new());
+    let dialect = Arc::clone(&presets::cogency().dialects[0]);
+    let open = &dialect.open[0];
+    let Some(start) = memchr::memmem::find(&bytes, open.as_bytes()) else {
+        return error(&format!("No {open} block found in the text"));
     };
-    let Some(start) = memchr::memmem::find(&bytes, tag.open.as_bytes()) else {
-        return error(&format!("No {} block found in the text", tag.open));
-    };
-    let body = &bytes[start + tag.open.len()..];
-    let mut reader = CallReader::new(tag.close, core::Limits::default(), Reading::Strict);
-    let calls = match reader.read(body) {
-        Progress::Complete { calls, .. } => calls,
+    let body = &bytes[start + open.len()..];
+    let mut reader = BlockReader::new(Arc::clone(&dialect), Entry::Block, Scope::default());
+    let said = match reader.read(body) {
+        Progress::Complete { events, .. } => events,
         Progress::Broken(problem) => Err(problem),
-        Progress::More => reader.cut_off(body).and_then(|_| {
-            Err(Problem { kind: FaultKind::Ended.into(), at: body.len() }) // only the tag is missing
+        Progress::More => reader.cut_off(body, &Ending::Unknown).and_then(|_| {
+            Err(Problem { kind: FaultKind::Ended.into(), at: body.len() }) // only the mark is missing
         }),
     };
-    match calls {
-        Ok(calls) => Ok(calls.into_iter().map(core::Call::into_json).collect()),
-        Err(problem) => error(&format!("Invalid {} block: {}", tag.open, problem.located(body))),
+    let call = |event| match event {
+        Event::Call(call) => Some(call.into_json()),
+        _ => None,
+    };
+    match said {
+        Ok(said) => Ok(said.into_iter().filter_map(call).collect()),
+        Err(problem) => error(&format!("Invalid {open} block: {}", problem.located(body))),
     }
 }
 

@@ -6,12 +6,12 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, event, now, to_str};
 use super::error::{ConfigError, type_error};
-use super::options::{Finish, Limits, ending_of, errors_of, options_of, stream_of};
-use super::protocol::{error_event, outcome_of, passed};
+use super::options::{Finish, Limits, ReaderArguments, ending_of, errors_of, stream_of};
+use super::protocol::{error_event, outcome_of, passed, piece};
 use super::source::{Read, Sink};
-use crate::protocol::block::stored_call;
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::Outcome;
+use crate::protocol::stored::stored_call;
 use crate::protocol::{self as core, Event, Parser, Report, ReportKind, Text};
 use crate::turn::{self, Counts, Emission, Row, Step};
 
@@ -126,20 +126,36 @@ pub struct Turn {
 #[pymethods]
 impl Turn {
     #[new]
-    #[pyo3(signature = (*, stream, limits=None, errors=None, lenient=false, begins_in_think=false))]
+    #[pyo3(signature = (
+        *,
+        stream,
+        dialect=None,
+        tools=None,
+        calls=None,
+        limits=None,
+        errors=None,
+        lenient=false,
+        begins_in_think=false,
+    ))]
     #[pyo3(
-        text_signature = "(*, stream, limits=None, errors=\"respond\", lenient=False, begins_in_think=False)"
+        text_signature = "(*, stream, dialect=\"cogency\", tools=None, calls=\"whole\", limits=None, \
+                          errors=\"respond\", lenient=False, begins_in_think=False)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         stream: &Bound<'_, PyAny>,
+        dialect: Option<&Bound<'_, PyAny>>,
+        tools: Option<&Bound<'_, PyAny>>,
+        calls: Option<&Bound<'_, PyAny>>,
         limits: Option<Limits>,
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
         begins_in_think: bool,
     ) -> PyResult<Self> {
         let stream = stream_of(stream)?;
+        let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };
         Ok(Self {
-            parser: Parser::new(options_of(stream, limits, lenient, begins_in_think)),
+            parser: reader.parser(stream)?,
             inner: turn::Turn::new(stream, errors_of(errors)?),
             events: Vec::new(),
             steps: Vec::new(),
@@ -314,6 +330,7 @@ fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<B
     match emission {
         Emission::Think(text) => text_event(pyo3::intern!(py, "think"), text, timestamp),
         Emission::Respond(text) => text_event(pyo3::intern!(py, "respond"), text, timestamp),
+        Emission::Piece(number, note) => piece(py, *number, note, timestamp),
         Emission::Call(text) => text_event(pyo3::intern!(py, "call"), text, timestamp),
         Emission::Execute => event(pyo3::intern!(py, "execute"), None, timestamp),
         Emission::End => event(pyo3::intern!(py, "end"), None, timestamp),

@@ -123,6 +123,9 @@ impl Turn {
             Event::Think(text) => self.text(RunKind::Think, text, now, steps),
             Event::Respond(text) => self.text(RunKind::Respond, text, now, steps),
             Event::Result(_) => self.pause(now, steps),
+            Event::Piece(number, note) => {
+                steps.push(Step::Emit(Emission::Piece(number, note), now));
+            }
             Event::Call(call) => self.calls.push((call, now)),
             Event::Execute => {
                 self.flush(now, steps);
@@ -333,6 +336,7 @@ mod tests {
             }
             Step::Emit(Emission::Think(text), _) => format!("think:{text}"),
             Step::Emit(Emission::Respond(text), _) => format!("respond:{text}"),
+            Step::Emit(Emission::Piece(..), _) => "piece".into(),
             Step::Emit(Emission::Call(_), _) => "call".into(),
             Step::Emit(Emission::Execute, _) => "execute".into(),
             Step::Emit(Emission::Results(_, tally), _) => {

@@ -1,5 +1,6 @@
 //! What a turn asks to be done.
 
+use crate::protocol::body::Note;
 use crate::protocol::{Call, Report, Text};
 
 /// One thing to do, in the order given.
@@ -62,6 +63,8 @@ pub enum Emission {
     Respond(Text),
     /// One tool call, as JSON.
     Call(Text),
+    /// What is known of a call that is not complete.
+    Piece(usize, Note),
     /// The batch runs now.
     Execute,
     /// The results of the batch, as JSON.

@@ -40,6 +40,15 @@ impl SchemaForm {
     }
 }
 
+/// A schema in the form of JSON Schema, whatever form it has by its look.
+#[must_use]
+pub fn as_json_schema(schema: Schema) -> Schema {
+    match (SchemaForm::of(&schema), &schema) {
+        (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
+        _ => schema,
+    }
+}
+
 /// Levels of arrays and objects that the arguments or a schema may have; the parser admits fewer.
 pub const MOST_LEVELS: usize = 256;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::Text;
 use super::super::Event;
+use super::super::Text;
 use super::super::call::Call;
 use super::super::limits::{Limits, Reading};
 use super::super::problem::{Problem, ProblemKind};

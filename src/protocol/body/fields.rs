@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::call::Call;
-use super::super::canonical::{Layout, Writer, canonical_string, json_string};
+use super::super::canonical::{Layout, Writer, canonical_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::limits::Reading;
 use super::super::problem::ProblemKind;
@@ -133,6 +133,12 @@ impl Fields {
         }
     }
 
+    /// Whether there is a name, as far as the object has been read.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        self.name.slot.is_ok()
+    }
+
     /// Whether a value is being read.
     #[must_use]
     pub fn is_in_value(&self) -> bool {
@@ -249,7 +255,10 @@ impl Fields {
             }
             (kind, answer) => {
                 let (key, found): (_, Str) = if kind == decision.answer.as_bytes() {
-                    (&decision.answer_key, if answer.is_none() { NOTHING.into() } else { "".into() })
+                    (
+                        &decision.answer_key,
+                        if answer.is_none() { NOTHING.into() } else { "".into() },
+                    )
                 } else {
                     (&decision.key, String::from_utf8_lossy(kind).into_owned().into())
                 };
@@ -268,14 +277,17 @@ impl Fields {
         let (name, args) = match (self.name.slot, self.args.slot) {
             (Ok(name), Ok(args)) if name != "\"\"" => (name, args),
             (Err(found), _) => {
-                return calls.refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);
+                return calls
+                    .refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);
             }
             (Ok(_), Ok(_)) => {
                 let found = "an empty one";
-                return calls.refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);
+                return calls
+                    .refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);
             }
             (_, Err(found)) => {
-                return calls.refuse(ProblemKind::Args { index, key: key_of(&form.args), found }, start);
+                return calls
+                    .refuse(ProblemKind::Args { index, key: key_of(&form.args), found }, start);
             }
         };
         let (id, server) = (self.id.ok(), self.server.ok());

@@ -6,9 +6,12 @@ use super::super::canonical::json_string;
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
+use super::braces::BracesReader;
+use super::found::{problem, unexpected};
 use super::json::ObjectReader;
+use super::line::TextReader;
 use super::parameters::ParametersReader;
-use super::{Calls, ItemReader, Scope, shown};
+use super::{Calls, ItemReader, Scope, XmlArgs};
 use crate::dialect::{Args, Head, HeadForm, Str};
 
 /// The longest head, in bytes: a name and an id.
@@ -17,7 +20,6 @@ const LONGEST: usize = 4096;
 /// Reads one call.
 #[derive(Clone, Debug)]
 pub struct HeadReader {
-    start: usize,
     place: Place,
     call: Named,
 }
@@ -47,6 +49,9 @@ enum Place {
 enum ArgsReader {
     Json(ObjectReader),
     Parameters(ParametersReader),
+    Text(TextReader),
+    Braces(BracesReader),
+    Xml(XmlArgs),
 }
 
 impl ItemReader for HeadReader {
@@ -54,7 +59,7 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        Self { start, place: Place::Head(start, start), call: Named::default() }
+        Self { place: Place::Head(start, start), call: Named::default() }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -72,7 +77,10 @@ impl ItemReader for HeadReader {
                 Place::Head(start, at) => {
                     let (start, at) = (*start, *at);
                     let Some((end, mark)) = head_end(form, text, start, at)? else {
-                        self.place = Place::Head(start, text.len().saturating_sub(longest_end(form)).max(at));
+                        self.place = Place::Head(
+                            start,
+                            text.len().saturating_sub(longest_end(form)).max(at),
+                        );
                         return Ok(None);
                     };
                     self.call = named(&form.form, &text[start..end]);
@@ -83,13 +91,14 @@ impl ItemReader for HeadReader {
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.place = match &form.args {
                         _ if *mark == form.close => Place::Close(end, "{}".into()),
-                        args => Place::Args(ArgsReader::new(args, behind, calls)),
+                        args => Place::Args(ArgsReader::new(args, behind, &calls.scope)),
                     };
                 }
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
-                        let Place::Args(args) = std::mem::replace(&mut self.place, Place::Head(0, 0))
+                        let Place::Args(args) =
+                            std::mem::replace(&mut self.place, Place::Head(0, 0))
                         else {
                             return Ok(None);
                         };
@@ -103,10 +112,7 @@ impl ItemReader for HeadReader {
                         Some(true) => *at + form.close.len(),
                         Some(false) if is_lenient(calls) => *at,
                         Some(false) => {
-                            let expected = format!("{:?}", form.close).into();
-                            let found = shown(&text[*at..]);
-                            let kind = ProblemKind::Expected { expected, found };
-                            return Err(Problem { kind, at: *at });
+                            return Err(unexpected(&[&form.close], text, *at));
                         }
                     };
                     self.push(calls);
@@ -117,7 +123,8 @@ impl ItemReader for HeadReader {
     }
 
     fn cut_off(&mut self, form: &Head, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        let missing = |what: String| Problem { kind: ProblemKind::Missing(what.into()), at: text.len() };
+        let missing =
+            |what: String| Problem { kind: ProblemKind::Missing(what.into()), at: text.len() };
         match &mut self.place {
             Place::Head(..) => Err(missing(format!("{:?}", form.ends[0]))),
             Place::Args(args) => {
@@ -135,6 +142,13 @@ impl ItemReader for HeadReader {
 }
 
 impl HeadReader {
+    /// A reader of a call whose name (a JSON string) stood elsewhere, and whose arguments begin at byte `start`.
+    #[must_use]
+    pub fn named(form: &Head, name: String, start: usize, scope: &Scope) -> Self {
+        let place = Place::Args(ArgsReader::new(&form.args, start, scope));
+        Self { place, call: Named { name, id: None } }
+    }
+
     /// The call is complete.
     fn push(&mut self, calls: &mut Calls) {
         if let Place::Close(_, args) = &self.place {
@@ -145,12 +159,11 @@ impl HeadReader {
             });
         }
     }
+}
 
-    /// The byte at which the call began.
-    #[must_use]
-    pub fn start(&self) -> usize {
-        self.start
-    }
+/// What ends a call, any of these.
+fn ends(form: &Head) -> &[Str] {
+    if form.close.is_empty() { &form.until } else { std::slice::from_ref(&form.close) }
 }
 
 fn is_lenient(calls: &Calls) -> bool {
@@ -173,7 +186,9 @@ fn head_end<'f>(
     let mut pending = within.len();
     for mark in &form.ends {
         match find(within, at.min(within.len()), mark) {
-            Ok(found) if first.is_none_or(|(least, _)| found < least) => first = Some((found, mark)),
+            Ok(found) if first.is_none_or(|(least, _)| found < least) => {
+                first = Some((found, mark))
+            }
             Ok(_) => {}
             Err(begins) => pending = pending.min(begins),
         }
@@ -181,9 +196,8 @@ fn head_end<'f>(
     match first {
         Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
         _ if within.len() < text.len() => {
-            let expected = format!("{:?} behind the name", form.ends[0]).into();
-            let found = "a name without an end".into();
-            Err(Problem { kind: ProblemKind::Expected { expected, found }, at: start })
+            let expected = format!("{:?} behind the name", form.ends[0]);
+            Err(problem(expected, "a name without an end".into(), start))
         }
         _ => Ok(None),
     }
@@ -198,7 +212,7 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
                 *mark == parameters.open
                     || parameters.around.as_ref().is_some_and(|around| around.open == *mark)
             }
-            Args::Xml(_) => false,
+            Args::Text(_) | Args::Xml(_) => false,
         }
 }
 
@@ -222,9 +236,11 @@ fn named(form: &HeadForm, head: &[u8]) -> Named {
             });
             Named { name: name(&bare[..end.unwrap_or(bare.len())]), id: end.map(|_| name(head)) }
         }
-        HeadForm::Attributes(key) => {
-            Named { name: attribute(head, key).map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())), id: None }
-        }
+        HeadForm::Attributes(key) => Named {
+            name: attribute(head, key)
+                .map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())),
+            id: None,
+        },
     }
 }
 
@@ -256,8 +272,10 @@ fn unescaped(mut value: &[u8]) -> Text {
     while let Some(at) = memchr::memchr(b'&', value) {
         text.push(&value[..at]);
         value = &value[at..];
-        let (entity, said) =
-            ENTITIES.into_iter().find(|(entity, _)| value.starts_with(entity)).unwrap_or((b"&", b"&"));
+        let (entity, said) = ENTITIES
+            .into_iter()
+            .find(|(entity, _)| value.starts_with(entity))
+            .unwrap_or((b"&", b"&"));
         text.push(said);
         value = &value[entity.len()..];
     }
@@ -266,10 +284,13 @@ fn unescaped(mut value: &[u8]) -> Text {
 }
 
 impl ArgsReader {
-    fn new(args: &Args, start: usize, calls: &Calls) -> Self {
+    fn new(args: &Args, start: usize, scope: &Scope) -> Self {
         match args {
-            Args::Json | Args::Braces(_) | Args::Xml(_) => Self::Json(ObjectReader::new(start, calls.scope.reading)),
+            Args::Braces(_) => Self::Braces(BracesReader::new(start)),
+            Args::Xml(_) => Self::Xml(XmlArgs::new(start)),
+            Args::Json => Self::Json(ObjectReader::new(start, scope.reading)),
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
+            Args::Text(_) => Self::Text(TextReader::new(start)),
         }
     }
 
@@ -282,7 +303,16 @@ impl ArgsReader {
     ) -> Result<Option<usize>, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.read((parameters, &form.close), name, text, calls)
+                reader.read((parameters, ends(form)), name, text, calls)
+            }
+            (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => reader.read(xml, name, text, calls),
+            (Self::Braces(reader), Args::Braces(mark)) => {
+                let tools = calls.scope.tools.clone();
+                let schema = tools.as_deref().and_then(|tools| tools.schema(name));
+                let end = reader.read(mark, schema, text, calls)?;
+                calls.read_args(text, end.unwrap_or(reader.position()));
+                Ok(end)
             }
             (Self::Json(reader), _) => reader.read(text, calls),
             _ => Ok(None),
@@ -298,10 +328,21 @@ impl ArgsReader {
     ) -> Result<String, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.cut_off((parameters, &form.close), name, text, calls)
+                let is_bare = form.close.is_empty();
+                reader.cut_off((parameters, ends(form)), name, text, calls, is_bare)
+            }
+            (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => {
+                let args = reader.cut_off(xml, name, text, calls)?;
+                if calls.has_stopped || form.close.is_empty() {
+                    return Ok(args);
+                }
+                let kind = ProblemKind::Missing(format!("{:?}", form.close).into());
+                Err(Problem { kind, at: text.len() })
             }
             (Self::Json(reader), _) => Err(reader.missing(text)),
-            (Self::Parameters(_), _) => Ok("{}".into()),
+            (Self::Braces(reader), _) => Err(reader.missing(text)),
+            (Self::Parameters(_) | Self::Text(_) | Self::Xml(_), _) => Ok("{}".into()),
         }
     }
 
@@ -309,6 +350,9 @@ impl ArgsReader {
         match self {
             Self::Json(reader) => reader.take(),
             Self::Parameters(reader) => reader.take(),
+            Self::Text(reader) => reader.take(),
+            Self::Xml(reader) => reader.take(),
+            Self::Braces(reader) => reader.take(),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::super::limits::Reading;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::leading_space;
 use super::fields::{Fields, name_of};
+use super::found::{character, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Json, Shape};
 
@@ -155,6 +156,11 @@ impl JsonReader {
                 let kind = ProblemKind::NotAnObject { index: calls.len(), found: name_of(token) };
                 return calls.refuse(kind, start_of(token, at));
             }
+            (Place::Call(_, fields), _)
+                if depth < self.call_depth && form.skips_others && !fields.has_name() =>
+            {
+                Place::Between
+            }
             (Place::Call(start, fields), _) if depth < self.call_depth => {
                 fields.finish(form, start, calls);
                 Place::Between
@@ -249,9 +255,7 @@ impl ObjectReader {
                 Some(b'{') => {}
                 Some(_) => {
                     let at = self.scanner.position();
-                    let expected = "a JSON object of arguments".into();
-                    let found = super::shown(&text[at..]);
-                    return Err(Problem { kind: ProblemKind::Expected { expected, found }, at });
+                    return Err(problem("a JSON object of arguments", character(text, at), at));
                 }
             }
         }

@@ -4,26 +4,27 @@
 //! block's reader reads items and the marks around them. All positions are bytes of the block's text behind its opening
 //! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
+mod braces;
 mod calls;
 mod fields;
+mod found;
 mod head;
 mod json;
+mod line;
 mod parameters;
+mod python;
+mod xml;
 
 use super::problem::Problem;
-use super::text::prefix;
-use crate::dialect::Str;
 
+pub use braces::BracesReader;
 pub use calls::{Calls, Note, Scope};
 pub use fields::{Fields, Parts};
+pub use found::unexpected;
 pub use head::HeadReader;
 pub use json::{JsonReader, closing_fence, opening_fence};
-
-/// What stands at the start of `text`, for a report: its first character, since more of it may not be there yet.
-#[must_use]
-pub fn shown(text: &[u8]) -> Str {
-    format!("{:?}", String::from_utf8_lossy(prefix(text, 1))).into()
-}
+pub use python::PythonReader;
+pub use xml::{XmlArgs, XmlReader};
 
 /// A reader of one item.
 pub trait ItemReader {

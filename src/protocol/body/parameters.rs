@@ -3,15 +3,14 @@
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
 
-use std::borrow::Cow;
-
 use super::super::canonical::{Layout, Writer, json_string};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::typed;
+use super::Calls;
+use super::found::{problem, unexpected};
 use super::head::attribute;
-use super::{Calls, shown};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 
 /// The longest key with its attributes, in bytes.
@@ -21,6 +20,8 @@ const LONGEST: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct ParametersReader {
     place: Place,
+    /// Whether a parameter has begun.
+    has_begun: bool,
     writer: Writer,
 }
 
@@ -35,8 +36,8 @@ enum Place {
     /// Behind a key that ends at `end`, in front of its value; what stands between begins at the second byte.
     Attributes(Str, usize),
     Value(Value),
-    /// Behind all of them.
-    Done,
+    /// Behind all of them, at this byte.
+    Done(usize),
 }
 
 /// A value that is being read.
@@ -53,8 +54,8 @@ struct Value {
     end: Option<(usize, usize)>,
 }
 
-/// The forms that a reader needs: of the parameters, and what closes the call.
-type Forms<'f> = (&'f Parameters, &'f Str);
+/// The forms that a reader needs: of the parameters, and what ends the call, any of these.
+type Forms<'f> = (&'f Parameters, &'f [Str]);
 
 impl ParametersReader {
     /// A reader of the parameters that begin at byte `start`.
@@ -66,7 +67,7 @@ impl ParametersReader {
         };
         let mut writer = Writer::new(Layout::Compact, 0);
         writer.open(super::super::json::Container::Object);
-        Self { place, writer }
+        Self { place, has_begun: false, writer }
     }
 
     /// Reads on; gives the byte behind the last of them, in front of what closes the call.
@@ -80,42 +81,52 @@ impl ParametersReader {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
-        let (form, close) = forms;
+        let (form, ends) = forms;
         loop {
             self.place = match &mut self.place {
                 Place::Around(at) => {
                     *at += leading_space(&text[*at..]);
+                    let (at, rest) = (*at, &text[*at..]);
                     let open = form.around.as_ref().map_or("", |around| &around.open);
-                    match starts_with(&text[*at..], open) {
-                        None => return Ok(None),
-                        Some(true) => Place::Between(*at + open.len()),
-                        Some(false) if starts_with(&text[*at..], close) != Some(false) => {
-                            return Ok(starts_with(&text[*at..], close).map(|_| *at));
+                    match (starts_with(rest, open), any_starts(rest, ends)) {
+                        (Some(true), _) => Place::Between(at + open.len()),
+                        (_, Some(true)) => {
+                            self.place = Place::Done(at);
+                            return Ok(Some(at));
                         }
-                        Some(false) => return Err(unexpected(&[open], text, *at)),
+                        (None, _) | (_, None) => return Ok(None),
+                        (Some(false), Some(false)) => return Err(unexpected(&[open], text, at)),
                     }
                 }
                 Place::Between(at) => {
                     *at += leading_space(&text[*at..]);
                     let (at, rest) = (*at, &text[*at..]);
                     let around = form.around.as_ref().map(|around| &*around.close);
-                    let ends = [around, Some(&**close)].map(|end| end.map(|end| starts_with(rest, end)));
-                    match (ends, starts_with(rest, &form.open)) {
-                        ([Some(Some(true)), _], _) => {
-                            self.place = Place::Done;
-                            return Ok(Some(at + around.map_or(0, str::len)));
-                        }
-                        ([_, Some(Some(true))], _) => {
-                            self.place = Place::Done;
-                            return Ok(Some(at));
-                        }
-                        ([Some(None), _] | [_, Some(None)], _) | (_, None) => return Ok(None),
-                        (_, Some(true)) => {
-                            calls.begin_args(at);
+                    let is_around = around.map_or(Some(false), |close| starts_with(rest, close));
+                    let end = match (is_around, any_starts(rest, ends)) {
+                        (Some(true), _) => Some(at + around.map_or(0, str::len)),
+                        (_, Some(true)) => Some(at),
+                        (None, _) | (_, None) => return Ok(None),
+                        (Some(false), Some(false)) => None,
+                    };
+                    if let Some(end) = end {
+                        self.place = Place::Done(end);
+                        return Ok(Some(end));
+                    }
+                    match starts_with(rest, &form.open) {
+                        None => return Ok(None),
+                        Some(true) => {
+                            if !self.has_begun {
+                                self.has_begun = true;
+                                calls.begin_args(at);
+                            }
                             let start = at + form.open.len();
                             Place::Key(start, start)
                         }
-                        (_, Some(false)) => return Err(unexpected(&[&form.open, close], text, at)),
+                        Some(false) => {
+                            let expected = [&*form.open, around.unwrap_or(&ends[0])];
+                            return Err(unexpected(&expected, text, at));
+                        }
                     }
                 }
                 Place::Key(start, at) => {
@@ -154,7 +165,7 @@ impl ParametersReader {
                         Place::Between(end + value.close.len())
                     }
                 },
-                Place::Done => return Ok(Some(text.len())),
+                Place::Done(end) => return Ok(Some(*end)),
             };
             if let Place::Between(at) = self.place {
                 calls.read_args(text, at);
@@ -162,7 +173,7 @@ impl ParametersReader {
         }
     }
 
-    /// The text ends here: the parameters, if none of them can be missing.
+    /// The text ends here: the parameters, if none of them can be missing; a call that is bare has no mark that closes it.
     ///
     /// # Errors
     /// One may be.
@@ -172,6 +183,7 @@ impl ParametersReader {
         tool: &str,
         text: &[u8],
         calls: &mut Calls,
+        is_bare: bool,
     ) -> Result<String, Problem> {
         let missing = |what: &str| Problem {
             kind: ProblemKind::Missing(format!("{what:?}").into()),
@@ -179,14 +191,14 @@ impl ParametersReader {
         };
         match &mut self.place {
             Place::Value(value) => match value.end {
-                Some((end, _)) if calls.has_stopped => {
+                Some((end, _)) if calls.has_stopped || is_bare => {
                     value.write(forms.0, tool, &text[..end], calls, &mut self.writer);
                 }
                 _ => return Err(missing(&value.close)),
             },
-            Place::Between(_) if calls.has_stopped => {}
-            Place::Done => {}
-            Place::Around(_) | Place::Between(_) => return Err(missing(forms.1)),
+            Place::Between(_) if calls.has_stopped || is_bare => {}
+            Place::Done(_) => {}
+            Place::Around(_) | Place::Between(_) => return Err(missing(&forms.1[0])),
             Place::Key(..) => return Err(missing(&forms.0.key_end)),
             Place::Attributes(..) => return Err(missing(&forms.0.value_open)),
         }
@@ -214,7 +226,11 @@ fn attributes(
     }
     let within = &text[..text.len().min(start + LONGEST)];
     let Ok(end) = find(within, start, &form.value_open) else {
-        return if within.len() < text.len() { Err(unended(&form.value_open, start)) } else { Ok(None) };
+        return if within.len() < text.len() {
+            Err(unended(&form.value_open, start))
+        } else {
+            Ok(None)
+        };
     };
     let between = &text[start..end];
     let is_text = match &form.flag {
@@ -229,7 +245,7 @@ fn attributes(
 
 impl Value {
     /// Where the value ends, once that is known.
-    fn end(&mut self, (form, close): Forms<'_>, text: &[u8]) -> Result<Option<usize>, Problem> {
+    fn end(&mut self, (form, ends): Forms<'_>, text: &[u8]) -> Result<Option<usize>, Problem> {
         loop {
             let Some((end, behind)) = &mut self.end else {
                 match find(text, self.at, &self.close) {
@@ -246,8 +262,9 @@ impl Value {
             };
             *behind += leading_space(&text[*behind..]);
             let rest = &text[*behind..];
-            let around = form.around.as_ref().map_or(&**close, |around| &around.close);
-            let followers = [&*form.open, close, around].map(|mark| starts_with(rest, mark));
+            let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
+            let followers =
+                [starts_with(rest, &form.open), starts_with(rest, around), any_starts(rest, ends)];
             if followers.contains(&Some(true)) {
                 return Ok(Some(*end));
             }
@@ -260,7 +277,14 @@ impl Value {
     }
 
     /// Writes the key and the value, which ends where `text` does.
-    fn write(&self, form: &Parameters, tool: &str, text: &[u8], calls: &Calls, writer: &mut Writer) {
+    fn write(
+        &self,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+        writer: &mut Writer,
+    ) {
         let raw = trimmed(&text[self.start..], form.trim);
         let tools = calls.scope.tools.as_deref();
         let value = match self.is_text {
@@ -276,6 +300,16 @@ impl Value {
     }
 }
 
+/// Whether `text` begins with any of `marks`; `None` while it may yet.
+fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
+    let known = marks.iter().map(|mark| starts_with(text, mark));
+    known.fold(Some(false), |any, each| match (any, each) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (None, _) | (_, None) => None,
+        (Some(false), Some(false)) => Some(false),
+    })
+}
+
 fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
     match trim_of {
         Trim::Nothing => raw,
@@ -287,14 +321,6 @@ fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
     }
 }
 
-fn unexpected(expected: &[&str], text: &[u8], at: usize) -> Problem {
-    let expected: Vec<_> = expected.iter().map(|mark| format!("{mark:?}")).collect();
-    let kind =
-        ProblemKind::Expected { expected: expected.join(" or ").into(), found: shown(&text[at..]) };
-    Problem { kind, at }
-}
-
 fn unended(mark: &str, at: usize) -> Problem {
-    let expected = Cow::from(format!("{mark:?} behind the key"));
-    Problem { kind: ProblemKind::Expected { expected, found: "a key without an end".into() }, at }
+    problem(format!("{mark:?} behind the key"), "a key without an end".into(), at)
 }

@@ -86,6 +86,15 @@ impl<'a> Schema<'a> {
         self.declared(key).or_else(|| self.undeclared(key))
     }
 
+    /// The name of the only property, if there is exactly one.
+    #[must_use]
+    pub fn only_property(self) -> Option<&'a str> {
+        let everywhere = self.everywhere();
+        let properties = everywhere.iter().filter_map(|node| node.get("properties")?.as_object());
+        let mut names = properties.flat_map(|properties| properties.keys());
+        names.next().filter(|_| names.next().is_none()).map(String::as_str)
+    }
+
     /// The schema of this property, if it is declared by its name.
     #[must_use]
     pub fn declared(self, key: &str) -> Option<Self> {

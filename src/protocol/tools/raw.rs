@@ -55,7 +55,9 @@ pub fn typed_within(
     let read = match schema.map(|schema| (schema, schema.types())) {
         Some((_, Types::STRING)) => None,
         Some((schema, types)) if !types.is_empty() => {
-            let is_listed = types.has(Types::STRING) && schema.lists(raw);
+            // A `null` that may be the value and its name is the value.
+            let is_null = types.has(Types::NULL) && trim(raw) == b"null";
+            let is_listed = types.has(Types::STRING) && !is_null && schema.lists(raw);
             if is_listed { None } else { of_types(trim(raw), types, wholes, max_depth) }
         }
         _ => untyped(trim(raw)),
@@ -192,6 +194,7 @@ mod tests {
         let or_null = json!({"type": ["string", "null"]});
         let or_object = json!({"anyOf": [{"type": "string"}, {"type": "object"}]});
         let scalars = json!({"type": ["string", "integer", "boolean"]});
+        let named_null = json!({"anyOf": [{"const": "null"}, {"type": "null"}]});
         let listed = json!({"enum": ["1", "\n42\t", 2]});
         for (schema, raw, expected) in [
             (&text, " 4\n", "\" 4\\n\""),
@@ -234,6 +237,7 @@ mod tests {
             (&scalars, "2", "2"),
             (&scalars, "true", "true"),
             (&scalars, "2 dollars", "\"2 dollars\""),
+            (&named_null, "null", "null"),
             (&listed, "1", "\"1\""),
             (&listed, "2", "2"),
             (&listed, "\n42\t", "\"\\n42\\t\""),

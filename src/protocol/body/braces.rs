@@ -1,0 +1,485 @@
+//! Reads arguments in braces: `{key:value,…}`, keys without quotes and strings between marks.
+//!
+//! What stands between two marks is the text itself, with no escapes: it may hold anything but the mark. JSON's strings are
+//! read too. A value without either is a literal, whose schema may say that it is text; bare words are text.
+
+use super::super::canonical::{Layout, Writer, json_string};
+use super::super::json::{Container, Fault, Scanner, Token, unescaped};
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::{leading_space, trim};
+use super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
+use super::Calls;
+use super::found::{character, expected, in_quotes, problem};
+
+/// Bytes of a key without quotes at most.
+const MAX_KEY: usize = 256;
+
+/// Reads the arguments of one call.
+#[derive(Clone, Debug)]
+pub struct BracesReader {
+    /// The first byte that has not been read.
+    at: usize,
+    place: Place,
+    unit: Unit,
+    /// The brackets that are open.
+    open: Vec<Container>,
+    /// For each of them the key whose value is read, where its schema may describe it.
+    keys: Vec<String>,
+    args: Writer,
+}
+
+/// What may stand next between two units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In front of the first brace.
+    Start,
+    KeyOrClose,
+    Colon,
+    Value,
+    ItemOrClose,
+    BehindValue,
+    /// Anything: the arguments have been refused, and are read for their end only. Whether a value may stand here.
+    Refused(bool),
+}
+
+/// The unit that the position is inside of, with where it began.
+#[derive(Clone, Debug)]
+enum Unit {
+    None,
+    /// Without quotes: a key, or a value.
+    Bare(usize),
+    /// Between marks.
+    Marked(usize),
+    /// Between double quotes.
+    Quoted(usize, Scanner),
+    /// Between double quotes, in arguments that have been refused.
+    PassedOver,
+}
+
+/// What a step came to.
+enum Step {
+    On,
+    More,
+    End(usize),
+}
+
+/// The schemas of the values that are being read, found again where a read first needs them.
+struct Schemas<'a> {
+    /// That of all arguments.
+    whole: Option<Schema<'a>>,
+    /// The same and, for each open bracket, that of its next value.
+    within: Option<Vec<Option<Schema<'a>>>>,
+}
+
+fn close_of(container: Container) -> u8 {
+    match container {
+        Container::Array => b']',
+        Container::Object => b'}',
+    }
+}
+
+/// The value of a literal without quotes. What may be text is what its schema says; what may not is what it says itself.
+fn literal(raw: &[u8], schema: Option<Schema<'_>>) -> String {
+    let types = schema.map(Schema::types).unwrap_or_default();
+    let read = typed_within(raw, schema, Wholes::Float, 0, scalar);
+    if types.has(Types::STRING) || !read.starts_with('"') {
+        return read;
+    }
+    scalar(raw).unwrap_or(read)
+}
+
+impl BracesReader {
+    /// A reader of arguments whose first brace stands at byte `start`, or behind space there.
+    #[must_use]
+    pub fn new(start: usize) -> Self {
+        Self {
+            at: start,
+            place: Place::Start,
+            unit: Unit::None,
+            open: Vec::new(),
+            keys: Vec::new(),
+            args: Writer::new(Layout::Compact, 0),
+        }
+    }
+
+    /// Reads on; gives the byte behind the last brace once it is there. `text` is what it was at the last call, or longer.
+    /// `mark` stands before and behind strings, and `schema` is that of the tool's arguments. What is wrong goes to `calls`
+    /// where the arguments still have an end of their own.
+    ///
+    /// # Errors
+    /// These can be no arguments, and they have no end of their own. The reader must not be asked again.
+    ///
+    /// # Complexity
+    /// O(new text) and, with a schema, O(open brackets) where one is needed.
+    pub fn read(
+        &mut self,
+        mark: &str,
+        schema: Option<Schema<'_>>,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        let mut schemas = Schemas { whole: schema, within: None };
+        loop {
+            let step = match &mut self.unit {
+                Unit::None => self.between(mark.as_bytes(), &mut schemas, text, calls)?,
+                Unit::Bare(start) => {
+                    let start = *start;
+                    self.bare(&mut schemas, text, calls, start)?
+                }
+                Unit::Marked(start) => {
+                    let start = *start;
+                    self.marked(mark.as_bytes(), &mut schemas, text, start)
+                }
+                Unit::Quoted(start, scanner) => {
+                    let (start, said) = (*start, scanner.next(text));
+                    self.quoted(&mut schemas, text, calls, start, said)
+                }
+                Unit::PassedOver => self.pass_over(text),
+            };
+            match step {
+                Step::On => {}
+                Step::More => return Ok(None),
+                Step::End(end) => return Ok(Some(end)),
+            }
+        }
+    }
+
+    /// One past the last byte that is known to belong to the arguments.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The arguments that have been read, a canonical JSON object.
+    #[must_use]
+    pub fn take(self) -> String {
+        self.args.finish()
+    }
+
+    /// What is missing of arguments that the end of `text` cut off.
+    #[must_use]
+    pub fn missing(&self, text: &[u8]) -> Problem {
+        let (what, at) = match (&self.unit, self.open.last()) {
+            (Unit::Marked(start) | Unit::Quoted(start, _), _) => {
+                ("the end of the string that begins here".into(), *start)
+            }
+            (_, Some(container)) => (in_quotes(&[close_of(*container)]), text.len()),
+            (_, None) => ("\"{\"".into(), text.len()),
+        };
+        Problem { kind: ProblemKind::Missing(what), at }
+    }
+
+    /// The schemas where the reader is.
+    fn schemas<'s, 'a>(&self, schemas: &'s mut Schemas<'a>) -> &'s mut Vec<Option<Schema<'a>>> {
+        let whole = schemas.whole;
+        schemas.within.get_or_insert_with(|| {
+            let mut within = vec![whole];
+            for (container, key) in self.open.iter().zip(&self.keys) {
+                let schema = within.last().copied().flatten();
+                within.push(schema.and_then(|schema| match container {
+                    Container::Array => schema.items(),
+                    Container::Object => schema.property(key),
+                }));
+            }
+            within
+        })
+    }
+
+    fn between(
+        &mut self,
+        mark: &[u8],
+        schemas: &mut Schemas<'_>,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Step, Problem> {
+        self.at += leading_space(&text[self.at..]);
+        let Some(&byte) = text.get(self.at) else {
+            return Ok(Step::More);
+        };
+        let takes_string = matches!(
+            self.place,
+            Place::KeyOrClose | Place::Value | Place::ItemOrClose | Place::Refused(_)
+        );
+        if takes_string && !mark.is_empty() {
+            let rest = &text[self.at..];
+            if rest.starts_with(mark) {
+                self.at += mark.len();
+                self.unit = Unit::Marked(self.at);
+                return Ok(Step::On);
+            }
+            if mark.starts_with(rest) {
+                return Ok(Step::More);
+            }
+        }
+        let closes = self.open.last().is_some_and(|open| close_of(*open) == byte);
+        match (self.place, byte) {
+            (Place::Start, b'{') => self.push(Container::Object, schemas, calls),
+            (Place::Start, _) => return Err(problem("\"{\"", character(text, self.at), self.at)),
+            (Place::Refused(takes_value), _) => return self.refused(text, byte, takes_value),
+            (Place::KeyOrClose | Place::ItemOrClose | Place::BehindValue, _) if closes => {
+                self.args.close();
+                return Ok(self.pop(schemas));
+            }
+            (Place::KeyOrClose | Place::Value | Place::ItemOrClose, b'"') => {
+                let mut scanner = Scanner::default();
+                scanner.skip(self.at);
+                self.unit = Unit::Quoted(self.at, scanner);
+            }
+            (Place::Value | Place::ItemOrClose, b'{' | b'[') => {
+                let container = if byte == b'{' { Container::Object } else { Container::Array };
+                self.push(container, schemas, calls);
+            }
+            (Place::Value | Place::ItemOrClose, b'\'') => self.unexpected(text, calls, "a value"),
+            (Place::KeyOrClose | Place::Value | Place::ItemOrClose, _) => {
+                self.unit = Unit::Bare(self.at);
+            }
+            (Place::Colon, b':') => {
+                self.at += 1;
+                self.place = Place::Value;
+            }
+            (Place::Colon, _) => self.unexpected(text, calls, "\":\" behind the key"),
+            (Place::BehindValue, b',') => {
+                self.at += 1;
+                self.place = match self.open.last() {
+                    Some(Container::Object) => Place::KeyOrClose,
+                    _ => Place::ItemOrClose,
+                };
+            }
+            (Place::BehindValue, _) => self.unexpected(text, calls, self.behind_value()),
+        }
+        Ok(Step::On)
+    }
+
+    /// Opens a bracket that stands at the position.
+    fn push(&mut self, container: Container, schemas: &mut Schemas<'_>, calls: &mut Calls) {
+        let within = self.schemas(schemas);
+        let schema = within.last().copied().flatten();
+        let (place, item) = match container {
+            Container::Object => (Place::KeyOrClose, None),
+            Container::Array => (Place::ItemOrClose, schema.and_then(Schema::items)),
+        };
+        within.push(item);
+        self.place = place;
+        self.args.open(container);
+        self.open.push(container);
+        self.keys.push(String::new());
+        self.at += 1;
+        let most = calls.scope.limits.max_depth;
+        if self.open.len() > most {
+            self.refuse(calls, ProblemKind::TooDeep(most), self.at - 1);
+        }
+    }
+
+    /// Leaves the bracket that was opened last; its closing one stands at the position.
+    fn pop(&mut self, schemas: &mut Schemas<'_>) -> Step {
+        self.at += 1;
+        self.open.pop();
+        self.keys.pop();
+        if let Some(within) = &mut schemas.within {
+            within.pop();
+        }
+        if self.open.is_empty() {
+            return Step::End(self.at);
+        }
+        self.place = Place::BehindValue;
+        Step::On
+    }
+
+    /// Reads on in a key or value without quotes.
+    fn bare(
+        &mut self,
+        schemas: &mut Schemas<'_>,
+        text: &[u8],
+        calls: &mut Calls,
+        start: usize,
+    ) -> Result<Step, Problem> {
+        let is_key = self.place == Place::KeyOrClose;
+        let ends = |&byte: &u8| match byte {
+            b',' | b'{' | b'}' | b'[' | b']' | b'"' | b'<' => true,
+            _ => is_key && matches!(byte, b':' | b'\n' | b'\''),
+        };
+        let end = text[self.at..].iter().position(ends).map(|width| self.at + width);
+        self.at = end.unwrap_or(text.len());
+        if is_key && self.at - start > MAX_KEY {
+            let found = format!("one of more than {MAX_KEY} bytes").into();
+            self.refuse(calls, expected("a key", found), start);
+            self.at = start;
+            return Ok(Step::On);
+        }
+        let Some(end) = end else {
+            return Ok(Step::More);
+        };
+        let raw = trim(&text[start..end]);
+        let wanted = match (is_key, raw.is_empty()) {
+            (true, true) => "a key",
+            (true, false) => "\":\" behind the key",
+            (false, true) => "a value",
+            (false, false) => self.behind_value(),
+        };
+        match text[end] {
+            b':' if is_key && !raw.is_empty() => self.key(schemas, raw),
+            b',' | b'}' | b']' if !is_key && !raw.is_empty() => {
+                if let Some(line) = memchr::memchr(b'\n', raw) {
+                    let kind = expected(self.behind_value(), "a line break".into());
+                    self.refuse(calls, kind, start + line);
+                } else {
+                    let value = literal(raw, self.schemas(schemas).last().copied().flatten());
+                    self.value(&value);
+                }
+            }
+            // Probably the mark behind the call, whose braces were not closed.
+            b'<' => return Err(problem(wanted, character(text, end), end)),
+            _ => self.unexpected(text, calls, wanted),
+        }
+        Ok(Step::On)
+    }
+
+    /// Reads on in a string between marks.
+    fn marked(
+        &mut self,
+        mark: &[u8],
+        schemas: &mut Schemas<'_>,
+        text: &[u8],
+        start: usize,
+    ) -> Step {
+        let rest = &text[self.at..];
+        let Some(width) = memchr::memmem::find(rest, mark) else {
+            let held = (1..mark.len()).rev().find(|&width| rest.ends_with(&mark[..width]));
+            self.at = text.len() - held.unwrap_or(0);
+            return Step::More;
+        };
+        let said = &text[start..self.at + width];
+        self.at += width + mark.len();
+        match self.place {
+            Place::Refused(_) => {
+                self.unit = Unit::None;
+                self.place = Place::Refused(false);
+            }
+            Place::KeyOrClose => self.key(schemas, said),
+            _ => self.value(&json_string(said)),
+        }
+        Step::On
+    }
+
+    /// Takes what the scanner found of a string between double quotes.
+    fn quoted(
+        &mut self,
+        schemas: &mut Schemas<'_>,
+        text: &[u8],
+        calls: &mut Calls,
+        start: usize,
+        said: Result<Option<Token>, Fault>,
+    ) -> Step {
+        match said {
+            Ok(Some(Token::String(range))) => {
+                self.at = range.end;
+                let said = unescaped(&text[range]);
+                match self.place {
+                    Place::KeyOrClose => self.key(schemas, said.as_bytes()),
+                    _ => self.value(&json_string(said.as_bytes())),
+                }
+                Step::On
+            }
+            Ok(_) => {
+                self.at = text.len();
+                Step::More
+            }
+            Err(fault) => {
+                self.refuse(calls, fault.kind.into(), fault.at);
+                self.at = start;
+                Step::On
+            }
+        }
+    }
+
+    fn key(&mut self, schemas: &mut Schemas<'_>, key: &[u8]) {
+        self.unit = Unit::None;
+        self.place = Place::Colon;
+        self.args.raw_key(&json_string(key));
+        let [.., Some(within), next] = self.schemas(schemas).as_mut_slice() else {
+            return;
+        };
+        let key = String::from_utf8_lossy(key);
+        *next = within.property(&key);
+        if let Some(open) = self.keys.last_mut() {
+            *open = key.into_owned();
+        }
+    }
+
+    fn value(&mut self, json: &str) {
+        self.unit = Unit::None;
+        self.place = Place::BehindValue;
+        self.args.raw_scalar(json);
+    }
+
+    fn behind_value(&self) -> &'static str {
+        match self.open.last() {
+            Some(Container::Array) => "\",\" or \"]\"",
+            _ => "\",\" or \"}\"",
+        }
+    }
+
+    /// Passes over one byte of arguments that have been refused, or over a string in them.
+    fn refused(&mut self, text: &[u8], byte: u8, takes_value: bool) -> Result<Step, Problem> {
+        if takes_value && byte == b'"' {
+            self.at += 1;
+            self.unit = Unit::PassedOver;
+            return Ok(Step::On);
+        }
+        if byte == b'<' {
+            // As in `bare`.
+            return Err(problem(self.behind_value(), character(text, self.at), self.at));
+        }
+        let container = match byte {
+            b'{' => Some(Container::Object),
+            b'[' => Some(Container::Array),
+            _ => None,
+        };
+        if let Some(container) = container {
+            self.open.push(container);
+        }
+        if matches!(byte, b'}' | b']') {
+            let close = self.open.pop().map_or(b'}', close_of);
+            if close != byte {
+                return Err(problem(in_quotes(&[close]), character(text, self.at), self.at));
+            }
+        }
+        self.at += 1;
+        self.place = Place::Refused(matches!(byte, b'{' | b'[' | b',' | b':'));
+        Ok(if self.open.is_empty() { Step::End(self.at) } else { Step::On })
+    }
+
+    /// Passes over the rest of a string between double quotes.
+    fn pass_over(&mut self, text: &[u8]) -> Step {
+        while let Some(width) = memchr::memchr2(b'"', b'\\', &text[self.at..]) {
+            self.at += width;
+            if text[self.at] == b'"' {
+                self.at += 1;
+                self.unit = Unit::None;
+                self.place = Place::Refused(false);
+                return Step::On;
+            }
+            if self.at + 1 == text.len() {
+                return Step::More;
+            }
+            self.at += 2;
+        }
+        self.at = text.len();
+        Step::More
+    }
+
+    fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
+        calls.refuse(kind, at);
+        self.keys = Vec::new();
+        self.unit = Unit::None;
+        self.place = Place::Refused(true);
+    }
+
+    /// Refuses the character at the position.
+    fn unexpected(&mut self, text: &[u8], calls: &mut Calls, wanted: &'static str) {
+        self.refuse(calls, expected(wanted, character(text, self.at)), self.at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Arguments as a JSON object, or as text up to where the call ends.
+
+use super::super::canonical::json_string;
+use super::super::marks::Marks;
+use super::super::marks::Search;
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::{leading_space, trim};
+use super::super::tools::typed;
+use super::Calls;
+use super::json::ObjectReader;
+use crate::dialect::{Head, Untyped};
+
+/// Reads the arguments of one call.
+#[derive(Clone, Debug)]
+pub struct TextReader {
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Start(usize),
+    Object(ObjectReader),
+    /// Text from the first byte on, searched up to the second.
+    Text(usize, usize, Marks),
+    Done(String),
+}
+
+impl TextReader {
+    /// A reader of the arguments that begin at byte `start`.
+    #[must_use]
+    pub fn new(start: usize) -> Self {
+        Self { place: Place::Start(start) }
+    }
+
+    /// Reads on; gives the byte behind them once they are complete.
+    ///
+    /// # Errors
+    /// They begin as JSON and are none.
+    pub fn read(
+        &mut self,
+        form: &Head,
+        key: &str,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        loop {
+            match &mut self.place {
+                Place::Start(at) => {
+                    *at += leading_space(&text[*at..]);
+                    let at = *at;
+                    self.place = match text.get(at) {
+                        None => return Ok(None),
+                        Some(b'{') => Place::Object(ObjectReader::new(at, calls.scope.reading)),
+                        Some(_) => {
+                            calls.begin_args(at);
+                            let marks = form.until.iter().map(|mark| mark.as_bytes());
+                            Place::Text(at, at, Marks::new(marks))
+                        }
+                    };
+                }
+                Place::Object(reader) => return reader.read(text, calls),
+                Place::Text(start, at, marks) => match marks.search(text, *at) {
+                    Search::Found { start: end, .. } if text[end - 1] == b'\n' => {
+                        calls.end_args(text, end);
+                        let raw = &text[*start..end];
+                        self.place = Place::Done(argument(raw, key, tool, calls));
+                        return Ok(Some(end));
+                    }
+                    Search::Found { end, .. } => *at = end,
+                    search => {
+                        *at = search.or_end(text);
+                        calls.read_args(text, *at);
+                        return Ok(None);
+                    }
+                },
+                Place::Done(_) => return Ok(Some(text.len())),
+            }
+        }
+    }
+
+    /// The text ends here, and with it the arguments.
+    ///
+    /// # Errors
+    /// They begin as JSON that is not complete.
+    pub fn cut_off(
+        &mut self,
+        key: &str,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<String, Problem> {
+        match &mut self.place {
+            Place::Object(reader) => Err(reader.missing(text)),
+            Place::Text(start, ..) => {
+                calls.end_args(text, text.len());
+                Ok(argument(&text[*start..], key, tool, calls))
+            }
+            Place::Start(_) | Place::Done(_) => {
+                let kind = ProblemKind::Missing("the arguments".into());
+                Err(Problem { kind, at: text.len() })
+            }
+        }
+    }
+
+    /// The arguments, a canonical JSON object.
+    #[must_use]
+    pub fn take(self) -> String {
+        match self.place {
+            Place::Object(reader) => reader.take(),
+            Place::Done(args) => args,
+            Place::Start(_) | Place::Text(..) => "{}".into(),
+        }
+    }
+}
+
+/// The object of the tool's only parameter, or of `key`, with this text as its value.
+fn argument(raw: &[u8], key: &str, tool: &str, calls: &Calls) -> String {
+    let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
+    let only = schema.and_then(|schema| schema.only_property());
+    let key = only.unwrap_or(key);
+    let value = typed(trim(raw), schema.and_then(|schema| schema.property(key)), Untyped::Text);
+    format!("{{{}: {value}}}", json_string(key.as_bytes()))
+}

@@ -1,0 +1,393 @@
+//! Reads Python calls with literals as arguments: `[a(x=1), b()]`, or one call on each line.
+//!
+//! Nothing is evaluated, and nothing is left out: a call with an expression in it is refused. Strings may hold anything, the
+//! marks around the block too. What is lenient: a single call without the list's brackets, JSON's `true`, `false` and `null`,
+//! line breaks in any string, names with dashes, and quotes that a small model forgot to escape (see `quote`).
+
+mod literal;
+mod quote;
+mod states;
+mod units;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::super::call::Call;
+use super::super::canonical::{Layout, Writer, json_string};
+use super::super::json::Container;
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::{leading_space, space_width};
+use super::found::{character, expected, in_quotes, problem};
+use super::{Calls, ItemReader, Scope};
+use crate::dialect::Python;
+use quote::Verdict;
+use states::{Bracket, MAX_WORD, Place, Prefix, Step, Unit, begins_word, word_end};
+
+/// Reads one list of Python calls, or a run of calls on lines of their own.
+#[derive(Clone, Debug)]
+pub struct PythonReader {
+    /// The first byte that has not been read.
+    at: usize,
+    place: Place,
+    unit: Unit,
+    /// The brackets that are open.
+    open: Vec<Bracket>,
+    /// The name of the call that is open, as JSON.
+    name: String,
+    /// Its arguments so far.
+    args: Writer,
+    /// What the string behind the position says, to which another may be joined.
+    string: Vec<u8>,
+    /// The byte behind the last call.
+    end: usize,
+}
+
+impl ItemReader for PythonReader {
+    type Form = Python;
+
+    fn new(_form: &Python, start: usize, _scope: &Scope) -> Self {
+        Self {
+            at: start,
+            place: Place::Start,
+            unit: Unit::None,
+            open: Vec::new(),
+            name: String::new(),
+            args: Writer::new(Layout::Compact, 0),
+            string: Vec::new(),
+            end: start,
+        }
+    }
+
+    fn begins(form: &Python, text: &[u8]) -> Option<bool> {
+        let mut rest = &text[leading_space(text)..];
+        if let (Python::List, Some(behind)) = (form, rest.strip_prefix(b"[")) {
+            rest = &behind[leading_space(behind)..];
+        }
+        if !begins_word(*rest.first()?) || space_width(rest) > 0 {
+            return Some(false);
+        }
+        match word_end(&rest[..rest.len().min(MAX_WORD + 1)], 0) {
+            end if end > MAX_WORD => Some(false),
+            end => rest.get(end).map(|&next| next == b'('),
+        }
+    }
+
+    fn read(
+        &mut self,
+        form: &Python,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        loop {
+            match self.step(form, text, calls)? {
+                Step::On => {}
+                Step::More => {
+                    calls.read_args(text, self.known());
+                    return Ok(None);
+                }
+                Step::End(end) => return Ok(Some(end)),
+            }
+        }
+    }
+
+    fn cut_off(&mut self, _form: &Python, text: &[u8], _calls: &mut Calls) -> Result<(), Problem> {
+        let (what, at) = match (&self.unit, self.open.last()) {
+            (Unit::None, None) if self.place == Place::NextLine => return Ok(()),
+            (Unit::String(string), _) => {
+                ("the end of the string that begins here".into(), string.start)
+            }
+            (_, Some(bracket)) => (in_quotes(&[bracket.close()]), text.len()),
+            (_, None) => ("a call".into(), text.len()),
+        };
+        Err(Problem { kind: ProblemKind::Missing(what), at })
+    }
+}
+
+impl PythonReader {
+    /// One past the last byte that is known for what it is.
+    fn known(&self) -> usize {
+        match self.unit {
+            Unit::Quote(_, look) => look.quote,
+            _ => self.at,
+        }
+    }
+
+    fn step(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Step, Problem> {
+        match self.unit {
+            Unit::None if self.place == Place::Refused => self.refused(form, text),
+            Unit::None => self.between(form, text, calls),
+            Unit::Word(start) => self.word(text, calls, start),
+            Unit::Sign(sign) => {
+                self.at += leading_space(&text[self.at..]);
+                Ok(match text.get(self.at) {
+                    None => Step::More,
+                    Some(b'0'..=b'9' | b'.') => {
+                        self.unit = Unit::Number { sign: Some(sign), start: self.at };
+                        Step::On
+                    }
+                    Some(_) => self.unexpected(text, calls, "a number behind the sign"),
+                })
+            }
+            Unit::Number { sign, start } => Ok(self.number(text, calls, sign, start)),
+            Unit::String(string) => Ok(self.string(text, calls, string)),
+            Unit::Quote(string, mut look) => {
+                let in_list = self.open == [Bracket::Calls, Bracket::Call];
+                let verdict = look.verdict(text, in_list);
+                self.unit = Unit::Quote(string, look);
+                Ok(match verdict {
+                    None => Step::More,
+                    Some(verdict) => {
+                        self.at = look.quote + 1;
+                        self.unit = Unit::String(string);
+                        if verdict == Verdict::Closes {
+                            self.piece(text, calls, string, look.quote);
+                        }
+                        Step::On
+                    }
+                })
+            }
+        }
+    }
+
+    /// Reads what stands between two units, or begins one.
+    fn between(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Step, Problem> {
+        self.at += leading_space(&text[self.at..]);
+        let Some(&byte) = text.get(self.at) else {
+            return Ok(Step::More);
+        };
+        let closes = self.open.last().is_some_and(|bracket| bracket.close() == byte);
+        match (&self.place, byte) {
+            (Place::Start, b'[') if *form == Python::List => {
+                self.at += 1;
+                self.open.push(Bracket::Calls);
+                self.place = Place::CallOrClose;
+            }
+            (Place::Start | Place::CallOrClose | Place::NextLine | Place::Argument, _)
+                if begins_word(byte) =>
+            {
+                self.unit = Unit::Word(self.at);
+            }
+            (Place::Start, _) => return Err(problem("a call", character(text, self.at), self.at)),
+            (Place::NextLine, _) => return Ok(Step::End(self.end)),
+            (Place::CallOrClose | Place::BehindCall, b']') => return Ok(Step::End(self.at + 1)),
+            (Place::CallOrClose, _) => return Ok(self.unexpected(text, calls, "a call")),
+            (Place::BehindCall, b',') => {
+                self.at += 1;
+                self.place = Place::CallOrClose;
+            }
+            // Another call has its own end, and so has the list. Anything else may stand behind a list that was not closed.
+            (Place::BehindCall, _) if begins_word(byte) => {
+                return Ok(self.unexpected(text, calls, Bracket::Calls.behind_value()));
+            }
+            (Place::BehindCall, _) => {
+                let expected = Bracket::Calls.behind_value();
+                return Err(problem(expected, character(text, self.at), self.at));
+            }
+            (Place::Argument, b')') => return Ok(self.end_call(form, text, calls)),
+            (Place::Argument, _) => {
+                let found = character(text, self.at);
+                return Ok(self.positional(calls, found, self.at));
+            }
+            (Place::Equals(keyword), b'=') => {
+                let keyword = keyword.clone();
+                match text.get(self.at + 1) {
+                    None => return Ok(Step::More),
+                    Some(b'=') => return Ok(self.no_keyword(text, calls, keyword)),
+                    Some(_) => {
+                        self.at += 1;
+                        self.args.raw_key(&json_string(&text[keyword]));
+                        self.place = Place::Value;
+                    }
+                }
+            }
+            (Place::Equals(keyword), _) => {
+                let keyword = keyword.clone();
+                return Ok(self.no_keyword(text, calls, keyword));
+            }
+            (
+                Place::Value | Place::ItemOrClose | Place::KeyOrClose | Place::BehindString { .. },
+                b'"' | b'\'',
+            ) => return Ok(self.open_string(text, Prefix::None)),
+            (Place::BehindString { .. }, _) if begins_word(byte) => self.unit = Unit::Word(self.at),
+            (Place::BehindString { .. }, _) => {
+                let said = json_string(&std::mem::take(&mut self.string));
+                self.scalar(&said);
+            }
+            (Place::ItemOrClose | Place::KeyOrClose | Place::BehindValue, _) if closes => {
+                return Ok(self.close(form, text, calls));
+            }
+            (Place::Colon, b':') => {
+                self.at += 1;
+                self.place = Place::Value;
+            }
+            (Place::Colon, _) => {
+                let expected = "\":\" behind the key (a set is no argument)";
+                return Ok(self.unexpected(text, calls, expected));
+            }
+            (Place::BehindValue, b',') => self.comma(),
+            (Place::BehindValue, _) => {
+                let expected = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
+                return Ok(self.unexpected(text, calls, expected));
+            }
+            (Place::Value | Place::ItemOrClose | Place::KeyOrClose, _) => {
+                return Ok(self.begin_value(text, calls, byte));
+            }
+            (Place::Refused, _) => {}
+        }
+        Ok(Step::On)
+    }
+
+    /// Begins a value, or a key that is no string.
+    fn begin_value(&mut self, text: &[u8], calls: &mut Calls, byte: u8) -> Step {
+        let is_key = self.place == Place::KeyOrClose;
+        match byte {
+            b'[' | b'(' | b'{' if !is_key => {
+                let (bracket, container, place) = match byte {
+                    b'[' => (Bracket::List, Container::Array, Place::ItemOrClose),
+                    b'(' => (Bracket::Group, Container::Array, Place::ItemOrClose),
+                    _ => (Bracket::Dict, Container::Object, Place::KeyOrClose),
+                };
+                self.args.open(container);
+                self.place = place;
+                self.push(calls, bracket);
+            }
+            b'0'..=b'9' | b'.' => self.unit = Unit::Number { sign: None, start: self.at },
+            b'+' | b'-' => {
+                self.unit = Unit::Sign(self.at);
+                self.at += 1;
+            }
+            _ if begins_word(byte) => self.unit = Unit::Word(self.at),
+            _ => return self.unexpected(text, calls, if is_key { "a key" } else { "a value" }),
+        }
+        Step::On
+    }
+
+    /// Opens a bracket that stands at the position.
+    fn push(&mut self, calls: &mut Calls, bracket: Bracket) {
+        self.open.push(bracket);
+        self.at += 1;
+        let most = calls.scope.limits.max_depth;
+        if self.open.len() > most {
+            self.refuse(calls, ProblemKind::TooDeep(most), self.at - 1);
+        }
+    }
+
+    /// Closes the bracket that was opened last.
+    fn close(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Step {
+        match self.open.last() {
+            Some(Bracket::Call) => return self.end_call(form, text, calls),
+            // Brackets around one value, and no comma: no tuple.
+            Some(Bracket::Group) if self.place == Place::BehindValue => self.args.close_around(),
+            _ => self.args.close(),
+        }
+        self.open.pop();
+        self.at += 1;
+        self.place = Place::BehindValue;
+        Step::On
+    }
+
+    fn comma(&mut self) {
+        self.at += 1;
+        self.place = match self.open.last_mut() {
+            Some(Bracket::Call) => Place::Argument,
+            Some(Bracket::Dict) => Place::KeyOrClose,
+            Some(bracket @ Bracket::Group) => {
+                *bracket = Bracket::Tuple;
+                Place::ItemOrClose
+            }
+            _ => Place::ItemOrClose,
+        };
+    }
+
+    /// Begins the call of this name, whose bracket stands at the position.
+    fn begin_call(&mut self, calls: &mut Calls, start: usize, name: &[u8]) {
+        self.name = json_string(name);
+        self.args = Writer::new(Layout::Compact, 0);
+        self.args.open(Container::Object);
+        self.place = Place::Argument;
+        calls.begin(start);
+        calls.name(&self.name);
+        calls.begin_args(self.at + 1);
+        self.push(calls, Bracket::Call);
+        if calls.is_refused() {
+            self.place = Place::Refused;
+        }
+    }
+
+    /// Ends the call, whose closing bracket stands at the position.
+    fn end_call(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Step {
+        calls.end_args(text, self.at);
+        self.args.close();
+        let args = std::mem::replace(&mut self.args, Writer::new(Layout::Compact, 0)).finish();
+        calls.push(Call::new(&self.name, &args));
+        self.open.pop();
+        self.at += 1;
+        self.behind_call(form)
+    }
+
+    fn behind_call(&mut self, form: &Python) -> Step {
+        match (self.open.is_empty(), form) {
+            (false, _) => self.place = Place::BehindCall,
+            (true, Python::List) => return Step::End(self.at),
+            (true, Python::Lines) => {
+                self.end = self.at;
+                self.place = Place::NextLine;
+            }
+        }
+        Step::On
+    }
+
+    /// Reads an item that has been refused to its end.
+    fn refused(&mut self, form: &Python, text: &[u8]) -> Result<Step, Problem> {
+        while let Some(&byte) = text.get(self.at) {
+            match (byte, self.open.last()) {
+                (b'"' | b'\'', _) => return Ok(self.open_string(text, Prefix::None)),
+                (b'[', _) => self.open.push(Bracket::List),
+                (b'(', _) => self.open.push(Bracket::Group),
+                (b'{', _) => self.open.push(Bracket::Dict),
+                (b']' | b')' | b'}', Some(bracket)) if bracket.close() == byte => {
+                    self.open.pop();
+                    if self.open.is_empty() {
+                        self.at += 1;
+                        return Ok(self.behind_call(form));
+                    }
+                }
+                (b']' | b')' | b'}', bracket) => {
+                    let wanted =
+                        bracket.map_or("nothing".into(), |open| in_quotes(&[open.close()]));
+                    return Err(problem(wanted, character(text, self.at), self.at));
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Ok(Step::More)
+    }
+
+    fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
+        calls.refuse(kind, at);
+        self.place = Place::Refused;
+        self.unit = Unit::None;
+    }
+
+    /// Refuses the character at the position.
+    fn unexpected(&mut self, text: &[u8], calls: &mut Calls, wanted: &'static str) -> Step {
+        self.refuse(calls, expected(wanted, character(text, self.at)), self.at);
+        Step::On
+    }
+
+    /// Refuses an argument without its name.
+    fn positional(&mut self, calls: &mut Calls, found: Cow<'static, str>, at: usize) -> Step {
+        let wanted = format!("each argument of {} as name=value", self.name);
+        self.refuse(calls, expected(wanted, found), at);
+        Step::On
+    }
+
+    fn no_keyword(&mut self, text: &[u8], calls: &mut Calls, word: Range<usize>) -> Step {
+        let at = word.start;
+        self.positional(calls, in_quotes(&text[word]), at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

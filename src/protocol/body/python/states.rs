@@ -1,0 +1,149 @@
+//! Where the reader of Python calls may be, and the characters of names.
+
+use std::ops::Range;
+
+use super::super::super::text::space_width;
+use super::quote::Look;
+
+/// Bytes of a name at most.
+pub(super) const MAX_WORD: usize = 256;
+
+/// What may stand next between two units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In front of everything.
+    Start,
+    /// A call, or the end of the list.
+    CallOrClose,
+    /// Behind a call in the list.
+    BehindCall,
+    /// Behind a call on a line of its own.
+    NextLine,
+    /// A keyword, or the end of the call.
+    Argument,
+    /// Behind the keyword that stands here.
+    Equals(Range<usize>),
+    /// The value of a keyword or of a key.
+    Value,
+    /// An item of a list or tuple, or its end.
+    ItemOrClose,
+    /// A key of a dict, or its end.
+    KeyOrClose,
+    /// Behind a string, which is a key or not.
+    BehindString { is_key: bool },
+    /// Behind a key.
+    Colon,
+    /// Behind a value.
+    BehindValue,
+    /// Anything: the item has been refused and is read for its end only.
+    Refused,
+}
+
+/// The unit that the position is inside of.
+#[derive(Clone, Debug)]
+pub(super) enum Unit {
+    None,
+    /// A name that begins here.
+    Word(usize),
+    /// A sign that stands here.
+    Sign(usize),
+    /// A number that begins here, behind a sign or not.
+    Number {
+        sign: Option<usize>,
+        start: usize,
+    },
+    /// A string whose characters begin here.
+    String(Quoted),
+    /// A string whose next quote is being looked at.
+    Quote(Quoted, Look),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quoted {
+    pub(super) start: usize,
+    pub(super) quote: u8,
+    pub(super) is_triple: bool,
+    pub(super) prefix: Prefix,
+}
+
+/// What stands in front of a string's quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prefix {
+    None,
+    Raw,
+    /// Bytes, or text that is to be computed.
+    Other,
+}
+
+/// An open bracket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bracket {
+    /// Of the list of calls.
+    Calls,
+    /// Of a call.
+    Call,
+    List,
+    /// Round brackets without a comma so far.
+    Group,
+    Tuple,
+    Dict,
+}
+
+/// What a step came to.
+pub(super) enum Step {
+    /// There is more to read.
+    On,
+    /// More text is needed.
+    More,
+    /// The item ends in front of this byte.
+    End(usize),
+}
+
+impl Prefix {
+    /// The prefix of a string that this word is.
+    pub(super) fn of(word: &[u8]) -> Option<Self> {
+        match word.to_ascii_lowercase().as_slice() {
+            b"u" => Some(Self::None),
+            b"r" => Some(Self::Raw),
+            b"b" | b"f" | b"t" | b"br" | b"rb" | b"fr" | b"rf" | b"tr" | b"rt" => Some(Self::Other),
+            _ => None,
+        }
+    }
+}
+
+impl Bracket {
+    pub(super) fn close(self) -> u8 {
+        match self {
+            Self::Calls | Self::List => b']',
+            Self::Call | Self::Group | Self::Tuple => b')',
+            Self::Dict => b'}',
+        }
+    }
+
+    /// What may stand behind a value in it.
+    pub(super) fn behind_value(self) -> &'static str {
+        match self {
+            Self::Calls | Self::List => "\",\" or \"]\"",
+            Self::Call | Self::Group | Self::Tuple => "\",\" or \")\"",
+            Self::Dict => "\",\" or \"}\"",
+        }
+    }
+}
+
+pub(super) fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'')
+}
+
+/// Whether a name may begin with this byte.
+pub(super) fn begins_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Where the run of characters of names that goes on at `from` ends: letters of any script, digits, `_`, `-` and `.`.
+pub(super) fn word_end(text: &[u8], from: usize) -> usize {
+    let is_part = |at: usize| match text[at] {
+        byte if byte.is_ascii() => byte.is_ascii_alphanumeric() || b"_-.".contains(&byte),
+        _ => space_width(&text[at..]) == 0,
+    };
+    (from..text.len()).find(|&at| !is_part(at)).unwrap_or(text.len())
+}

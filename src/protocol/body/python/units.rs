@@ -1,0 +1,184 @@
+//! Names, numbers and strings in Python calls.
+
+use super::super::super::problem::Problem;
+use super::super::Calls;
+use super::super::found::{expected, in_quotes, problem};
+use super::PythonReader;
+use super::literal::{number, string_end, unescape};
+use super::quote::Look;
+use super::states::{MAX_WORD, Place, Prefix, Quoted, Step, Unit, is_quote, word_end};
+
+impl PythonReader {
+    /// The name that ends at the position.
+    pub(super) fn word(
+        &mut self,
+        text: &[u8],
+        calls: &mut Calls,
+        start: usize,
+    ) -> Result<Step, Problem> {
+        self.at = word_end(text, self.at);
+        let too_long = self.at - start > MAX_WORD;
+        let (word, next) = match text.get(self.at) {
+            _ if too_long => (&b""[..], 0),
+            Some(&next) => (&text[start..self.at], next),
+            None => return Ok(Step::More),
+        };
+        let found = || {
+            if too_long {
+                format!("a name of more than {MAX_WORD} bytes").into()
+            } else {
+                in_quotes(word)
+            }
+        };
+        match self.place.clone() {
+            Place::Start | Place::CallOrClose | Place::NextLine if next == b'(' => {
+                self.unit = Unit::None;
+                self.begin_call(calls, start, word);
+                Ok(Step::On)
+            }
+            Place::NextLine => Ok(Step::End(self.end)),
+            Place::Start => Err(problem("a call", found(), start)),
+            Place::CallOrClose => {
+                self.refuse(calls, expected("a call", found()), start);
+                Ok(Step::On)
+            }
+            Place::Argument if too_long => Ok(self.positional(calls, found(), start)),
+            Place::Argument => {
+                self.unit = Unit::None;
+                self.place = Place::Equals(start..self.at);
+                Ok(Step::On)
+            }
+            _ if is_quote(next)
+                && Prefix::of(word).is_some_and(|prefix| prefix != Prefix::Other) =>
+            {
+                Ok(self.open_string(text, Prefix::of(word).unwrap_or(Prefix::None)))
+            }
+            _ if is_quote(next) => {
+                let found = format!("one with {} in front of it", in_quotes(word));
+                self.refuse(calls, expected("a plain string", found.into()), start);
+                Ok(Step::On)
+            }
+            Place::BehindString { .. } => {
+                let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
+                self.refuse(calls, expected(wanted, found()), start);
+                Ok(Step::On)
+            }
+            _ => {
+                let literal = match word {
+                    b"True" | b"true" => "true",
+                    b"False" | b"false" => "false",
+                    b"None" | b"null" => "null",
+                    _ => {
+                        self.refuse(calls, expected("a literal value", found()), start);
+                        return Ok(Step::On);
+                    }
+                };
+                self.scalar(literal);
+                Ok(Step::On)
+            }
+        }
+    }
+
+    pub(super) fn number(
+        &mut self,
+        text: &[u8],
+        calls: &mut Calls,
+        sign: Option<usize>,
+        start: usize,
+    ) -> Step {
+        let is_based = |at: usize| at > start && matches!(text[start..at], [b'0', b'x' | b'X', ..]);
+        let goes_on = |at: usize| match text[at] {
+            b'+' | b'-' => at > start && matches!(text[at - 1], b'e' | b'E') && !is_based(at),
+            byte => byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_'),
+        };
+        while self.at < text.len() && goes_on(self.at) {
+            self.at += 1;
+        }
+        if self.at == text.len() {
+            return Step::More;
+        }
+        let is_negative = sign.is_some_and(|sign| text[sign] == b'-');
+        match number(is_negative, &text[start..self.at]) {
+            Some(number) => self.scalar(&number),
+            None => {
+                let found = in_quotes(&text[start..self.at]);
+                self.refuse(calls, expected("a number", found), start);
+            }
+        }
+        Step::On
+    }
+
+    /// Begins the string whose quotes stand at the position; in front of them stands `prefix`.
+    pub(super) fn open_string(&mut self, text: &[u8], prefix: Prefix) -> Step {
+        let quote = text[self.at];
+        let (is_triple, width) = match text[self.at..] {
+            [_] => return Step::More,
+            [_, second] if second == quote => return Step::More,
+            [_, second, third, ..] if [second, third] == [quote; 2] => (true, 3),
+            _ => (false, 1),
+        };
+        if self.place == Place::KeyOrClose {
+            self.place = Place::BehindString { is_key: true };
+        } else if self.place != Place::Refused && !matches!(self.place, Place::BehindString { .. })
+        {
+            self.place = Place::BehindString { is_key: false };
+        }
+        self.at += width;
+        self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, prefix });
+        Step::On
+    }
+
+    pub(super) fn string(&mut self, text: &[u8], calls: &mut Calls, string: Quoted) -> Step {
+        match string_end(text, self.at, string.quote, string.is_triple) {
+            Err(go_on) => {
+                self.at = go_on;
+                Step::More
+            }
+            Ok(end) if string.is_triple || self.place == Place::Refused => {
+                self.at = end + if string.is_triple { 3 } else { 1 };
+                self.piece(text, calls, string, end);
+                Step::On
+            }
+            Ok(end) => {
+                self.at = end;
+                self.unit = Unit::Quote(string, Look::new(end));
+                Step::On
+            }
+        }
+    }
+
+    /// A string is complete, up to its closing quotes at `end`; more may be joined to it.
+    pub(super) fn piece(&mut self, text: &[u8], calls: &mut Calls, string: Quoted, end: usize) {
+        self.unit = Unit::None;
+        if self.place == Place::Refused {
+            return;
+        }
+        let characters = &text[string.start..end];
+        if string.prefix == Prefix::Raw {
+            self.string.extend_from_slice(characters);
+        } else if let Err(Problem { kind, at }) =
+            unescape(characters, string.start, &mut self.string)
+        {
+            self.refuse(calls, kind, at);
+        }
+    }
+
+    /// A value that has no brackets, or a key, is complete.
+    pub(super) fn scalar(&mut self, json: &str) {
+        self.unit = Unit::None;
+        match self.place {
+            Place::KeyOrClose | Place::BehindString { is_key: true } => {
+                self.place = Place::Colon;
+                if json.starts_with('"') {
+                    self.args.raw_key(json);
+                } else {
+                    self.args.raw_key(&format!("\"{json}\""));
+                }
+            }
+            _ => {
+                self.place = Place::BehindValue;
+                self.args.raw_scalar(json);
+            }
+        }
+    }
+}

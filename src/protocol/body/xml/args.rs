@@ -1,0 +1,377 @@
+//! The arguments of one call as elements, while they arrive.
+
+use super::super::super::problem::{Problem, ProblemKind};
+use super::super::super::text::{is_blank, leading_space, prefix};
+use super::super::super::tools::{Schema, Tools};
+use super::super::Calls;
+use super::string::StringReader;
+use super::tag::{Lexed, Markup, TagReader, expected, next_mark, shown};
+use super::value::{Arguments, Content, Element, content, part};
+use crate::dialect::Xml;
+
+/// Reads arguments up to the closing tag of what is around them.
+///
+/// # Complexity
+/// O(text), however it is cut; an opening tag costs as much as it is deep, which is bounded.
+#[derive(Clone, Debug)]
+pub struct XmlArgs {
+    /// The first holds all others.
+    elements: Vec<Element>,
+    open: Vec<Level>,
+    place: Place,
+    json: String,
+}
+
+/// An element that is open.
+#[derive(Clone, Debug)]
+struct Level {
+    element: usize,
+    /// The last element in it.
+    last: Option<usize>,
+    /// Whether a schema says anything of what stands in it.
+    is_known: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// Between tags: the text from the first byte on has no tag up to the second.
+    Text(usize, usize),
+    /// At what may be a tag, behind text that begins at this byte.
+    Tag(usize, TagReader),
+    /// At the beginning of an element that may be a string or have elements in it.
+    Either(TagReader),
+    String(StringReader),
+    /// All have been read, up to this byte.
+    Done(usize),
+}
+
+impl XmlArgs {
+    /// A reader of the arguments that begin at byte `start`.
+    #[must_use]
+    pub fn new(start: usize) -> Self {
+        let root = Element { content: start..start, ..Element::default() };
+        let level = Level { element: 0, last: None, is_known: true };
+        let place = Place::Text(start, start);
+        Self { elements: vec![root], open: vec![level], place, json: String::new() }
+    }
+
+    /// Reads on; gives the first byte of the closing tag that closes none of them. `tool` is the call's name, a canonical
+    /// JSON string: its schema says of what types they are.
+    ///
+    /// # Errors
+    /// A closing tag closes nothing, or elements are nested too deep: their end cannot be known.
+    pub fn read(
+        &mut self,
+        form: &Xml,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        let end = self.scan(form, tool, text, calls)?;
+        if end.is_some() {
+            self.json = self.json(form, tool, text, calls);
+        }
+        Ok(end)
+    }
+
+    /// The arguments, a canonical JSON object, once all have been read.
+    #[must_use]
+    pub fn take(self) -> String {
+        self.json
+    }
+
+    /// The text ends here, in front of what is around the arguments: those that are complete, if nothing of one is missing.
+    /// Whether further ones may be missing is for the caller to know.
+    ///
+    /// # Errors
+    /// An argument is not complete.
+    pub fn cut_off(
+        &mut self,
+        form: &Xml,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<String, Problem> {
+        if let (Place::String(reader), [_, _]) = (&self.place, &self.open[..])
+            && let Some(tag) = reader.last(text)
+        {
+            self.close_element(tag.start, tag.end);
+        }
+        let rest = match &self.place {
+            Place::Text(from, _) | Place::Tag(from, _) => &text[*from..],
+            _ => b"?",
+        };
+        let rest = &rest[leading_space(rest)..];
+        let is_closing =
+            rest.strip_prefix(form.prefix.as_bytes()).is_some_and(|tag| tag.starts_with(b"</"));
+        if self.open.len() == 1 && (rest.is_empty() || is_closing) {
+            return Ok(self.json(form, tool, text, calls));
+        }
+        Err(self.missing(form, text))
+    }
+
+    /// As [`XmlArgs::read`], without a value yet: the tool may become known later.
+    pub(super) fn scan(
+        &mut self,
+        form: &Xml,
+        tool: &str,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        let tools = calls.scope.tools.clone();
+        let root = tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
+        loop {
+            match &mut self.place {
+                Place::Text(from, at) => match next_mark(form, text, *at) {
+                    Ok(found) => self.place = Place::Tag(*from, TagReader::new(found)),
+                    Err(end) => {
+                        *at = end;
+                        return Ok(None);
+                    }
+                },
+                Place::Tag(from, tag) => {
+                    let (from, start) = (*from, tag.start);
+                    match tag.read(form, text) {
+                        Lexed::Unknown => return Ok(None),
+                        Lexed::Text => self.place = Place::Text(from, start + 1),
+                        Lexed::Markup(markup, end) => {
+                            self.text(text, from, start, calls);
+                            self.place = Place::Text(end, end);
+                            self.markup(form, root, text, start, (markup, end), calls)?;
+                        }
+                    }
+                }
+                Place::Either(tag) => {
+                    let space = leading_space(&text[tag.start..]);
+                    if space > 0 {
+                        *tag = TagReader::new(tag.start + space);
+                    }
+                    let start = tag.start;
+                    match tag.read(form, text) {
+                        Lexed::Unknown => return Ok(None),
+                        Lexed::Markup(Markup::Open(_) | Markup::Empty(_), _) => {
+                            self.place = Place::Tag(start, TagReader::new(start));
+                        }
+                        // It was opened and never closed.
+                        Lexed::Markup(Markup::Close(name), _)
+                            if text[name.clone()] != *self.key(text) =>
+                        {
+                            self.place = Place::Tag(start, TagReader::new(start));
+                        }
+                        _ => self.place = self.string(),
+                    }
+                }
+                Place::String(reader) => {
+                    let around = match &self.open[..] {
+                        [_, _] => form.parts.as_ref().map(|parts| parts.args.as_bytes()),
+                        [.., around, _] => Some(&text[self.elements[around.element].key.clone()]),
+                        _ => None,
+                    };
+                    match reader.read(form, around, text) {
+                        Some(tag) => self.close_element(tag.start, tag.end),
+                        None => return Ok(None),
+                    }
+                }
+                Place::Done(end) => return Ok(Some(*end)),
+            }
+        }
+    }
+
+    /// The value of what has been read, a canonical JSON object.
+    pub(super) fn json(&self, form: &Xml, tool: &str, text: &[u8], calls: &mut Calls) -> String {
+        let tools = calls.scope.tools.clone();
+        let schema = tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
+        let max_depth = calls.scope.limits.max_depth;
+        let json = Arguments { form, text, elements: &self.elements, max_depth }.json(schema);
+        json.unwrap_or_else(|| {
+            calls.refuse(ProblemKind::TooDeep(max_depth), self.elements[0].content.start);
+            "{}".into()
+        })
+    }
+
+    /// Up to where the text is known to be that of arguments.
+    pub(super) fn position(&self) -> usize {
+        match &self.place {
+            Place::Text(_, at) | Place::Done(at) => *at,
+            Place::Tag(_, tag) | Place::Either(tag) => tag.start,
+            Place::String(reader) => reader.position(),
+        }
+    }
+
+    /// What is missing where the text ends in an argument, or in front of what closes all of them.
+    pub(super) fn missing(&self, form: &Xml, text: &[u8]) -> Problem {
+        let missing = |what| Problem { kind: ProblemKind::Missing(what), at: text.len() };
+        let closing = |open: &[Level]| match open {
+            [_, .., level] => shown("</", &text[self.elements[level.element].key.clone()]),
+            _ => form.parts.as_ref().map_or("the end of the arguments".into(), |parts| {
+                shown("</", parts.args.as_bytes())
+            }),
+        };
+        match &self.place {
+            Place::String(reader) if reader.is_in_cdata() => missing("\"]]>\"".into()),
+            Place::String(reader) if reader.last(text).is_some() => {
+                missing(closing(&self.open[..self.open.len() - 1]))
+            }
+            Place::String(_) => match self.stray(form, text) {
+                Some((found, at)) => {
+                    let expected = closing(&self.open);
+                    Problem { kind: ProblemKind::Unclosed { expected, found }, at }
+                }
+                None => missing(closing(&self.open)),
+            },
+            _ => missing(closing(&self.open)),
+        }
+    }
+
+    /// The closing tag in an open string that was probably meant to close it: what is around it is closed behind that.
+    fn stray(&self, form: &Xml, text: &[u8]) -> Option<(std::borrow::Cow<'static, str>, usize)> {
+        let (inner, around) = self.open.split_last()?;
+        let closes_around = |name: &[u8]| {
+            let args = form.parts.as_ref().map(|parts| parts.args.as_bytes());
+            let mut keys =
+                around[1..].iter().map(|level| &text[self.elements[level.element].key.clone()]);
+            args == Some(name) || keys.any(|key| key == name)
+        };
+        let mut first = None;
+        let mut open = Vec::new();
+        let mut at = self.elements[inner.element].content.start;
+        while let Ok(start) = next_mark(form, text, at) {
+            at = start + 1;
+            let Lexed::Markup(markup, end) = TagReader::new(start).read(form, text) else {
+                continue;
+            };
+            at = end;
+            match markup {
+                Markup::Open(name) => open.push(name),
+                Markup::Close(name) => {
+                    let is_paired =
+                        open.last().is_some_and(|last| text[last.clone()] == text[name.clone()]);
+                    if is_paired {
+                        open.pop();
+                        continue;
+                    }
+                    let name = &text[name];
+                    let stray = first.get_or_insert_with(|| (shown("</", name), start));
+                    if closes_around(name) {
+                        return Some(stray.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn key<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        let level = self.open.last().map_or(0, |level| level.element);
+        &text[self.elements[level].key.clone()]
+    }
+
+    /// Text stands directly in the innermost element.
+    fn text(&mut self, text: &[u8], from: usize, to: usize, calls: &mut Calls) {
+        if is_blank(&text[from..to]) {
+            return;
+        }
+        if let [_] = self.open[..] {
+            let at = from + leading_space(&text[from..to]);
+            let first = String::from_utf8_lossy(prefix(&text[at..to], 1)).into_owned();
+            let problem = expected("an argument".into(), format!("{first:?}").into(), at);
+            calls.refuse(problem.kind, at);
+        }
+        self.innermost().has_text = true;
+    }
+
+    fn innermost(&mut self) -> &mut Element {
+        let at = self.open.last().map_or(0, |level| level.element);
+        &mut self.elements[at]
+    }
+
+    /// The text of the innermost element is a string.
+    fn string(&mut self) -> Place {
+        let element = self.innermost();
+        element.is_string = true;
+        Place::String(StringReader::new(element.key.clone(), element.content.start))
+    }
+
+    fn markup(
+        &mut self,
+        form: &Xml,
+        root: Option<Schema<'_>>,
+        text: &[u8],
+        start: usize,
+        (markup, end): (Markup, usize),
+        calls: &mut Calls,
+    ) -> Result<(), Problem> {
+        match markup {
+            Markup::Comment => {}
+            Markup::Cdata => {
+                self.text(text, start, end, calls);
+                self.innermost().has_cdata = true;
+            }
+            Markup::Open(name) => {
+                let max_depth = calls.scope.limits.max_depth;
+                if self.open.len() > max_depth {
+                    return Err(Problem { kind: ProblemKind::TooDeep(max_depth), at: start });
+                }
+                let schema =
+                    self.schema(root, text).and_then(|schema| part(schema, &text[name.clone()]));
+                let element =
+                    self.add(Element { key: name, content: end..end, ..Element::default() });
+                self.open.push(Level { element, last: None, is_known: schema.is_some() });
+                match content(schema) {
+                    Content::String => self.place = self.string(),
+                    Content::Either => self.place = Place::Either(TagReader::new(end)),
+                    Content::Elements => {}
+                }
+            }
+            Markup::Empty(key) => {
+                self.add(Element { key, content: end..end, ..Element::default() });
+            }
+            Markup::Close(name) => {
+                let name = &text[name];
+                let around = form.parts.as_ref().map(|parts| parts.args.as_bytes());
+                let is_outside = self.open.len() == 1;
+                let key = if is_outside { around.unwrap_or(name) } else { self.key(text) };
+                if name != key {
+                    return Err(expected(shown("</", key), shown("</", name), start));
+                }
+                if is_outside {
+                    self.place = Place::Done(start);
+                } else {
+                    self.close_element(start, end);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The innermost element is closed by the tag between these bytes.
+    fn close_element(&mut self, start: usize, end: usize) {
+        self.innermost().content.end = start;
+        self.open.pop();
+        self.place = Place::Text(end, end);
+    }
+
+    fn add(&mut self, element: Element) -> usize {
+        let at = self.elements.len();
+        self.elements.push(element);
+        if let Some(level) = self.open.last_mut() {
+            match level.last.replace(at) {
+                Some(last) => self.elements[last].next = Some(at),
+                None => self.elements[level.element].first = Some(at),
+            }
+        }
+        at
+    }
+
+    /// The schema of the innermost element. It cannot be kept from one piece of text to the next.
+    fn schema<'s>(&self, root: Option<Schema<'s>>, text: &[u8]) -> Option<Schema<'s>> {
+        let (_, inner) = self.open.split_first()?;
+        if !inner.last().is_none_or(|level| level.is_known) {
+            return None;
+        }
+        inner.iter().try_fold(root?, |schema, level| {
+            part(schema, &text[self.elements[level.element].key.clone()])
+        })
+    }
+}

@@ -1,0 +1,265 @@
+//! A call as XML elements: the name, the server and the arguments, in any order.
+//!
+//! The arguments are read into a flat list of elements first; the tool's schema makes values of them once all are there. It
+//! is needed before that too, where an element is a string and what looks like a tag in it is text, so a name that stands
+//! behind the arguments comes too late for such tags.
+
+mod args;
+mod string;
+mod tag;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use super::super::call::Call;
+use super::super::canonical::json_string;
+use super::super::problem::{Problem, ProblemKind};
+use super::super::text::{leading_space, trim};
+use super::{Calls, ItemReader, Scope};
+use crate::dialect::{Xml, XmlParts};
+use string::{Comments, decoded};
+use tag::{Lexed, Markup, TagReader, begins, expected, next_mark, shown};
+
+pub use args::XmlArgs;
+
+/// Reads one call.
+#[derive(Clone, Debug)]
+pub struct XmlReader {
+    start: usize,
+    place: Place,
+    has_begun: bool,
+    /// The tool's name, a canonical JSON string.
+    name: Option<String>,
+    server: Option<String>,
+    args: Option<XmlArgs>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// Behind a part or a comment that ends in front of this byte, at what may be the next.
+    Between(usize, TagReader),
+    /// In the text of a name, which begins at this byte, at what may be a tag.
+    Name(Part, usize, TagReader),
+    Args(Box<XmlArgs>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Server,
+    Name,
+    Args,
+}
+
+impl Part {
+    fn all(parts: &XmlParts) -> [(Self, &str); 3] {
+        [(Self::Server, &parts.server), (Self::Name, &parts.name), (Self::Args, &parts.args)]
+    }
+
+    fn of(form: &Xml, name: &[u8]) -> Option<Self> {
+        let mut all = Self::all(form.parts.as_ref()?).into_iter();
+        all.find(|(_, part)| part.as_bytes() == name).map(|(part, _)| part)
+    }
+
+    fn name(self, form: &Xml) -> &str {
+        let mut all = form.parts.iter().flat_map(Self::all);
+        all.find(|(part, _)| *part == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl ItemReader for XmlReader {
+    type Form = Xml;
+
+    fn new(_: &Xml, start: usize, _: &Scope) -> Self {
+        let place = Place::Between(start, TagReader::new(start));
+        Self { start, place, has_begun: false, name: None, server: None, args: None }
+    }
+
+    fn begins(form: &Xml, text: &[u8]) -> Option<bool> {
+        let rest = &text[leading_space(text)..];
+        let parts = form.parts.iter().flat_map(Part::all).map(|(_, name)| (name, true));
+        let comment = form.entities.then_some(("!--", false));
+        let mut is_any = Some(false);
+        for (opening, is_name) in parts.chain(comment) {
+            let mark = [&form.prefix, "<", opening].concat();
+            let known = begins(rest, mark.as_bytes()).and_then(|does_begin| match does_begin {
+                true if is_name => rest.get(mark.len()).map(|byte| b" \t\r\n/>".contains(byte)),
+                does_begin => Some(does_begin),
+            });
+            match known {
+                Some(true) => return known,
+                Some(false) => {}
+                None => is_any = None,
+            }
+        }
+        is_any
+    }
+
+    fn read(
+        &mut self,
+        form: &Xml,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Option<usize>, Problem> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            calls.begin(self.start);
+        }
+        loop {
+            let name = self.name.as_deref().unwrap_or_default();
+            match &mut self.place {
+                Place::Between(end, tag) => {
+                    let end = *end;
+                    let space = leading_space(&text[tag.start..]);
+                    if space > 0 {
+                        *tag = TagReader::new(tag.start + space);
+                    }
+                    let behind = match tag.read(form, text) {
+                        Lexed::Unknown => return Ok(None),
+                        Lexed::Markup(Markup::Comment, behind) => Some((None, false, behind)),
+                        Lexed::Markup(Markup::Open(name), behind) => {
+                            Part::of(form, &text[name]).map(|part| (Some(part), false, behind))
+                        }
+                        Lexed::Markup(Markup::Empty(name), behind) => {
+                            Part::of(form, &text[name]).map(|part| (Some(part), true, behind))
+                        }
+                        Lexed::Text | Lexed::Markup(..) => None,
+                    };
+                    match behind {
+                        None => {
+                            self.push(form, text, calls);
+                            return Ok(Some(end));
+                        }
+                        Some((Some(part), false, behind)) => self.enter(part, behind, calls),
+                        Some((part, _, behind)) => {
+                            if part == Some(Part::Args) {
+                                self.args = Some(XmlArgs::new(behind));
+                            }
+                            self.place = Place::Between(behind, TagReader::new(behind));
+                        }
+                    }
+                }
+                Place::Name(part, start, tag) => {
+                    let (part, start) = (*part, *start);
+                    match next_mark(form, text, tag.start) {
+                        Err(at) => {
+                            *tag = TagReader::new(at);
+                            return Ok(None);
+                        }
+                        Ok(at) if at > tag.start => *tag = TagReader::new(at),
+                        Ok(_) => {}
+                    }
+                    let at = tag.start;
+                    match tag.read(form, text) {
+                        Lexed::Unknown => return Ok(None),
+                        Lexed::Text => *tag = TagReader::new(at + 1),
+                        Lexed::Markup(Markup::Cdata | Markup::Comment, end) => {
+                            *tag = TagReader::new(end);
+                        }
+                        Lexed::Markup(Markup::Close(name), end)
+                            if text[name.clone()] == *part.name(form).as_bytes() =>
+                        {
+                            self.named(part, form, &text[start..at], calls);
+                            self.place = Place::Between(end, TagReader::new(end));
+                        }
+                        Lexed::Markup(markup, _) => {
+                            let (before, name) = match markup {
+                                Markup::Close(name) => ("</", name),
+                                Markup::Open(name) | Markup::Empty(name) => ("<", name),
+                                Markup::Cdata | Markup::Comment => continue,
+                            };
+                            let missing = shown("</", part.name(form).as_bytes());
+                            return Err(expected(missing, shown(before, &text[name]), at));
+                        }
+                    }
+                }
+                Place::Args(args) => match args.scan(form, name, text, calls)? {
+                    None => {
+                        calls.read_args(text, args.position());
+                        return Ok(None);
+                    }
+                    Some(close) => {
+                        calls.end_args(text, close);
+                        let end = match TagReader::new(close).read(form, text) {
+                            Lexed::Markup(_, end) => end,
+                            Lexed::Unknown | Lexed::Text => close,
+                        };
+                        let place = Place::Between(end, TagReader::new(end));
+                        if let Place::Args(args) = std::mem::replace(&mut self.place, place) {
+                            self.args = Some(*args);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn cut_off(&mut self, form: &Xml, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
+        let missing = |before, part: Part| Problem {
+            kind: ProblemKind::Missing(shown(before, part.name(form).as_bytes())),
+            at: text.len(),
+        };
+        match &self.place {
+            Place::Name(part, ..) => Err(missing("</", *part)),
+            Place::Args(args) => Err(args.missing(form, text)),
+            Place::Between(end, _) => {
+                let rest = &text[*end..];
+                let rest = &rest[leading_space(rest)..];
+                let closing = [&form.prefix, "</"].concat();
+                let is_closing = begins(rest, closing.as_bytes()) == Some(true);
+                if self.args.is_none() {
+                    return Err(missing("<", Part::Args));
+                }
+                if self.name.is_none() {
+                    return Err(missing("<", Part::Name));
+                }
+                if !rest.is_empty() && !is_closing {
+                    let what = "the end of a tag".into();
+                    return Err(Problem { kind: ProblemKind::Missing(what), at: text.len() });
+                }
+                self.push(form, text, calls);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl XmlReader {
+    /// A part begins; its text does at byte `start`.
+    fn enter(&mut self, part: Part, start: usize, calls: &mut Calls) {
+        self.place = match part {
+            Part::Args => {
+                calls.begin_args(start);
+                Place::Args(Box::new(XmlArgs::new(start)))
+            }
+            part => Place::Name(part, start, TagReader::new(start)),
+        };
+    }
+
+    /// The text of a name is complete.
+    fn named(&mut self, part: Part, form: &Xml, text: &[u8], calls: &mut Calls) {
+        let text = decoded(form, text, Comments::Dropped);
+        let name = json_string(trim(&text));
+        if part == Part::Server {
+            self.server = Some(name);
+        } else if name != "\"\"" {
+            calls.name(&name);
+            self.name = Some(name);
+        }
+    }
+
+    /// The call is complete.
+    fn push(&self, form: &Xml, text: &[u8], calls: &mut Calls) {
+        let Some(name) = &self.name else {
+            return calls.refuse(ProblemKind::NoName(calls.len()), self.start);
+        };
+        let args = match &self.args {
+            Some(args) if !calls.is_refused() => args.json(form, name, text, calls),
+            _ => "{}".into(),
+        };
+        let call = Call::new(name, &args);
+        calls.push(match &self.server {
+            Some(server) => call.with_server(server),
+            None => call,
+        });
+    }
+}

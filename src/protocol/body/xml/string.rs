@@ -1,0 +1,235 @@
+//! The text of an element that is a string and nothing else: everything up to its own closing tag.
+//!
+//! Tags in it are text. What looks like its closing tag is one only if something follows that may: the next element, or the
+//! end of the element around it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::super::super::text::leading_space;
+use super::tag::{Lexed, Markup, TagReader, begins, next_mark};
+use crate::dialect::Xml;
+
+/// Reads such a text.
+#[derive(Clone, Debug)]
+pub struct StringReader {
+    /// The element's name.
+    key: Range<usize>,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// In the text, up to this byte.
+    Text(usize),
+    Cdata(TagReader),
+    /// In a closing tag that begins at the first byte, behind its name.
+    Closing(usize, usize),
+    /// Behind a closing tag; what follows decides whether it is one.
+    Behind(Range<usize>, TagReader),
+}
+
+impl StringReader {
+    /// A reader of the text of the element with this name that begins at byte `start`.
+    #[must_use]
+    pub fn new(key: Range<usize>, start: usize) -> Self {
+        Self { key, place: Place::Text(start) }
+    }
+
+    /// Reads on; gives the closing tag once it is known to be one. `around` closes the element around this one; any closing
+    /// tag does where that is not given.
+    pub fn read(&mut self, form: &Xml, around: Option<&[u8]>, text: &[u8]) -> Option<Range<usize>> {
+        let close = [b"/", &text[self.key.clone()]].concat();
+        let mark = form.prefix.len() + 1;
+        loop {
+            self.place = match &mut self.place {
+                Place::Text(at) => {
+                    *at = match next_mark(form, text, *at) {
+                        Ok(found) => found,
+                        Err(end) => {
+                            *at = end;
+                            return None;
+                        }
+                    };
+                    let rest = &text[*at + mark..];
+                    if form.entities && begins(rest, b"![CDATA[")? {
+                        Place::Cdata(TagReader::new(*at))
+                    } else if begins(rest, &close)? {
+                        Place::Closing(*at, *at + mark + close.len())
+                    } else {
+                        Place::Text(*at + 1)
+                    }
+                }
+                Place::Cdata(tag) => match tag.read(form, text) {
+                    Lexed::Unknown => return None,
+                    Lexed::Text => Place::Text(tag.start + 1),
+                    Lexed::Markup(_, end) => Place::Text(end),
+                },
+                Place::Closing(start, at) => {
+                    if form.prefix.is_empty() {
+                        *at += leading_space(&text[*at..]);
+                    }
+                    match text.get(*at)? {
+                        b'>' => Place::Behind(*start..*at + 1, TagReader::new(*at + 1)),
+                        _ => Place::Text(*start + 1),
+                    }
+                }
+                Place::Behind(tag, follower) => {
+                    let space = leading_space(&text[follower.start..]);
+                    if space > 0 {
+                        *follower = TagReader::new(follower.start + space);
+                    }
+                    let may_follow = match follower.read(form, text) {
+                        Lexed::Unknown => return None,
+                        Lexed::Markup(Markup::Close(name), _) => {
+                            around.is_none_or(|around| text[name] == *around)
+                        }
+                        Lexed::Markup(Markup::Cdata, _) | Lexed::Text => false,
+                        Lexed::Markup(..) => true,
+                    };
+                    if may_follow {
+                        return Some(tag.clone());
+                    }
+                    Place::Text(tag.end)
+                }
+            };
+        }
+    }
+
+    /// Up to where the text is known to be the element's.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        match &self.place {
+            Place::Text(at) | Place::Closing(at, _) => *at,
+            Place::Cdata(tag) => tag.start,
+            Place::Behind(tag, _) => tag.start,
+        }
+    }
+
+    /// The closing tag, if nothing but space stands behind it at the end of the text.
+    #[must_use]
+    pub fn last(&self, text: &[u8]) -> Option<Range<usize>> {
+        match &self.place {
+            Place::Behind(tag, follower) if follower.start == text.len() => Some(tag.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether the text ends in a CDATA section.
+    #[must_use]
+    pub fn is_in_cdata(&self) -> bool {
+        matches!(self.place, Place::Cdata(_))
+    }
+}
+
+/// Whether comments are part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comments {
+    /// As everything else is.
+    Kept,
+    /// They are left out.
+    Dropped,
+}
+
+/// What the text of an element says: entities replaced and CDATA sections opened, where the dialect has them.
+///
+/// # Complexity
+/// O(`raw`)
+#[must_use]
+pub fn decoded<'t>(form: &Xml, raw: &'t [u8], comments: Comments) -> Cow<'t, [u8]> {
+    if !form.entities || memchr::memchr2(b'&', b'<', raw).is_none() {
+        return raw.into();
+    }
+    let mut said = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    // What is searched for its end in vain once, need not be again.
+    let (mut may_be_cdata, mut may_be_comment) = (true, comments == Comments::Dropped);
+    while let Some(at) = memchr::memchr2(b'&', b'<', rest) {
+        said.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        if may_be_cdata && let Some(inside) = rest.strip_prefix(b"<![CDATA[") {
+            if let Some(end) = memchr::memmem::find(inside, b"]]>") {
+                said.extend_from_slice(&inside[..end]);
+                rest = &inside[end + 3..];
+                continue;
+            }
+            may_be_cdata = false;
+        }
+        if may_be_comment && let Some(inside) = rest.strip_prefix(b"<!--") {
+            if let Some(end) = memchr::memmem::find(inside, b"-->") {
+                rest = &inside[end + 3..];
+                continue;
+            }
+            may_be_comment = false;
+        }
+        let width = match entity(rest) {
+            Some((character, width)) => {
+                said.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                width
+            }
+            None => {
+                said.push(rest[0]);
+                1
+            }
+        };
+        rest = &rest[width..];
+    }
+    said.extend_from_slice(rest);
+    said.into()
+}
+
+/// The longest entity that is read, in bytes: a number with some zeros before it.
+const LONGEST: usize = 16;
+
+/// The character that the entity at the start of `text` stands for, and its width.
+fn entity(text: &[u8]) -> Option<(char, usize)> {
+    let inside = text.strip_prefix(b"&")?;
+    let end = memchr::memchr(b';', &inside[..inside.len().min(LONGEST)])?;
+    let name = std::str::from_utf8(&inside[..end]).ok()?;
+    let numbered = |digits: &str, base| {
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let code = u32::from_str_radix(digits, base).ok().filter(|code| is_number && *code > 0)?;
+        char::from_u32(code)
+    };
+    let character = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        name => match name.strip_prefix('#')? {
+            code if code.starts_with(['x', 'X']) => numbered(&code[1..], 16)?,
+            code => numbered(code, 10)?,
+        },
+    };
+    Some((character, end + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entities_and_sections_say_what_they_stand_for() {
+        let form = Xml { prefix: "".into(), entities: true, parts: None };
+        for (raw, said) in [
+            ("plain", "plain"),
+            ("a && b &", "a && b &"),
+            ("&amp;&lt;&gt;&quot;&apos;", "&<>\"'"),
+            ("&amp;lt;", "&lt;"),
+            ("a&nbsp;b&;&#;&#x;&#+1;", "a&nbsp;b&;&#;&#x;&#+1;"),
+            ("&#65;&#x1F600;&#xe9;&#10;", "A\u{1f600}\u{e9}\n"),
+            ("&#0;&#xD800;&#x110000;", "&#0;&#xD800;&#x110000;"),
+            ("<![CDATA[x &amp; y]]> &amp; z", "x &amp; y & z"),
+            ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
+            ("<b>&lt;<!--c--></b>", "<b><<!--c--></b>"),
+            ("a <![CDATA[b", "a <![CDATA[b"),
+        ] {
+            assert_eq!(*decoded(&form, raw.as_bytes(), Comments::Kept), *said.as_bytes(), "{raw}");
+        }
+        assert_eq!(*decoded(&form, b"1<!-- one --> ", Comments::Dropped), *b"1 ");
+        let form = Xml { entities: false, ..form };
+        let raw = b"&amp;<![CDATA[]]>";
+        assert_eq!(*decoded(&form, raw, Comments::Dropped), *raw);
+    }
+}

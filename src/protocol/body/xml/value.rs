@@ -1,0 +1,286 @@
+//! Elements to JSON: the schema says what is an object, an array or a text.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::super::super::canonical::{Layout, Writer, json_string};
+use super::super::super::json::Container;
+use super::super::super::text::is_blank;
+use super::super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
+use super::string::{Comments, decoded};
+use crate::dialect::Xml;
+
+/// One element. Ranges are bytes of the block's text.
+#[derive(Clone, Debug, Default)]
+pub struct Element {
+    /// Its name.
+    pub key: Range<usize>,
+    /// What stands between its tags.
+    pub content: Range<usize>,
+    /// The first element in it.
+    pub first: Option<usize>,
+    /// The next element beside it.
+    pub next: Option<usize>,
+    /// Whether it was read as a string, in which tags are text.
+    pub is_string: bool,
+    /// Whether there is text in it, beside elements.
+    pub has_text: bool,
+    /// Whether there is a CDATA section in it.
+    pub has_cdata: bool,
+}
+
+/// The name that marked elements of an array have where no schema says what is one.
+const ITEM: &[u8] = b"item";
+
+/// What may stand in an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text in which tags are text.
+    String,
+    /// Such text, or elements: its beginning decides.
+    Either,
+    /// Elements, or text in which there is none.
+    Elements,
+}
+
+/// What may stand in an element of this schema.
+pub fn content(schema: Option<Schema<'_>>) -> Content {
+    let types = schema.map(Schema::types).unwrap_or_default();
+    let has_parts = types.has(Types::OBJECT) || types.has(Types::ARRAY);
+    match (types.has(Types::STRING), has_parts) {
+        (true, false) => Content::String,
+        (true, true) => Content::Either,
+        // An array may also be written as its items, one beside the other.
+        (false, _) if types.has(Types::ARRAY) => {
+            let items = schema.and_then(Schema::items).map(Schema::types).unwrap_or_default();
+            if items.has(Types::STRING) { Content::Either } else { Content::Elements }
+        }
+        (false, _) => Content::Elements,
+    }
+}
+
+/// The schema of an element with this name, in one of this schema: of a property, or of an item.
+pub fn part<'s>(schema: Schema<'s>, key: &[u8]) -> Option<Schema<'s>> {
+    let key = std::str::from_utf8(key).unwrap_or_default();
+    let of_items = || {
+        let items = schema.items().filter(|_| schema.types().has(Types::ARRAY))?;
+        Some(items.declared(key).unwrap_or(items))
+    };
+    schema.declared(key).or_else(of_items).or_else(|| schema.property(key))
+}
+
+/// The elements of some arguments, and their text.
+pub struct Arguments<'t> {
+    /// How they are written.
+    pub form: &'t Xml,
+    /// The block's text.
+    pub text: &'t [u8],
+    /// The first of them holds all others.
+    pub elements: &'t [Element],
+    /// How many brackets may be open at once.
+    pub max_depth: usize,
+}
+
+/// What is to be written next.
+enum Step<'s> {
+    /// Elements of one name, as the value of a key.
+    Member(Vec<usize>, Option<Schema<'s>>),
+    Value(usize, Option<Schema<'s>>),
+    Close,
+}
+
+impl Arguments<'_> {
+    /// All of them, as a canonical JSON object; `None` where it is nested deeper than it may be.
+    ///
+    /// # Complexity
+    /// O(text)
+    pub fn json(&self, schema: Option<Schema<'_>>) -> Option<String> {
+        let mut out =
+            Output { writer: Writer::new(Layout::Compact, 0), steps: Vec::new(), depth: 0 };
+        self.object(0, schema, &mut out);
+        while let Some(step) = out.steps.pop() {
+            if out.depth > self.max_depth {
+                return None;
+            }
+            match step {
+                Step::Close => {
+                    out.writer.close();
+                    out.depth -= 1;
+                }
+                Step::Member(elements, schema) => {
+                    out.writer.raw_key(&json_string(self.key(elements[0])));
+                    match elements[..] {
+                        [element] => self.value(element, schema, &mut out),
+                        _ => {
+                            let is_array =
+                                schema.is_some_and(|schema| schema.types().has(Types::ARRAY));
+                            let items =
+                                if is_array { schema.and_then(Schema::items) } else { schema };
+                            out.open(Container::Array);
+                            let values = elements.iter().rev();
+                            out.steps.extend(values.map(|&element| Step::Value(element, items)));
+                        }
+                    }
+                }
+                Step::Value(element, schema) => self.value(element, schema, &mut out),
+            }
+        }
+        Some(out.writer.finish())
+    }
+
+    fn value<'s>(&self, at: usize, schema: Option<Schema<'s>>, out: &mut Output<'s>) {
+        let element = &self.elements[at];
+        let is_text = element.is_string || content(schema) == Content::String;
+        match element.first {
+            Some(first) if !element.has_text && !is_text => match self.shape(at, first, schema) {
+                Shape::Object => self.object(at, schema, out),
+                Shape::Array => {
+                    out.open(Container::Array);
+                    let from = out.steps.len();
+                    for part_at in self.parts(at) {
+                        let schema = schema.and_then(|schema| part(schema, self.key(part_at)));
+                        out.steps.push(Step::Value(part_at, schema));
+                    }
+                    out.steps[from..].reverse();
+                }
+                Shape::Item => {
+                    out.open(Container::Array);
+                    self.object(at, schema.and_then(Schema::items), out);
+                }
+            },
+            // Text beside elements is no object: the check of the arguments says so.
+            Some(_) => {
+                let text = decoded(self.form, &self.text[element.content.clone()], Comments::Kept);
+                out.writer.raw_scalar(&self.typed(&text, element, schema, out.depth));
+            }
+            None => self.leaf(element, schema, out),
+        }
+    }
+
+    /// Opens an object of the elements in this one: those of one name are one value, in the place of the first.
+    fn object<'s>(&self, at: usize, schema: Option<Schema<'s>>, out: &mut Output<'s>) {
+        out.open(Container::Object);
+        let mut names: HashMap<&[u8], usize> = HashMap::new();
+        let from = out.steps.len();
+        for part_at in self.parts(at) {
+            let key = self.key(part_at);
+            let place = *names.entry(key).or_insert(out.steps.len());
+            match out.steps.get_mut(place) {
+                Some(Step::Member(elements, _)) => elements.push(part_at),
+                _ => {
+                    let schema = schema.and_then(|schema| part(schema, key));
+                    out.steps.push(Step::Member(vec![part_at], schema));
+                }
+            }
+        }
+        out.steps[from..].reverse();
+    }
+
+    /// What the elements in this one are, of which `first` is the first.
+    fn shape(&self, at: usize, first: usize, schema: Option<Schema<'_>>) -> Shape {
+        let types = schema.map(Schema::types).unwrap_or_default();
+        let first = self.key(first);
+        let name = std::str::from_utf8(first).unwrap_or_default();
+        let has_one_name = || self.parts(at).all(|part| self.key(part) == first);
+        let is_repeated = || self.parts(at).nth(1).is_some();
+        let is_declared = |schema: Option<Schema<'_>>| {
+            schema.is_some_and(|schema| schema.declared(name).is_some())
+        };
+        let is_array = match (types.has(Types::ARRAY), types.has(Types::OBJECT)) {
+            _ if types.is_empty() => {
+                !self.form.prefix.is_empty() && first == ITEM && has_one_name()
+            }
+            (true, true) => {
+                !is_declared(schema) && (first == ITEM || is_repeated()) && has_one_name()
+            }
+            (true, false) if is_declared(schema.and_then(Schema::items)) => return Shape::Item,
+            (is_array, _) => is_array,
+        };
+        if is_array { Shape::Array } else { Shape::Object }
+    }
+
+    /// Writes an element with no other in it.
+    fn leaf(&self, element: &Element, schema: Option<Schema<'_>>, out: &mut Output<'_>) {
+        let is_text = element.is_string || content(schema) == Content::String;
+        let comments = if is_text { Comments::Kept } else { Comments::Dropped };
+        let text = decoded(self.form, &self.text[element.content.clone()], comments);
+        let types = schema.map(Schema::types).unwrap_or_default();
+        let (is_array, is_object) = (types.has(Types::ARRAY), types.has(Types::OBJECT));
+        if (!is_array && !is_object) || types.has(Types::STRING) {
+            return out.writer.raw_scalar(&self.typed(&text, element, schema, out.depth));
+        }
+        if is_blank(&text) && !element.has_cdata && is_array != is_object {
+            out.writer.open(if is_array { Container::Array } else { Container::Object });
+            return out.writer.close();
+        }
+        let value = self.typed(&text, element, schema, out.depth);
+        if !is_array || types.has(type_of(&value)) {
+            return out.writer.raw_scalar(&value);
+        }
+        // One item of an array, written as if there were more beside it.
+        let items = schema.and_then(Schema::items);
+        out.writer.open(Container::Array);
+        out.writer.raw_scalar(&self.typed(&text, element, items, out.depth + 1));
+        out.writer.close();
+    }
+
+    fn typed(
+        &self,
+        text: &[u8],
+        element: &Element,
+        schema: Option<Schema<'_>>,
+        depth: usize,
+    ) -> String {
+        let left = self.max_depth.saturating_sub(depth);
+        typed_within(text, schema, Wholes::Float, left, |value| {
+            if element.has_cdata { None } else { scalar(value) }
+        })
+    }
+
+    fn key(&self, at: usize) -> &[u8] {
+        &self.text[self.elements[at].key.clone()]
+    }
+
+    /// The elements in this one.
+    fn parts(&self, at: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.elements[at].first, |&part| self.elements[part].next)
+    }
+}
+
+/// What an element with others in it is.
+enum Shape {
+    Object,
+    /// The others are its items.
+    Array,
+    /// It is the one item of an array, an object.
+    Item,
+}
+
+struct Output<'s> {
+    writer: Writer,
+    steps: Vec<Step<'s>>,
+    /// How many brackets are open.
+    depth: usize,
+}
+
+impl Output<'_> {
+    /// Opens a bracket that is closed behind all steps that are added now.
+    fn open(&mut self, container: Container) {
+        self.writer.open(container);
+        self.depth += 1;
+        self.steps.push(Step::Close);
+    }
+}
+
+/// The type of canonical JSON.
+fn type_of(json: &str) -> Types {
+    match json.as_bytes().first() {
+        Some(b'[') => Types::ARRAY,
+        Some(b'{') => Types::OBJECT,
+        Some(b'"') => Types::STRING,
+        Some(b't' | b'f') => Types::BOOLEAN,
+        Some(b'n') => Types::NULL,
+        _ if json.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9')) => Types::INTEGER,
+        _ => Types::NUMBER,
+    }
+}

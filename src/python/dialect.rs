@@ -1,0 +1,235 @@
+//! `Dialect`, and the dialects and tools that a reader is given.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use serde_json::Value;
+
+use super::convert::{json, to_str};
+use super::error::{ConfigError, type_error};
+use crate::dialect as core;
+use crate::dialect::presets;
+use crate::execution::arguments::as_json_schema;
+use crate::protocol::{Grammar, Tools};
+
+/// How a model writes its calls.
+#[pyclass(frozen, eq, hash, module = "cogency_rs")]
+pub struct Dialect {
+    inner: Arc<core::Dialect>,
+    /// Made where it is first read with.
+    grammar: OnceLock<Arc<Grammar>>,
+}
+
+impl PartialEq for Dialect {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+impl Hash for Dialect {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.name.hash(state);
+    }
+}
+
+#[pymethods]
+impl Dialect {
+    #[new]
+    #[pyo3(signature = (name))]
+    fn new(name: &str) -> PyResult<Self> {
+        preset(name).map(Self::of)
+    }
+
+    /// The names of the presets.
+    #[staticmethod]
+    fn presets() -> Vec<&'static str> {
+        presets::names().collect()
+    }
+
+    #[staticmethod]
+    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let value = value_of(fields)?;
+        let inner: core::Dialect = serde_json::from_value(value)
+            .map_err(|error| ConfigError::new_err(format!("this is no dialect: {error}")))?;
+        inner.check().map_err(ConfigError::new_err)?;
+        Ok(Self::of(Arc::new(inner)))
+    }
+
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = serde_json::to_string(&*self.inner)
+            .map_err(|error| ConfigError::new_err(error.to_string()))?;
+        json(py)?.call_method1("loads", (to_str(py, text.as_bytes())?,))
+    }
+
+    #[pyo3(signature = (**changes))]
+    fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let fields = self.to_dict(py)?.cast_into::<PyDict>()?;
+        if let Some(changes) = changes {
+            fields.update(changes.as_mapping())?;
+        }
+        Self::from_dict(&fields)
+    }
+
+    #[pyo3(signature = (**changes))]
+    fn __replace__(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        self.replace(py, changes)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    #[getter]
+    fn stop(&self) -> Vec<&str> {
+        self.inner.stop.iter().map(|stop| &**stop).collect()
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.get_type::<Self>().getattr("from_dict")?;
+        Ok((make, PyTuple::new(py, [self.to_dict(py)?])?))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let is_preset =
+            presets::preset(&self.inner.name).is_some_and(|preset| preset == self.inner);
+        if is_preset {
+            return Ok(format!("Dialect({:?})", self.inner.name));
+        }
+        Ok(format!("Dialect.from_dict({})", self.to_dict(py)?.repr()?))
+    }
+}
+
+impl Dialect {
+    fn of(inner: Arc<core::Dialect>) -> Self {
+        Self { inner, grammar: OnceLock::new() }
+    }
+
+    fn grammar(&self) -> Arc<Grammar> {
+        let make = || Arc::new(Grammar::new(vec![Arc::clone(&self.inner)]));
+        Arc::clone(self.grammar.get_or_init(make))
+    }
+}
+
+fn preset(name: &str) -> PyResult<Arc<core::Dialect>> {
+    presets::preset(name).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> PyErr {
+    let known: Vec<_> = presets::names().collect();
+    ConfigError::new_err(format!("there is no dialect {name:?}; there are {}", known.join(", ")))
+}
+
+/// The grammar of `dialect`: a name, a [`Dialect`], or several of these; cogency's without one.
+pub fn grammar_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Grammar>> {
+    let Some(dialect) = dialect else { return grammar_named("cogency") };
+    if let Ok(name) = dialect.cast::<PyString>() {
+        return grammar_named(&name.to_string_lossy());
+    }
+    if let Ok(dialect) = dialect.cast::<Dialect>() {
+        return Ok(dialect.get().grammar());
+    }
+    let dialects = dialects_of(dialect)?;
+    Ok(kept(dialects))
+}
+
+fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
+    presets::grammar(name).ok_or_else(|| unknown(name))
+}
+
+/// The dialects that are meant, of which the first is the one that is written.
+pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect>>> {
+    if let Ok(name) = dialect.cast::<PyString>() {
+        return Ok(vec![preset(&name.to_string_lossy())?]);
+    }
+    if let Ok(dialect) = dialect.cast::<Dialect>() {
+        return Ok(vec![Arc::clone(&dialect.get().inner)]);
+    }
+    let wanted = "a dialect's name, a Dialect, or a tuple of these";
+    let wrong = || type_error("dialect", wanted, dialect);
+    if !dialect.is_instance_of::<PyTuple>() && !dialect.is_instance_of::<PyList>() {
+        return Err(wrong());
+    }
+    let mut dialects = Vec::new();
+    for item in dialect.try_iter()? {
+        let item = item?;
+        if item.is_instance_of::<PyTuple>() || item.is_instance_of::<PyList>() {
+            return Err(wrong());
+        }
+        dialects.extend(dialects_of(&item)?);
+    }
+    if dialects.is_empty() {
+        return Err(ConfigError::new_err("dialect must name at least one"));
+    }
+    Ok(dialects)
+}
+
+/// How many grammars of several dialects are kept.
+const KEPT: usize = 32;
+
+/// The grammar of these dialects, which is made once as long as few others are asked for.
+fn kept(dialects: Vec<Arc<core::Dialect>>) -> Arc<Grammar> {
+    static GRAMMARS: Mutex<Vec<Arc<Grammar>>> = Mutex::new(Vec::new());
+    let mut grammars = GRAMMARS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = grammars.iter().find(|known| known.dialects == dialects) {
+        return Arc::clone(known);
+    }
+    let grammar = Arc::new(Grammar::new(dialects));
+    if grammars.len() == KEPT {
+        grammars.remove(0);
+    }
+    grammars.push(Arc::clone(&grammar));
+    grammar
+}
+
+/// The schemas of tools, read once.
+#[pyclass(frozen, module = "cogency_rs._core")]
+pub struct ToolSchemas {
+    inner: Arc<Tools>,
+}
+
+#[pymethods]
+impl ToolSchemas {
+    #[new]
+    fn new(tools: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let read: PyResult<Vec<_>> = tools.try_iter()?.map(|tool| tool_of(&tool?)).collect();
+        Ok(Self { inner: Arc::new(Tools::new(read?)) })
+    }
+}
+
+/// The tools of a reader: `ToolSchemas`, or tools.
+pub fn tools_of(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Tools>>> {
+    let Some(tools) = tools else { return Ok(None) };
+    if let Ok(schemas) = tools.cast::<ToolSchemas>() {
+        return Ok(Some(Arc::clone(&schemas.get().inner)));
+    }
+    ToolSchemas::new(tools).map(|schemas| Some(schemas.inner))
+}
+
+/// A tool's name and the JSON Schema of its parameters: of a tool object, or of a declaration in one of the usual forms.
+fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
+    let wanted = "tools, or dicts with a \"name\" and \"parameters\"";
+    if let Ok(declared) = tool.cast::<PyDict>() {
+        let inner = declared.get_item("function")?;
+        let inner =
+            inner.as_ref().and_then(|inner| inner.cast::<PyDict>().ok()).unwrap_or(declared);
+        let name = inner.get_item("name")?.ok_or_else(|| type_error("tools", wanted, tool))?;
+        let schema = ["parameters", "input_schema", "inputSchema"].into_iter();
+        let schema = schema.filter_map(|key| inner.get_item(key).ok().flatten()).next();
+        return Ok((name.extract()?, schema.map_or(Ok(Value::Null), |schema| value_of(&schema))?));
+    }
+    let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?.extract()?;
+    let schema = tool.getattr("schema").map_err(|_| type_error("tools", wanted, tool))?;
+    Ok((name, as_json_schema(value_of(&schema)?)))
+}
+
+/// A Python value as JSON.
+pub fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let text: String = json(value.py())?.call_method1("dumps", (value,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| ConfigError::new_err(error.to_string()))
+}
