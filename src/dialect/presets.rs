@@ -181,7 +181,7 @@ fn rows() -> Vec<Dialect> {
         Dialect {
             open: marks(&["functools"]),
             turn_end: marks(&["<|end|>"]),
-            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments"]))
+            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             reasoning: pairs(&[("[THINK]", "[/THINK]")]),
@@ -393,6 +393,10 @@ fn rows() -> Vec<Dialect> {
                     &["<|sep|>"],
                     HeadForm::Attributes("tool".into()),
                     Args::Parameters(Parameters {
+                        whole: Some(Pair {
+                            open: "<|open|>json type=\"object\"<|sep|>".into(),
+                            close: "<|close|>json<|sep|>".into(),
+                        }),
                         flag: Some(Flag {
                             name: "type".into(),
                             text: "string".into(),
@@ -473,6 +477,7 @@ fn rows() -> Vec<Dialect> {
                 "muse-glimmer",
                 Body::Head(Head {
                     bare: true,
+                    form: HeadForm::Doubled,
                     ..invoke(
                         "atem:",
                         Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) },
@@ -609,6 +614,7 @@ fn parameters_form(
 ) -> Parameters {
     Parameters {
         around: None,
+        whole: None,
         open: open.into(),
         key_end: key_end.into(),
         value_open: value_open.into(),
