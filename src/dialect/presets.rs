@@ -101,7 +101,7 @@ fn rows() -> Vec<Dialect> {
         Dialect {
             unmarked: Unmarked::Anywhere,
             ..dialect(
-                "json",
+                "json-plain",
                 Body::Json(Json {
                     args_optional: true,
                     ..json_form(Shape::Object, &["name", "function"], &["arguments", "parameters"])
@@ -171,7 +171,7 @@ fn rows() -> Vec<Dialect> {
             open: marks(&["<TOOLCALL>"]),
             close: marks(&["</TOOLCALL>"]),
             reasoning: pairs(&[THINK]),
-            ..dialect("nemotron", json(Shape::Array, &["name"], &["arguments", "parameters"]))
+            ..dialect("nemotron-deci", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             open: marks(&["<|tool_call|>", "<tool_call>"]),
