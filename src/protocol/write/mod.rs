@@ -16,7 +16,7 @@ mod xml;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::dialect::Dialect;
+use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
 use super::stored::ShownCall;
@@ -90,6 +90,51 @@ impl Renderer {
         let mut sink = Sink::new(self);
         results::push_results(&mut sink, &self.dialect, results);
         Text::from(sink.out)
+    }
+
+    /// Writes a call with words in the place of its name and its arguments.
+    #[must_use]
+    pub fn example(&self) -> String {
+        let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
+        let mut calls = [ShownCall { name, args, id: None, server: None }];
+        self.give_ids(&mut calls, 0);
+        self.calls(&calls, true).to_string()
+    }
+
+    /// Writes an answer, where that is JSON.
+    #[must_use]
+    pub fn answer(&self, thought: &str, answer: &str) -> Option<String> {
+        let Some(Body::Json(Json { decision: Some(decision), .. })) = self.dialect.bodies.first()
+        else {
+            return None;
+        };
+        let json = calls::answer(decision, thought.as_bytes(), answer.as_bytes());
+        Some(self.json(&json, JsonLayout::Compact))
+    }
+
+    /// Writes canonical JSON with readable characters, in whose strings no mark stands.
+    #[must_use]
+    pub fn json(&self, json: &str, layout: JsonLayout) -> String {
+        let mut out = Vec::new();
+        let style = json::Style { layout, strings: json::Strings::Readable(self.marks()) };
+        json::push_json(&mut out, json, style, 0);
+        Text::from(out).to_string()
+    }
+
+    /// Writes a canonical JSON object as `{key:value,…}` with `mark` around strings.
+    #[must_use]
+    pub fn braces(&self, json: &str, mark: &str) -> String {
+        let mut sink = Sink::new(self);
+        literal::push_braces(&mut sink, json, mark);
+        Text::from(sink.out).to_string()
+    }
+
+    /// Writes text in which no mark stands: the first character of each is a character reference.
+    #[must_use]
+    pub fn words(&self, text: &str) -> String {
+        let mut sink = Sink::new(self);
+        sink.push_referenced(text.as_bytes());
+        Text::from(sink.out).to_string()
     }
 
     /// Whether this dialect can hold the call so that it reads back as it is.
