@@ -184,7 +184,7 @@ pub fn prompt(name: &str) -> Prompt {
                 ..ToolsForm::default()
             },
             turn: turn("", "", ["\n", "\n", "\n"]),
-            calls: CallsForm { tail: "\n".into(), ..invokes() },
+            calls: CallsForm { name: Frame::new("\n", ""), tail: "\n".into(), ..invokes() },
             results: ResultsForm {
                 around: Frame::new("<function_results>\n", "\n</function_results>"),
                 ..results(

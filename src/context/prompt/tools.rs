@@ -186,7 +186,7 @@ fn placeholder(schema: &Value) -> Value {
         "array" => json!([]),
         "object" => json!({}),
         "null" => Value::Null,
-        _ => json!("..."),
+        _ => json!("text"),
     }
 }
 

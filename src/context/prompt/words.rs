@@ -1,6 +1,6 @@
 //! How a model is told to write its calls, where its dialect has no words of its own for that.
 
-use crate::dialect::{Args, Body, Dialect, HeadForm, Json, ResultText};
+use crate::dialect::{Args, Body, Dialect, HeadForm, Json, ResultText, Unmarked};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Renderer, Returned};
 
@@ -10,16 +10,18 @@ pub const NO_TOOLS: &str = "There are none: answer without a call.";
 /// Says how calls are written and how results are read.
 pub fn how(renderer: &Renderer) -> String {
     let dialect = renderer.dialect();
-    let mut lines = vec![
-        "# Calls\n\nYour output is read by a program while you write it. Plain text goes to the user as it is. A call of a \
-         tool is written exactly like this:"
-            .to_owned(),
-    ];
+    let answer = renderer.answer("your reasoning", "your answer");
+    let plain = if answer.is_some() { "" } else { " Plain text goes to the user as it is." };
+    let mut lines = vec![format!(
+        "# Calls\n\nYour output is read by a program while you write it.{plain} A call of a tool is written exactly like \
+         this:"
+    )];
     lines.push(renderer.example());
     let mut rules = vec![
         "Use the names of the tools and of their arguments as they are listed, and no others.".to_owned(),
         values(dialect).into(),
         several(dialect).into(),
+        first(dialect).into(),
         format!(
             "Stop writing behind your calls. The results arrive in the next message, one for each call and in the order \
              of the calls, each like this:\n\n{}\n",
@@ -40,7 +42,7 @@ pub fn how(renderer: &Renderer) -> String {
         "When a call failed, read why, then correct it or try another way.".to_owned(),
         "When no call is needed, answer the user.".to_owned(),
     ]);
-    if let Some(answer) = renderer.answer("your reasoning", "your answer") {
+    if let Some(answer) = answer {
         rules.push(format!("An answer is written like this: {answer}"));
     }
     let rules: Vec<_> =
@@ -98,6 +100,16 @@ fn several(dialect: &Dialect) -> &'static str {
             "All calls of one message start at the same time, so a call that needs the result of another waits for the \
              next message."
         }
+    }
+}
+
+/// Where a call must stand.
+fn first(dialect: &Dialect) -> &'static str {
+    match dialect.unmarked {
+        Unmarked::AtStart if dialect.prompt.calls.unmarked => {
+            "A call is the first thing that you write: no text stands before it."
+        }
+        _ => "",
     }
 }
 

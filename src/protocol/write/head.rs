@@ -126,7 +126,10 @@ fn push_parameters(
     ends: &[Str],
 ) {
     let around = form.around.as_ref();
-    sink.push(around.map_or("", |around| &around.open));
+    if let Some(around) = around {
+        sink.push(&*around.open);
+        sink.push(&*layout.parameter);
+    }
     for (key, value) in members(args) {
         let key = unescaped(key.as_bytes());
         push_key(sink, form, key.as_bytes(), ends);
