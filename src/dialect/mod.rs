@@ -7,10 +7,18 @@
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
 pub mod presets;
+mod prompt;
+mod prompts;
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
+
+pub use prompt::{
+    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, ToolObject,
+    ToolsForm, ToolsLayout, TurnForm,
+};
 
 /// Text that is part of a dialect.
 pub type Str = Cow<'static, str>;
@@ -68,6 +76,13 @@ pub struct Dialect {
     /// What prompts look like.
     #[serde(default)]
     pub prompt: Prompt,
+}
+
+impl Hash for Dialect {
+    /// By the name: dialects that are equal have the same one.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
 }
 
 impl Dialect {
@@ -458,46 +473,4 @@ pub struct Heads {
     pub prefix: Str,
     /// Whether the text for a tool is the arguments of a call, whose name is the recipient's; else calls stand in it.
     pub names_call: bool,
-}
-
-/// What prompts look like.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prompt {
-    /// How tools are declared.
-    #[serde(default)]
-    pub tools: ToolsForm,
-    /// What a block is called where one is wrong; empty for its mark.
-    #[serde(default)]
-    pub block_name: Str,
-    /// What the model is told to do then; empty for an example.
-    #[serde(default)]
-    pub again: Str,
-    /// Around each result.
-    #[serde(default)]
-    pub result: Frame,
-    /// Around all results of a batch.
-    #[serde(default)]
-    pub results: Frame,
-    /// Between the results of a batch.
-    #[serde(default)]
-    pub between: Str,
-}
-
-/// Text before and behind something.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
-    /// Before it.
-    pub before: Str,
-    /// Behind it.
-    pub behind: Str,
-}
-
-/// How tools are declared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolsForm {
-    /// As cogency does: a line for each, and an example.
-    #[default]
-    Cogency,
 }

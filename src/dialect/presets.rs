@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
-    Parameters, Prompt, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
+    Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
+use super::prompts;
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
@@ -52,12 +53,6 @@ fn rows() -> Vec<Dialect> {
             end: marks(&["<end>"]),
             batch: Batch::Block,
             lone_mark: LoneMark::Block,
-            prompt: Prompt {
-                block_name: "execute block".into(),
-                again: "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}]."
-                    .into(),
-                ..Prompt::default()
-            },
             ..dialect("cogency", json(Shape::Array, &["name"], &["args"]))
         },
         Dialect {
@@ -514,8 +509,8 @@ fn dialect(name: &'static str, body: Body) -> Dialect {
         end: Vec::new(),
         turn_end: Vec::new(),
         ignored: Vec::new(),
-        stop: Vec::new(),
-        prompt: Prompt::default(),
+        stop: marks(prompts::stop(name)),
+        prompt: prompts::prompt(name),
     }
 }
 
