@@ -6,7 +6,7 @@ use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
-use super::prompts;
+use super::{models, prompts};
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
@@ -495,6 +495,7 @@ const THINK: (&str, &str) = ("<think>", "</think>");
 fn dialect(name: &'static str, body: Body) -> Dialect {
     Dialect {
         name: name.into(),
+        models: models::models(name),
         reasoning: Vec::new(),
         answer: Vec::new(),
         results: Vec::new(),
