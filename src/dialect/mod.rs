@@ -10,6 +10,7 @@ mod models;
 pub mod presets;
 mod prompt;
 mod prompts;
+pub mod template;
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -36,6 +37,9 @@ pub struct Dialect {
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,
+    /// Whether an answer begins inside reasoning, which the prompt has opened; its reader may be told otherwise.
+    #[serde(default)]
+    pub begins_in_reasoning: bool,
     /// Marks around text for the user; only the marks are left out.
     #[serde(default)]
     pub answer: Vec<Pair>,
@@ -99,7 +103,7 @@ impl Dialect {
         let lists = |marks: &'_ [Str]| marks.iter().any(|mark| mark.is_empty());
         let wrong = [
             ("name", self.name.is_empty()),
-            ("bodies", self.bodies.is_empty()),
+            ("bodies", self.bodies.is_empty() && self.opens_blocks()),
             ("the first mark of a pair in reasoning", pairs(&self.reasoning)),
             ("the first mark of a pair in answer", pairs(&self.answer)),
             ("a mark in results", self.results.iter().any(|each| each.open.is_empty())),
@@ -112,6 +116,11 @@ impl Dialect {
         let bodies = self.bodies.iter().flat_map(Body::wrong);
         let wrong = wrong.into_iter().chain(bodies).find(|(_, is_wrong)| *is_wrong);
         wrong.map_or(Ok(()), |(field, _)| Err(format!("{field} must not be empty")))
+    }
+
+    /// Whether anything opens a block of calls.
+    fn opens_blocks(&self) -> bool {
+        !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
     }
 
     /// What a block of calls is called where one is wrong.

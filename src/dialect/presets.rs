@@ -497,6 +497,7 @@ fn dialect(name: &'static str, body: Body) -> Dialect {
         name: name.into(),
         models: models::models(name),
         reasoning: Vec::new(),
+        begins_in_reasoning: false,
         answer: Vec::new(),
         results: Vec::new(),
         heads: None,

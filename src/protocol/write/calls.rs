@@ -8,6 +8,7 @@ use crate::dialect::{
 use super::super::canonical::json_string;
 use super::super::json::unescaped;
 use super::json::{Strings, Style, push_json};
+use super::literal::overlaps;
 use super::sink::Sink;
 use super::{Shown, head, literal, xml};
 
@@ -187,7 +188,9 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
             sink.push(&*form.between);
         }
         let name = unescaped(call.name.as_bytes());
-        let is_carried = is_word(name.as_bytes()) && !name.as_bytes().contains(&b'<');
+        let marks = [&heads.channel, &heads.recipient, &heads.end].into_iter().chain(&heads.open);
+        let is_free = |mark: &Str| mark.is_empty() || !overlaps(name.as_bytes(), mark);
+        let is_carried = is_word(name.as_bytes()) && marks.into_iter().all(is_free);
         let mut parts = form.message.before.split("{name}");
         sink.push(parts.next().unwrap_or_default());
         for part in parts {

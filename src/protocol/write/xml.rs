@@ -5,7 +5,7 @@ use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 use super::super::json::unescaped;
 use super::super::text::trim;
 use super::Shown;
-use super::json::{Strings, Style, elements, members, push_json};
+use super::json::{Strings, Style, elements, members, push_escape, push_json};
 use super::literal::overlaps;
 use super::sink::Sink;
 
@@ -62,7 +62,7 @@ pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &Call
                         let items = items.into_iter().rev();
                         open.extend(items.map(|item| Step::Element(ITEM.into(), item)));
                     }
-                    _ => push_value(sink, value),
+                    _ => push_value(sink, form, value),
                 }
             }
         }
@@ -115,10 +115,17 @@ fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
     }
 }
 
-/// Adds a value that is no text.
-fn push_value(sink: &mut Sink<'_>, json: &str) {
+/// Adds a value that is no text. What would be read as XML in its strings is escaped as JSON has it.
+fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
     let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
-    push_json(&mut sink.out, json, style, 0);
+    let mut value = Vec::new();
+    push_json(&mut value, json, style, 0);
+    for byte in value {
+        match byte {
+            b'<' | b'&' if form.entities => push_escape(&mut sink.out, byte.into()),
+            byte => sink.push([byte]),
+        }
+    }
 }
 
 /// Adds text, which reads back as text whatever it is.
