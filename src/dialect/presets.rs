@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::{models, prompts};
 use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
+use super::{models, prompts};
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
