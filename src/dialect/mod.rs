@@ -341,6 +341,8 @@ pub enum HeadForm {
     Id(Str),
     /// This mark in front of the name.
     Behind(Str),
+    /// Nothing; `NAME.NAME` is `NAME`, if that is a tool.
+    Doubled,
     /// Attributes of a tag; the name is the one with this key.
     Attributes(Str),
 }
@@ -368,6 +370,9 @@ pub struct Parameters {
     /// Marks around all of them.
     #[serde(default)]
     pub around: Option<Pair>,
+    /// Marks around one JSON object that stands for all of them. One without marks does so, too.
+    #[serde(default)]
+    pub whole: Option<Pair>,
     /// Stands before the key.
     pub open: Str,
     /// Stands behind the key.
