@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, TurnEvent
+from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall, TurnEvent
 
 __all__ = [
     "BUILD",
@@ -89,8 +89,8 @@ class Dialect:
     Raises:
         ConfigError: there is no such preset; says which there are.
 
-    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make equal
-    dialects. It can be copied, pickled, compared and used as a key.
+    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make
+    equal dialects. It can be copied, pickled, compared and used as a key.
     """
 
     def __new__(cls, name: str) -> Dialect: ...
@@ -122,11 +122,25 @@ class Dialect:
         """What it is called."""
 
     @property
+    def models(self) -> str:
+        """Which models were taught it; empty where it is for any that is told how."""
+
+    @property
     def stop(self) -> list[str]:
         """Strings at which a server is to stop."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, of plain values."""
+
+    def write_calls(self, calls: Iterable[ToolCall]) -> str:
+        """Calls as a model writes them that was taught this dialect, for examples in a prompt.
+
+        What is written reads back as it was. A text that a form without escapes cannot hold, such as a value with the
+        mark that ends it, has a character reference in the place of that mark's first character.
+
+        Raises:
+            TypeError, ValueError: what `json.dumps` raises for arguments that JSON cannot hold.
+        """
 
     def replace(self, **changes: Any) -> Dialect:
         """Another dialect, in which these fields are other ones.

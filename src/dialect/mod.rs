@@ -7,6 +7,7 @@
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
 mod cogency;
+mod models;
 pub mod presets;
 mod prompt;
 mod prompts;
@@ -34,6 +35,9 @@ pub type Str = Cow<'static, str>;
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
+    /// Which models were taught it; empty where it is for any that is told how.
+    #[serde(default)]
+    pub models: Str,
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::prompts;
 use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
+use super::{models, prompts};
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
@@ -532,6 +532,7 @@ const THINK: (&str, &str) = ("<think>", "</think>");
 fn dialect(name: &'static str, body: Body) -> Dialect {
     Dialect {
         name: name.into(),
+        models: models::models(name),
         reasoning: Vec::new(),
         begins_in_reasoning: false,
         answer: Vec::new(),
