@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use super::prompts;
 use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
-use super::prompts;
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
@@ -47,7 +47,11 @@ fn rows() -> Vec<Dialect> {
     vec![
         Dialect {
             reasoning: pairs(&[THINK]),
-            results: vec![Results { open: "<results>".into(), close: "</results>".into(), array: true }],
+            results: vec![Results {
+                open: "<results>".into(),
+                close: "</results>".into(),
+                array: true,
+            }],
             open: marks(&["<execute>"]),
             close: marks(&["</execute>"]),
             end: marks(&["<end>"]),
@@ -220,7 +224,13 @@ fn rows() -> Vec<Dialect> {
             turn_end: marks(&["</s>"]),
             ..dialect(
                 "mistral-v11",
-                head("[TOOL_CALLS]", &["[ARGS]", "{"], HeadForm::Id("[CALL_ID]".into()), Args::Json, ""),
+                head(
+                    "[TOOL_CALLS]",
+                    &["[ARGS]", "{"],
+                    HeadForm::Id("[CALL_ID]".into()),
+                    Args::Json,
+                    "",
+                ),
             )
         },
         Dialect {
@@ -357,7 +367,10 @@ fn rows() -> Vec<Dialect> {
                     &["</tool_name>"],
                     HeadForm::Behind("<tool_name>".into()),
                     Args::Parameters(Parameters {
-                        around: Some(Pair { open: "<parameters>".into(), close: "</parameters>".into() }),
+                        around: Some(Pair {
+                            open: "<parameters>".into(),
+                            close: "</parameters>".into(),
+                        }),
                         ..parameters_form("<", ">", "", "</{key}>")
                     }),
                     "</invoke>",
@@ -380,8 +393,17 @@ fn rows() -> Vec<Dialect> {
                     &["<|sep|>"],
                     HeadForm::Attributes("tool".into()),
                     Args::Parameters(Parameters {
-                        flag: Some(Flag { name: "type".into(), text: "string".into(), json: "".into() }),
-                        ..parameters_form("<|open|>argument key=\"", "\"", "<|sep|>", "<|close|>argument<|sep|>")
+                        flag: Some(Flag {
+                            name: "type".into(),
+                            text: "string".into(),
+                            json: "".into(),
+                        }),
+                        ..parameters_form(
+                            "<|open|>argument key=\"",
+                            "\"",
+                            "<|sep|>",
+                            "<|close|>argument<|sep|>",
+                        )
                     }),
                     "<|close|>call<|sep|>",
                 ),
@@ -400,7 +422,10 @@ fn rows() -> Vec<Dialect> {
                 prefix: "functions.".into(),
                 names_call: true,
             }),
-            ..dialect("harmony", head("functions.", &["<|message|>"], HeadForm::Name, Args::Json, ""))
+            ..dialect(
+                "harmony",
+                head("functions.", &["<|message|>"], HeadForm::Name, Args::Json, ""),
+            )
         },
         Dialect {
             heads: Some(Heads {
@@ -448,13 +473,20 @@ fn rows() -> Vec<Dialect> {
                 "muse-glimmer",
                 Body::Head(Head {
                     bare: true,
-                    ..invoke("atem:", Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) })
+                    ..invoke(
+                        "atem:",
+                        Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) },
+                    )
                 }),
             )
         },
         Dialect {
             reasoning: pairs(&[("<|content_thinking|>", "<|end_message|>")]),
-            results: vec![Results { open: "<|message_model|>".into(), close: "".into(), array: false }],
+            results: vec![Results {
+                open: "<|message_model|>".into(),
+                close: "".into(),
+                array: false,
+            }],
             open: marks(&["<|content_invoke_tool_json|>"]),
             close: marks(&["<|end_message|>"]),
             ignored: marks(&["<|content_text|>", "<|end_message|>"]),
