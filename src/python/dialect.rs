@@ -163,6 +163,12 @@ fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
     presets::grammar(name).ok_or_else(|| unknown(name))
 }
 
+/// The dialect that is written where `dialect` is read: the first of them, and cogency's without one.
+pub fn written_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<core::Dialect>> {
+    let Some(dialect) = dialect else { return preset("cogency") };
+    Ok(Arc::clone(&dialects_of(dialect)?[0]))
+}
+
 /// The dialects that are meant, of which the first is the one that is written.
 pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect>>> {
     if let Ok(name) = dialect.cast::<PyString>() {
