@@ -13,7 +13,8 @@ use crate::dialect as core;
 use crate::dialect::presets;
 use crate::dialect::template::from_response_template;
 use crate::execution::arguments::as_json_schema;
-use crate::protocol::write::{Renderer, Shown};
+use crate::protocol::stored::ShownCall;
+use crate::protocol::write::Renderer;
 use crate::protocol::{Grammar, Tools};
 
 /// How a model writes its calls.
@@ -258,7 +259,7 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
 /// A `ToolCall` as it is to be written.
 ///
 /// Raises what `json.dumps` raises for arguments that JSON cannot hold.
-fn shown(call: &Bound<'_, PyAny>) -> PyResult<Shown> {
+fn shown(call: &Bound<'_, PyAny>) -> PyResult<ShownCall> {
     let text = |field: &str, value: &Bound<'_, PyAny>| {
         let is_text = value.is_instance_of::<PyString>();
         let wrong = || type_error(&format!("the {field} of a call"), "str", value);
@@ -272,7 +273,7 @@ fn shown(call: &Bound<'_, PyAny>) -> PyResult<Shown> {
     if !args.is_instance_of::<PyDict>() {
         return Err(type_error("the args of a call", "dict", &args));
     }
-    Ok(Shown {
+    Ok(ShownCall {
         name: text("name", &call.getattr("name")?)?,
         args: dumps(&args)?,
         id: optional("id")?,
