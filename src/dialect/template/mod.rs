@@ -113,6 +113,7 @@ fn translated(template: &Value, fields: &[Field<'_>]) -> Read<Dialect> {
         dialect.close = calls.close;
         dialect.unmarked = calls.unmarked;
         dialect.bodies = vec![calls.body];
+        dialect.prompt.calls = calls.form;
         for end in calls.turn_end {
             if !dialect.turn_end.contains(&end) {
                 dialect.turn_end.push(end);
