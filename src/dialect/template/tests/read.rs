@@ -238,6 +238,7 @@ fn messages_with_a_recipient_have_heads() {
         ("/fields/thinking/open", json!("analysis<|message|>"), "fields.thinking.open", "no head"),
         ("/fields/thinking/open", json!("<|channel|>a<|end|>"), "fields.thinking.open", "no head"),
         ("/fields/thinking/content", json!("json"), "fields.thinking.content", "not text"),
+        ("/fields/thinking/close", Value::Null, "fields.thinking.close", "is missing"),
         (
             "/fields/content/open",
             json!("<c>final<|message|>"),
@@ -262,6 +263,7 @@ fn messages_with_a_recipient_have_heads() {
         refused(&with(addressed(), pointer, value), field, words);
     }
     for (source, words) in [
+        (r"<c>to=functions\.(?P<name>\w+)<\|message\|>", "begins a head with another"),
         (r"to=functions\.(?P<name>\w+).*?", "does not end with a mark"),
         (r"to=functions\.(?P<name>\d+)<\|message\|>", "not one head with a name"),
         (r"to=(?P<name>\w+)<m>|to=b\.(?P<name2>\w+)<m>", "not one head with a name"),
