@@ -6,6 +6,8 @@
 //!
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
+mod cogency;
+mod models;
 pub mod presets;
 mod prompt;
 mod prompts;
@@ -13,12 +15,15 @@ pub mod template;
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::write::Renderer;
+
 pub use prompt::{
-    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, ToolObject,
-    ToolsForm, ToolsLayout, TurnForm,
+    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, Teaching,
+    ToolObject, ToolsForm, ToolsLayout, TurnForm,
 };
 
 /// Text that is part of a dialect.
@@ -30,6 +35,9 @@ pub type Str = Cow<'static, str>;
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
+    /// Which models were taught it; empty where it is for any that is told how.
+    #[serde(default)]
+    pub models: Str,
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,
@@ -137,7 +145,11 @@ impl Dialect {
     #[must_use]
     pub fn again(&self) -> Str {
         match &*self.prompt.again {
-            "" => "Write the whole call again.".into(),
+            "" => {
+                let renderer = Renderer::new(Arc::new(self.clone()));
+                let example = renderer.example();
+                format!("Write the whole call again, exactly like this:\n{example}").into()
+            }
             again => again.to_owned().into(),
         }
     }
@@ -337,6 +349,8 @@ pub enum HeadForm {
     Id(Str),
     /// This mark in front of the name.
     Behind(Str),
+    /// Nothing; `NAME.NAME` is `NAME`, if that is a tool.
+    Doubled,
     /// Attributes of a tag; the name is the one with this key.
     Attributes(Str),
 }
@@ -364,6 +378,9 @@ pub struct Parameters {
     /// Marks around all of them.
     #[serde(default)]
     pub around: Option<Pair>,
+    /// Marks around one JSON object that stands for all of them. One without marks does so, too.
+    #[serde(default)]
+    pub whole: Option<Pair>,
     /// Stands before the key.
     pub open: Str,
     /// Stands behind the key.

@@ -167,6 +167,7 @@ fn texts(fields: &[Field<'_>]) -> Read<Texts> {
 fn empty() -> Dialect {
     Dialect {
         name: "response-template".into(),
+        models: "".into(),
         reasoning: Vec::new(),
         begins_in_reasoning: false,
         answer: Vec::new(),
