@@ -196,7 +196,7 @@ class Parser:
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
-        begins_in_think: bool = False,
+        begins_in_think: bool | None = None,
     ) -> Parser: ...
     def feed(self, text: str) -> list[Event]:
         """Read the next chunk.
@@ -307,7 +307,7 @@ class Turn:
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
-        begins_in_think: bool = False,
+        begins_in_think: bool | None = None,
     ) -> Turn: ...
     @property
     def outcome(self) -> str: ...
