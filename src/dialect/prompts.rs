@@ -52,7 +52,7 @@ pub fn prompt(name: &str) -> Prompt {
             calls: array(JsonLayout::Items(4)),
             ..Prompt::default()
         },
-        "nemotron" => Prompt {
+        "nemotron-deci" => Prompt {
             tools: array_of_tools(ToolObject::Tool, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
             turn: turn("\n", "\n", ["\n\n", "", "\n"]),
             results: results("<TOOL_RESPONSE>", "</TOOL_RESPONSE>", "\n"),
