@@ -1,16 +1,19 @@
 //! Folds stored rows into messages, by the rules of cogency 3.3.0 or by ours.
 //!
 //! What the assistant thought, said and called since the last results becomes one assistant message; results go
-//! back as a user message. Two rules of cogency 3.3.0 may surprise: results that no call precedes are placed before the
+//! back as a user message. How both are written is the dialect's. Two rules of cogency 3.3.0 may surprise: results that no call precedes are placed before the
 //! assistant text still pending, and calls without results are dropped at the next user message. See [`Rules`] for ours.
 
 use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
+use crate::dialect::{Dialect, Frame, ResultText, presets};
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
+use crate::protocol::write::{Part, Renderer, returned};
 
 use super::excerpt::{Bounds, excerpt};
 use super::report::Report;
@@ -33,23 +36,8 @@ pub struct Message {
     pub content: Text,
 }
 
-impl Message {
-    fn results(pieces: &[Cow<'_, [u8]>], tags: Tags) -> Self {
-        let mut text = Text::default();
-        text.reserve(pieces.iter().map(|piece| piece.len()).sum::<usize>() + 21);
-        text.push(b"<results>\n");
-        for piece in pieces {
-            match tags {
-                Tags::AsStored => text.push(piece),
-                Tags::Escaped => push_escaped(&mut text, piece),
-            }
-        }
-        text.push(b"\n</results>");
-        Self { role: Role::User, content: text }
-    }
-}
-
-/// How the text of results is shown, where it may look like the protocol's tags.
+/// How results are shown that are the array in the log, where their text may look like the protocol's tags. In other forms
+/// of results no mark can stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tags {
     /// As it is in the log, like cogency 3.3.0.
@@ -86,8 +74,10 @@ pub enum Rules {
 }
 
 /// What a fold makes of the rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FoldOptions {
+    /// How the model writes its calls and reads results.
+    pub dialect: Arc<Dialect>,
     /// What becomes of rows that do not belong to a whole turn.
     pub rules: Rules,
     /// How the text of results is shown.
@@ -96,37 +86,60 @@ pub struct FoldOptions {
     pub bounds: Bounds,
 }
 
+impl Default for FoldOptions {
+    fn default() -> Self {
+        Self {
+            dialect: cogency(),
+            rules: Rules::default(),
+            tags: Tags::default(),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// The dialect of those that name none.
+#[must_use]
+pub fn cogency() -> Arc<Dialect> {
+    static COGENCY: LazyLock<Option<Arc<Dialect>>> = LazyLock::new(|| presets::preset("cogency"));
+    COGENCY.clone().unwrap_or_else(|| unreachable!("it is a row of the table"))
+}
+
 /// The fold: rows go in, messages come out as soon as they are complete.
 ///
 /// # Complexity
 /// O(row) for each row; what is held is the assistant's open turn.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Conversation {
     options: FoldOptions,
-    turn: Option<Text>,
+    renderer: Arc<Renderer>,
+    turn: Vec<Part>,
     calls: Vec<ShownCall>,
+    /// How many calls came before these.
+    called: usize,
     /// Those that nothing better has followed yet.
     reports: Vec<OpenReport>,
 }
 
-/// A report, and how much the turn had said when it came.
-#[derive(Debug)]
+/// A report, and how many parts the turn had when it came.
+#[derive(Clone, Debug)]
 struct OpenReport {
-    said: Said,
+    said: usize,
     report: Report,
 }
 
-/// How many bytes a turn has; `None` when nothing was said.
-type Said = Option<usize>;
-
-/// Bytes of room for what a turn says next, at least.
-const ROOM: usize = 256;
+impl Default for Conversation {
+    fn default() -> Self {
+        Self::new(FoldOptions::default())
+    }
+}
 
 impl Conversation {
     /// A conversation at its start.
     #[must_use]
     pub fn new(options: FoldOptions) -> Self {
-        Self { options, ..Self::default() }
+        let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
+        let (turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new());
+        Self { options, renderer, turn, calls, called: 0, reports }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
@@ -143,12 +156,12 @@ impl Conversation {
 
     /// The model thought.
     pub fn think(&mut self, content: &[u8]) {
-        self.say(&[b"<think>", content, b"</think>"]);
+        self.turn.push(Part::Thought(content.into()));
     }
 
     /// The model said something.
     pub fn respond(&mut self, content: &[u8]) {
-        self.say(&[content]);
+        self.turn.push(Part::Words(content.into()));
     }
 
     /// The model called a tool.
@@ -160,18 +173,20 @@ impl Conversation {
     /// The model wrote what could not be used. Only our own rules show that.
     pub fn report(&mut self, report: Report) {
         if self.options.rules == Rules::Own {
-            self.reports.push(OpenReport { said: self.said(), report });
+            self.reports.push(OpenReport { said: self.turn.len(), report });
         }
     }
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
     pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
         self.reports.clear();
-        let calls = std::mem::take(&mut self.calls);
+        let mut calls = std::mem::take(&mut self.calls);
         let (assistant, is_shown) = if calls.is_empty() {
             (None, self.options.rules != Rules::Own)
         } else {
-            self.say_calls(&calls);
+            self.renderer.give_ids(&mut calls, self.called);
+            self.called += calls.len();
+            self.turn.push(Part::Calls(calls.clone()));
             (self.take_turn(), true)
         };
         if !is_shown || content.is_empty() {
@@ -182,84 +197,69 @@ impl Conversation {
             Rules::Cogency => shown,
             Rules::Installed | Rules::Own => one_for_each(&calls, content, shown),
         };
-        [assistant, Some(Message::results(&pieces, self.options.tags))]
+        let content = match self.options.dialect.prompt.results.text {
+            ResultText::Array => self.results_array(&pieces),
+            _ => self.renderer.results(&returned(&pieces.concat(), &calls)),
+        };
+        [assistant, Some(Message { role: Role::User, content })]
+    }
+
+    /// Results that are shown as the array in the log.
+    fn results_array(&self, pieces: &[Cow<'_, [u8]>]) -> Text {
+        let Frame { before, behind } = &self.options.dialect.prompt.results.around;
+        let mut text = Text::default();
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        text.reserve(length + before.len() + behind.len());
+        text.push(before.as_bytes());
+        for piece in pieces {
+            match self.options.tags {
+                Tags::AsStored => text.push(piece),
+                Tags::Escaped => push_escaped(&mut text, piece),
+            }
+        }
+        text.push(behind.as_bytes());
+        text
     }
 
     /// The assistant's turn as far as it has come, and the reports that nothing better has followed, if the log ended here.
     #[must_use]
     pub fn open(&self) -> Vec<Message> {
         let mut messages = Vec::new();
-        let mut shown = None;
+        let mut shown = 0;
         if !self.calls.is_empty() {
             // What was said up to the first report is the turn of the calls, as it is where results follow.
-            let end = self.reports.first().map_or(self.said(), |first| first.said);
-            let turn = self.spoken(None, end).map(Text::from);
-            let calls = self.calls.clone();
-            let mut turn = Self { options: self.options.clone(), turn, calls, reports: Vec::new() };
+            let end = self.reports.first().map_or(self.turn.len(), |first| first.said);
+            let mut turn =
+                Self { turn: self.turn[..end].to_vec(), reports: Vec::new(), ..self.clone() };
             messages.extend(turn.user().into_iter().flatten());
             shown = end;
         }
         for OpenReport { said, report } in &self.reports {
-            let raw = Some(report.raw.as_bytes()).filter(|raw| !raw.is_empty());
-            let parts = self.spoken(shown, *said).into_iter().chain(raw);
-            messages.extend(assistant(&parts.collect::<Vec<_>>()));
+            let mut parts = self.turn[shown..*said].to_vec();
+            if !report.raw.is_empty() {
+                parts.push(Part::Raw(report.raw.clone()));
+            }
+            messages.extend(self.assistant(&parts));
             messages.push(Message { role: Role::User, content: report.content.clone() });
             shown = *said;
         }
-        messages.extend(assistant(&Vec::from_iter(self.spoken(shown, self.said()))));
+        messages.extend(self.assistant(&self.turn[shown..]));
         messages
     }
 
-    fn said(&self) -> Said {
-        self.turn.as_ref().map(|turn| turn.as_bytes().len())
-    }
-
-    /// What the turn said between two of its ends; a line break stands between them.
-    fn spoken(&self, from: Said, to: Said) -> Option<&[u8]> {
-        let start = from.map_or(0, |from| from + 1);
-        match (&self.turn, to) {
-            (Some(turn), Some(to)) if from != Some(to) => Some(&turn.as_bytes()[start..to]),
-            _ => None,
-        }
-    }
-
-    fn say(&mut self, parts: &[&[u8]]) {
-        let turn = match &mut self.turn {
-            Some(turn) => {
-                turn.push(b"\n");
-                turn
-            }
-            turn => turn.insert(Text::default()),
-        };
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        turn.reserve(length.max(ROOM));
-        for part in parts {
-            turn.push(part);
-        }
-    }
-
-    /// Adds the block as the model is shown it: `json.dumps(calls, indent=2)` between the tags.
-    fn say_calls(&mut self, calls: &[ShownCall]) {
-        let mut before = "<execute>\n[\n";
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(6 * calls.len() + 1);
-        for ShownCall { name, args, .. } in calls {
-            let item = [before, "  {\n    \"name\": ", name, ",\n    \"args\": ", args, "\n  }"];
-            parts.extend(item.map(str::as_bytes));
-            before = ",\n";
-        }
-        parts.push(b"\n]\n</execute>");
-        self.say(&parts);
-    }
-
     fn take_turn(&mut self) -> Option<Message> {
-        self.turn.take().map(|content| Message { role: Role::Assistant, content })
+        let turn = std::mem::take(&mut self.turn);
+        self.assistant(&turn)
     }
-}
 
-/// The assistant's message of these lines; none without any.
-fn assistant(lines: &[&[u8]]) -> Option<Message> {
-    let content = Text::from(Cow::from(lines.join(&b'\n')));
-    (!lines.is_empty()).then_some(Message { role: Role::Assistant, content })
+    /// The assistant's message of these parts; none where nothing of them is shown.
+    fn assistant(&self, parts: &[Part]) -> Option<Message> {
+        if parts.is_empty() {
+            return None;
+        }
+        let content = self.renderer.turn(parts)?;
+        Some(Message { role: Role::Assistant, content })
+    }
 }
 
 /// The pieces that are `shown` of `results`, with a failure in front for each of `calls` that has none in it. Results are

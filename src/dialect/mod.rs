@@ -6,6 +6,7 @@
 //!
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
+mod cogency;
 mod models;
 pub mod presets;
 mod prompt;
@@ -14,12 +15,15 @@ pub mod template;
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::write::Renderer;
+
 pub use prompt::{
-    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, ToolObject,
-    ToolsForm, ToolsLayout, TurnForm,
+    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, Teaching,
+    ToolObject, ToolsForm, ToolsLayout, TurnForm,
 };
 
 /// Text that is part of a dialect.
@@ -141,7 +145,11 @@ impl Dialect {
     #[must_use]
     pub fn again(&self) -> Str {
         match &*self.prompt.again {
-            "" => "Write the whole call again.".into(),
+            "" => {
+                let renderer = Renderer::new(Arc::new(self.clone()));
+                let example = renderer.example();
+                format!("Write the whole call again, exactly like this:\n{example}").into()
+            }
             again => again.to_owned().into(),
         }
     }

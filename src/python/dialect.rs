@@ -11,6 +11,7 @@ use super::convert::{dumps, json, to_str};
 use super::error::{ConfigError, type_error};
 use crate::dialect as core;
 use crate::dialect::presets;
+use crate::dialect::template::from_response_template;
 use crate::execution::arguments::as_json_schema;
 use crate::protocol::write::{Renderer, Shown};
 use crate::protocol::{Grammar, Tools};
@@ -56,6 +57,13 @@ impl Dialect {
             .map_err(|error| ConfigError::new_err(format!("this is no dialect: {error}")))?;
         inner.check().map_err(ConfigError::new_err)?;
         Ok(Self::of(Arc::new(inner)))
+    }
+
+    #[staticmethod]
+    fn from_response_template(template: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let dialect = from_response_template(&value_of(template)?);
+        let dialect = dialect.map_err(|error| ConfigError::new_err(error.to_string()))?;
+        Ok(Self::of(Arc::new(dialect)))
     }
 
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
