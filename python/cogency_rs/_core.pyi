@@ -513,8 +513,10 @@ class FoldOptions:
         escape_tags: see `to_messages`.
         max_result_chars: how many characters of each result's content are shown; `None` for all.
         tool_result_chars: the same for single tools, by name, in place of `max_result_chars`.
+        dialect: see `to_messages`.
 
     Raises:
+        ConfigError: `dialect` is not known.
         ValueError: `rules` is another word.
         OverflowError: a bound is below 0.
     """
@@ -526,6 +528,7 @@ class FoldOptions:
         escape_tags: bool = False,
         max_result_chars: int | None = None,
         tool_result_chars: dict[str, int] | None = None,
+        dialect: Dialects = "cogency",
     ) -> FoldOptions: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -545,30 +548,46 @@ class Folding:
     def questions(self) -> list[int]:
         """Say at which of the messages a question stands, oldest first: there a turn begins."""
 
-def to_messages(events: Iterable[Any], *, escape_tags: bool = False) -> list[dict[str, Any]]:
+def to_messages(
+    events: Iterable[Any], *, escape_tags: bool = False, dialect: Dialects = "cogency"
+) -> list[dict[str, Any]]:
     r"""Fold stored events into messages, as cogency 3.3.0 does.
 
     Args:
         events: rows with `type` and `content`, oldest first.
         escape_tags: write `\u003c` for every `<` between `<results>` and `</results>`, so that what a tool returned
             cannot close its block or open another. Results that are JSON keep their value. Nothing else is changed.
+            This is for cogency's own dialect; in every other one, results are always made so.
+        dialect: how the model writes its calls and reads results: a name of `Dialect.presets()`, a `Dialect`, or a
+            tuple of these, of which the first is written.
 
     Returns:
-        Messages with `role` (`user` or `assistant`) and `content`.
+        Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, each
+        result in the frame that the model knows. In that frame, the first character of what looks like one of the
+        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left out
+        where the dialect has no marks for them.
 
     Raises:
+        ConfigError: `dialect` is not known.
         KeyError, TypeError, json.JSONDecodeError: a row is no row; as in cogency 3.3.0.
 
     The cost is linear in the text.
     """
 
 def system_prompt(
-    tools: Sequence[tuple[str, str]], identity: str | None = None, instructions: str | None = None
+    tools: Sequence[tuple[str, str, str, Any]],
+    identity: str | None = None,
+    instructions: str | None = None,
+    dialect: Dialects = "cogency",
 ) -> str:
     """Write the system prompt.
 
     Args:
-        tools: of each tool its name and what the prompt says of it.
+        tools: of each tool its name, the line that cogency's prompt has of it, what it does, and its schema.
         identity: who the model is; a neutral sentence when not given.
         instructions: what this user or task asks for in addition.
+        dialect: how the model writes its calls; of several the first.
+
+    Raises:
+        ConfigError: `dialect` is not known, or a schema is none that JSON can hold.
     """

@@ -13,7 +13,8 @@ use crate::dialect as core;
 use crate::dialect::presets;
 use crate::dialect::template::from_response_template;
 use crate::execution::arguments::as_json_schema;
-use crate::protocol::write::{Renderer, Shown};
+use crate::protocol::stored::ShownCall;
+use crate::protocol::write::Renderer;
 use crate::protocol::{Grammar, Tools};
 
 /// How a model writes its calls.
@@ -163,6 +164,12 @@ fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
     presets::grammar(name).ok_or_else(|| unknown(name))
 }
 
+/// The dialect that is written where `dialect` is read: the first of them, and cogency's without one.
+pub fn written_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<core::Dialect>> {
+    let Some(dialect) = dialect else { return preset("cogency") };
+    Ok(Arc::clone(&dialects_of(dialect)?[0]))
+}
+
 /// The dialects that are meant, of which the first is the one that is written.
 pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect>>> {
     if let Ok(name) = dialect.cast::<PyString>() {
@@ -252,7 +259,7 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
 /// A `ToolCall` as it is to be written.
 ///
 /// Raises what `json.dumps` raises for arguments that JSON cannot hold.
-fn shown(call: &Bound<'_, PyAny>) -> PyResult<Shown> {
+fn shown(call: &Bound<'_, PyAny>) -> PyResult<ShownCall> {
     let text = |field: &str, value: &Bound<'_, PyAny>| {
         let is_text = value.is_instance_of::<PyString>();
         let wrong = || type_error(&format!("the {field} of a call"), "str", value);
@@ -266,7 +273,7 @@ fn shown(call: &Bound<'_, PyAny>) -> PyResult<Shown> {
     if !args.is_instance_of::<PyDict>() {
         return Err(type_error("the args of a call", "dict", &args));
     }
-    Ok(Shown {
+    Ok(ShownCall {
         name: text("name", &call.getattr("name")?)?,
         args: dumps(&args)?,
         id: optional("id")?,

@@ -209,9 +209,8 @@ impl Heads {
                 heads.ends.push(end);
             }
         }
-        let mut heads = match heads {
-            Some(heads) => heads,
-            None => return boundary.refuse("matches nothing", "match the mark itself"),
+        let Some(mut heads) = heads else {
+            return boundary.refuse("matches nothing", "match the mark itself");
         };
         heads.bare &= !heads.blocks.is_empty();
         if heads.ends.is_empty() && !matches!(args, CallArgs::Parameters(_)) {

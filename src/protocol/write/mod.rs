@@ -19,9 +19,9 @@ use std::sync::{Arc, OnceLock};
 use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
-use super::stored::ShownCall;
 use sink::Sink;
 
+pub use super::stored::ShownCall;
 pub use marks::Marks;
 pub use results::{Returned, returned};
 pub use turn::Part;
