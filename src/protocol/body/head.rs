@@ -91,12 +91,18 @@ impl ItemReader for HeadReader {
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.place = match &form.args {
                         _ if *mark == form.close => Place::Close(end, "{}".into()),
-                        args => Place::Args(ArgsReader::new(args, behind, &calls.scope)),
+                        args => {
+                            if matches!(args, Args::Braces(_) | Args::Xml(_)) {
+                                calls.begin_args(behind);
+                            }
+                            Place::Args(ArgsReader::new(args, behind, &calls.scope))
+                        }
                     };
                 }
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
+                        calls.end_args(text, end);
                         let Place::Args(args) =
                             std::mem::replace(&mut self.place, Place::Head(0, 0))
                         else {
@@ -106,7 +112,9 @@ impl ItemReader for HeadReader {
                     }
                 },
                 Place::Close(at, _) => {
-                    *at += leading_space(&text[*at..]);
+                    if !form.close.is_empty() {
+                        *at += leading_space(&text[*at..]);
+                    }
                     let end = match starts_with(&text[*at..], &form.close) {
                         None => return Ok(None),
                         Some(true) => *at + form.close.len(),
@@ -306,7 +314,11 @@ impl ArgsReader {
                 reader.read((parameters, ends(form)), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
-            (Self::Xml(reader), Args::Xml(xml)) => reader.read(xml, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => {
+                let end = reader.read(xml, name, text, calls)?;
+                calls.read_args(text, end.unwrap_or(reader.position()));
+                Ok(end)
+            }
             (Self::Braces(reader), Args::Braces(mark)) => {
                 let tools = calls.scope.tools.clone();
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));

@@ -184,13 +184,14 @@ impl XmlArgs {
         let max_depth = calls.scope.limits.max_depth;
         let json = Arguments { form, text, elements: &self.elements, max_depth }.json(schema);
         json.unwrap_or_else(|| {
+            calls.know_args(self.position());
             calls.refuse(ProblemKind::TooDeep(max_depth), self.elements[0].content.start);
             "{}".into()
         })
     }
 
     /// Up to where the text is known to be that of arguments.
-    pub(super) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         match &self.place {
             Place::Text(_, at) | Place::Done(at) => *at,
             Place::Tag(_, tag) | Place::Either(tag) => tag.start,
@@ -276,6 +277,7 @@ impl XmlArgs {
             let at = from + leading_space(&text[from..to]);
             let first = String::from_utf8_lossy(prefix(&text[at..to], 1)).into_owned();
             let problem = expected("an argument".into(), format!("{first:?}").into(), at);
+            calls.know_args(to);
             calls.refuse(problem.kind, at);
         }
         self.innermost().has_text = true;
