@@ -6,7 +6,7 @@ from functools import partial
 
 from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import context, load, parsing, program, tools, turns
+from . import context, dialects, load, parsing, program, tools, turns
 
 CHUNKS = "a bare `async for` over the same chunks"
 GATHER = "a bare `asyncio.gather` of the same coroutines"
@@ -43,6 +43,48 @@ ROWS = (
             (Share(0.5, "floor"),),
         )
         for calls in (1, 1_000)
+    ),
+    *(
+        Row(
+            f"dialect-event/{name}",
+            f"parse-event, as {name} writes such a turn",
+            CHUNKS,
+            partial(dialects.event_mode, dialect=name, size=200_000),
+            (Share(1.6, "floor"),),
+        )
+        for name in dialects.TEXTS
+    ),
+    *(
+        Row(
+            f"dialect-token/{name}",
+            f"parse-token, in the dialect {name}",
+            "an async generator in Python that yields one event dict for each chunk",
+            partial(dialects.token_mode, dialect=name, size=200_000),
+            (Share(1.5, "floor"),),
+        )
+        for name in dialects.TEXTS
+    ),
+    *(
+        Row(
+            f"dialect-whole/{name}",
+            f"parse-whole, in the dialect {name}",
+            "look for `<`, and copy the text",
+            partial(dialects.one_feed, dialect=name),
+            (Absolute(dialects.MIB / 1e9),),
+            Rate(dialects.MIB / 1e9, "GB/s"),
+        )
+        for name in dialects.TEXTS
+    ),
+    *(
+        Row(
+            f"transformers/{name} by {chunk}",
+            f"the turn of dialect-event/{name} in chunks of {chunk} characters, with no event loop",
+            "`get_response_parser` of transformers, of a template for the same model",
+            partial(dialects.beside_transformers, dialect=name, size=20_000, chunk=chunk),
+            (Share(1, "floor"),),
+        )
+        for name in dialects.TEMPLATES
+        for chunk in (4, 64)
     ),
     *(
         Row(

@@ -325,7 +325,8 @@ pub fn body_begins(body: &Body, text: &[u8]) -> Option<bool> {
 }
 
 /// Whether a body without a mark begins at the start of `text`: JSON whose first key is one of a call's, or a Python call.
-fn unmarked_begins(body: &Body, text: &[u8]) -> Option<bool> {
+#[must_use]
+pub fn unmarked_begins(body: &Body, text: &[u8]) -> Option<bool> {
     match body {
         Body::Json(form) => json_begins(form, text),
         body => body_begins(body, text),

@@ -20,6 +20,7 @@ pub mod results;
 pub mod stored;
 pub mod text;
 pub mod tools;
+pub mod write;
 
 pub use call::Call;
 pub use event::Event;

@@ -57,6 +57,12 @@ impl Text {
     }
 }
 
+impl From<Vec<u8>> for Text {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
 impl From<&[u8]> for Text {
     fn from(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())

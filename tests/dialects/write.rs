@@ -116,7 +116,7 @@ pub fn answer(decision: &Decision, thought: &str, text: &str) -> String {
 fn head(form: &Head, call: &Written) -> String {
     let name = &call.name;
     let head = match &form.form {
-        HeadForm::Name => name.clone(),
+        HeadForm::Name | HeadForm::Doubled => name.clone(),
         HeadForm::Numbered => format!("functions.{name}:0"),
         HeadForm::Id(mark) => format!("{name}{mark}id"),
         HeadForm::Behind(mark) => format!("{mark}{name}"),

@@ -1,9 +1,9 @@
 //! What the reader of Python calls makes of whole items.
 
+use super::super::super::Event;
 use super::super::super::limits::Limits;
 use super::super::Note;
 use super::*;
-use crate::protocol::Event;
 
 /// The end of the item, its calls and the arguments as they were shown; or what is wrong with it.
 type Outcome = Result<(Option<usize>, Vec<String>, String), (String, usize)>;
@@ -31,7 +31,11 @@ fn read_in(form: &Python, limits: Limits, parts: &[&str], is_cut_off: bool) -> O
     });
     let shown = shown.collect();
     let calls = calls.take().map_err(failed)?;
-    Ok((end, calls.into_iter().filter_map(Event::into_call).map(Call::into_json).collect(), shown))
+    let calls = calls.into_iter().map(|event| match event {
+        Event::Call(call) => call.into_json(),
+        other => panic!("{other:?}"),
+    });
+    Ok((end, calls.collect(), shown))
 }
 
 /// What comes of a text, which must not depend on how it was cut.

@@ -1,11 +1,12 @@
 //! The arguments of one call as elements, while they arrive.
 
 use super::super::super::problem::{Problem, ProblemKind};
-use super::super::super::text::{is_blank, leading_space, prefix};
+use super::super::super::text::{is_blank, leading_space};
 use super::super::super::tools::{Schema, Tools};
 use super::super::Calls;
+use super::super::found::{character, expected, problem};
 use super::string::StringReader;
-use super::tag::{Lexed, Markup, TagReader, expected, next_mark, shown};
+use super::tag::{Lexed, Markup, TagReader, next_mark, shown};
 use super::value::{Arguments, Content, Element, content, part};
 use crate::dialect::Xml;
 
@@ -19,6 +20,7 @@ pub struct XmlArgs {
     elements: Vec<Element>,
     open: Vec<Level>,
     place: Place,
+    has_begun: bool,
     json: String,
 }
 
@@ -52,7 +54,8 @@ impl XmlArgs {
         let root = Element { content: start..start, ..Element::default() };
         let level = Level { element: 0, last: None, is_known: true };
         let place = Place::Text(start, start);
-        Self { elements: vec![root], open: vec![level], place, json: String::new() }
+        let (elements, open) = (vec![root], vec![level]);
+        Self { elements, open, place, has_begun: false, json: String::new() }
     }
 
     /// Reads on; gives the first byte of the closing tag that closes none of them. `tool` is the call's name, a canonical
@@ -67,9 +70,16 @@ impl XmlArgs {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            calls.begin_args(self.elements[0].content.start);
+        }
         let end = self.scan(form, tool, text, calls)?;
-        if end.is_some() {
-            self.json = self.json(form, tool, text, calls);
+        match end {
+            None => calls.read_args(text, self.position()),
+            Some(end) => {
+                calls.end_args(text, end);
+                self.json = self.json(form, tool, text, calls);
+            }
         }
         Ok(end)
     }
@@ -275,10 +285,8 @@ impl XmlArgs {
         }
         if let [_] = self.open[..] {
             let at = from + leading_space(&text[from..to]);
-            let first = String::from_utf8_lossy(prefix(&text[at..to], 1)).into_owned();
-            let problem = expected("an argument".into(), format!("{first:?}").into(), at);
             calls.know_args(to);
-            calls.refuse(problem.kind, at);
+            calls.refuse(expected("an argument", character(text, at)), at);
         }
         self.innermost().has_text = true;
     }
@@ -335,7 +343,7 @@ impl XmlArgs {
                 let is_outside = self.open.len() == 1;
                 let key = if is_outside { around.unwrap_or(name) } else { self.key(text) };
                 if name != key {
-                    return Err(expected(shown("</", key), shown("</", name), start));
+                    return Err(problem(shown("</", key), shown("</", name), start));
                 }
                 if is_outside {
                     self.place = Place::Done(start);

@@ -9,7 +9,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::super::super::problem::{Problem, ProblemKind};
+use super::super::super::marks::find;
+use super::super::super::text::prefix;
 use crate::dialect::Xml;
 
 /// What markup says.
@@ -128,8 +129,8 @@ impl TagReader {
         }
         match self.phase {
             Phase::Text => Lexed::Text,
-            Phase::Cdata => self.until(b"]]>", Markup::Cdata, text),
-            Phase::Comment => self.until(b"-->", Markup::Comment, text),
+            Phase::Cdata => self.until("]]>", Markup::Cdata, text),
+            Phase::Comment => self.until("-->", Markup::Comment, text),
             Phase::MarkedName => self.marked(form, text),
             _ => self.tag(text),
         }
@@ -161,11 +162,11 @@ impl TagReader {
         Some(if is_name { Phase::Name } else { Phase::Text })
     }
 
-    fn until(&mut self, close: &[u8], markup: Markup, text: &[u8]) -> Lexed {
-        match memchr::memmem::find(&text[self.at..], close) {
-            Some(found) => Lexed::Markup(markup, self.at + found + close.len()),
-            None => {
-                self.at = self.at.max((text.len() + 1).saturating_sub(close.len()));
+    fn until(&mut self, close: &str, markup: Markup, text: &[u8]) -> Lexed {
+        match find(text, self.at, close) {
+            Ok(found) => Lexed::Markup(markup, found + close.len()),
+            Err(at) => {
+                self.at = at;
                 Lexed::Unknown
             }
         }
@@ -221,7 +222,7 @@ impl TagReader {
     }
 }
 
-/// Whether `text` begins with `mark`; `None` where it is too short to say.
+/// Whether `text` begins with `mark`, which may be any text; `None` while it may yet.
 pub fn begins(text: &[u8], mark: &[u8]) -> Option<bool> {
     if text.len() >= mark.len() {
         Some(text.starts_with(mark))
@@ -230,29 +231,17 @@ pub fn begins(text: &[u8], mark: &[u8]) -> Option<bool> {
     }
 }
 
-/// The first place from byte `from` on where markup may begin, or else the first byte that more text may make one of.
+/// The first place from byte `from` on where markup may begin; else the first byte that more text may make one of.
 pub fn next_mark(form: &Xml, text: &[u8], from: usize) -> Result<usize, usize> {
     if form.prefix.is_empty() {
-        return memchr::memchr(b'<', &text[from..])
-            .map_or(Err(text.len()), |found| Ok(from + found));
+        return memchr::memchr(b'<', &text[from..]).map_or(Err(text.len()), |at| Ok(from + at));
     }
-    let mark = [form.prefix.as_bytes(), b"<"].concat();
-    if let Some(found) = memchr::memmem::find(&text[from..], &mark) {
-        return Ok(from + found);
-    }
-    let tail = from.max((text.len() + 1).saturating_sub(mark.len()));
-    Err((tail..text.len()).find(|&at| mark.starts_with(&text[at..])).unwrap_or(text.len()))
+    find(text, from, &[&form.prefix, "<"].concat())
 }
 
 /// A tag as it is shown to people: `"</name>"`, without the mark before it.
 pub fn shown(before: &str, name: &[u8]) -> Cow<'static, str> {
-    format!("\"{before}{}>\"", String::from_utf8_lossy(super::super::super::text::prefix(name, 80)))
-        .into()
-}
-
-/// One thing stands where another must.
-pub fn expected(expected: Cow<'static, str>, found: Cow<'static, str>, at: usize) -> Problem {
-    Problem { kind: ProblemKind::Expected { expected, found }, at }
+    format!("\"{before}{}>\"", String::from_utf8_lossy(prefix(name, 80))).into()
 }
 
 #[cfg(test)]

@@ -16,10 +16,11 @@ use super::super::call::Call;
 use super::super::canonical::json_string;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
+use super::found::problem;
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::{Xml, XmlParts};
 use string::{Comments, decoded};
-use tag::{Lexed, Markup, TagReader, begins, expected, next_mark, shown};
+use tag::{Lexed, Markup, TagReader, begins, next_mark, shown};
 
 pub use args::XmlArgs;
 
@@ -168,7 +169,7 @@ impl ItemReader for XmlReader {
                                 Markup::Cdata | Markup::Comment => continue,
                             };
                             let missing = shown("</", part.name(form).as_bytes());
-                            return Err(expected(missing, shown(before, &text[name]), at));
+                            return Err(problem(missing, shown(before, &text[name]), at));
                         }
                     }
                 }
@@ -206,7 +207,8 @@ impl ItemReader for XmlReader {
                 let rest = &rest[leading_space(rest)..];
                 let closing = [&form.prefix, "</"].concat();
                 let is_closing = begins(rest, closing.as_bytes()) == Some(true);
-                if self.args.is_none() {
+                // A call without arguments may be one whose arguments are missing.
+                if self.args.is_none() && !calls.has_stopped {
                     return Err(missing("<", Part::Args));
                 }
                 if self.name.is_none() {

@@ -1,9 +1,9 @@
-use crate::protocol::Event;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::super::Event;
 use super::super::super::limits::Limits;
 use super::super::super::tools::Tools;
 use super::super::Note;
@@ -77,8 +77,11 @@ fn outcome(
         Err(problem) => Err(problem),
     };
     let result = end.and_then(|end| {
-        let calls =
-            calls.take()?.into_iter().filter_map(Event::into_call).map(Call::into_json).collect();
+        let calls = calls.take()?.into_iter().map(|event| match event {
+            Event::Call(call) => call.into_json(),
+            other => panic!("{other:?}"),
+        });
+        let calls = calls.collect();
         Ok((calls, text[end..].to_owned()))
     });
     (result.map_err(|problem| problem.located(bytes).to_string()), args)
@@ -372,6 +375,13 @@ fn a_text_that_ends_early_says_what_is_missing() {
             format!("the text ended before {expected} at line 1, column {}.", text.len() + 1);
         assert_eq!(read(text), Err(expected), "{text}");
     }
+    let text = "<tool_name>f</tool_name> ";
+    let scope = scope();
+    let mut calls = Calls::new(scope.clone());
+    calls.has_stopped = true;
+    let mut reader = XmlReader::new(&forge(), 0, &scope);
+    assert_eq!(reader.read(&forge(), text.as_bytes(), &mut calls), Ok(None));
+    assert_eq!(reader.cut_off(&forge(), text.as_bytes(), &mut calls), Ok(()), "a stop string");
     let complete = "<tool_name>f</tool_name><arguments><n>1</n></arguments>";
     for behind in ["", "\n", "</", "</too"] {
         let calls = vec!["{\"name\": \"f\", \"args\": {\"n\": 1}}".to_owned()];

@@ -1,0 +1,126 @@
+//! What the peers are known to read wrongly though it is well formed; `tests/known_wrong.rs` has an example of each.
+
+use serde_json::Value;
+
+use crate::{Call, notation::schema};
+
+/// A kind of text that a peer reads wrongly.
+pub struct Fault {
+    /// Who, as [`crate::Peer::name`].
+    pub peer: &'static str,
+    /// In which dialects.
+    pub dialects: &'static [&'static str],
+    /// Whether also, or only, in a stream.
+    pub when: When,
+    /// Whether it shows with these calls, written as this text.
+    pub shows: fn(text: &str, calls: &[Call]) -> bool,
+}
+
+/// How the peer was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Whole text or stream.
+    Always,
+    /// A whole text only.
+    Whole,
+    /// A stream only.
+    Streamed,
+}
+
+/// Every fault that generated calls have shown.
+pub const FAULTS: &[Fault] = &[
+    // Entities are nothing that these dialects know: the text is verbatim.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["minimax-m2", "minimax-m3"],
+        when: When::Always,
+        shows: |text, _| text.contains('&'),
+    },
+    Fault {
+        peer: "dynamo-parsers",
+        dialects: &["qwen3-coder", "minimax-m2", "minimax-m3"],
+        when: When::Always,
+        shows: |text, _| text.contains('&'),
+    },
+    Fault {
+        peer: "dynamo-parsers-v2",
+        dialects: &["minimax-m2"],
+        when: When::Always,
+        shows: |text, _| text.contains('&'),
+    },
+    // Gives the items of a list one type.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["gemma4"],
+        when: When::Always,
+        shows: |_, calls| calls.iter().any(|(_, args)| has_mixed_list(args)),
+    },
+    // Counts bytes as characters, and panics where that leads into one.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["pythonic"],
+        when: When::Streamed,
+        shows: |text, _| !text.is_ascii(),
+    },
+    // Wants a space behind the mark, which not every model writes.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["mistral"],
+        when: When::Always,
+        shows: |text, _| text.contains("[TOOL_CALLS]["),
+    },
+    // Wants a line break behind the name, also where there are no arguments.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["glm45"],
+        when: When::Always,
+        shows: |text, calls| {
+            calls.iter().any(|(name, _)| text.contains(&format!("<tool_call>{name}</tool_call>")))
+        },
+    },
+    // Never finds the end of its section.
+    Fault { peer: "tool-parser", dialects: &["cohere"], when: When::Streamed, shows: |_, _| true },
+    // Takes one object only.
+    Fault {
+        peer: "dynamo-parsers",
+        dialects: &["llama3-json"],
+        when: When::Always,
+        shows: |_, calls| calls.len() > 1,
+    },
+    // Drops arguments below zero.
+    Fault {
+        peer: "dynamo-parsers",
+        dialects: &["pythonic"],
+        when: When::Always,
+        shows: |_, calls| calls.iter().any(|(_, args)| has_negative(args)),
+    },
+];
+
+/// Whether what a peer reads there is known to be wrong.
+pub fn known(peer: &str, dialect: &str, how: When, text: &str, calls: &[Call]) -> bool {
+    FAULTS.iter().any(|fault| {
+        fault.peer == peer
+            && fault.dialects.contains(&dialect)
+            && (fault.when == When::Always || fault.when == how)
+            && (fault.shows)(text, calls)
+    })
+}
+
+fn has_mixed_list(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => {
+            items.iter().any(|item| has_mixed_list(item) || schema(item) != schema(&items[0]))
+        }
+        Value::Object(members) => members.values().any(has_mixed_list),
+        _ => false,
+    }
+}
+
+fn has_negative(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(f64::is_sign_negative),
+        Value::Array(items) => items.iter().any(has_negative),
+        Value::Object(members) => members.values().any(has_negative),
+        _ => false,
+    }
+}

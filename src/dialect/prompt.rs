@@ -1,0 +1,298 @@
+//! What prompts look like: the way back from calls, results and tools to text.
+//!
+//! The marks are those that the parser reads by; here stands what it does not need: the space between them, and the frames
+//! around what only the system writes.
+
+use serde::{Deserialize, Serialize};
+
+use super::Str;
+
+/// What prompts look like. The default is plain: tools as JSON, a line each, and results in frames that many models know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prompt {
+    /// How tools are declared.
+    #[serde(default)]
+    pub tools: ToolsForm,
+    /// What a block is called where one is wrong; empty for its mark.
+    #[serde(default)]
+    pub block_name: Str,
+    /// What the model is told to do then; empty for an example.
+    #[serde(default)]
+    pub again: Str,
+    /// How calls are taught, where the dialect has words of its own for that; else they are made of its marks.
+    #[serde(default)]
+    pub teaching: Option<Teaching>,
+    /// How a turn of the model is put together.
+    #[serde(default)]
+    pub turn: TurnForm,
+    /// How its calls are laid out.
+    #[serde(default)]
+    pub calls: CallsForm,
+    /// How results are returned.
+    #[serde(default)]
+    pub results: ResultsForm,
+}
+
+/// Words of a system prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Teaching {
+    /// How calls are written and results are read.
+    pub how: Str,
+    /// An example of both.
+    pub example: Str,
+    /// What is said where there are no tools.
+    pub no_tools: Str,
+}
+
+/// Text before and behind something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Frame {
+    /// Before it.
+    #[serde(default)]
+    pub before: Str,
+    /// Behind it.
+    #[serde(default)]
+    pub behind: Str,
+}
+
+impl Frame {
+    /// A frame of these two texts.
+    #[must_use]
+    pub const fn new(before: &'static str, behind: &'static str) -> Self {
+        Self { before: Str::Borrowed(before), behind: Str::Borrowed(behind) }
+    }
+}
+
+/// How tools are declared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolsForm {
+    /// How one is written.
+    pub layout: ToolsLayout,
+    /// Around all of them.
+    #[serde(default)]
+    pub around: Frame,
+    /// Around each.
+    #[serde(default)]
+    pub each: Frame,
+    /// Between two of them.
+    #[serde(default)]
+    pub between: Str,
+}
+
+impl Default for ToolsForm {
+    fn default() -> Self {
+        Self {
+            layout: ToolsLayout::Json(ToolObject::Tool, JsonLayout::Compact),
+            around: Frame::new("<tools>\n", "\n</tools>"),
+            each: Frame::default(),
+            between: "\n".into(),
+        }
+    }
+}
+
+/// How a tool is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolsLayout {
+    /// As a signature: `name(parameters) - description`.
+    Signature,
+    /// As JSON.
+    Json(ToolObject, JsonLayout),
+    /// All tools as one JSON array of these.
+    Array(ToolObject, JsonLayout),
+    /// As elements of these names, of the tool and of its name, with a `<parameter>` for each parameter.
+    Elements(Str, Str),
+    /// Under a heading, with the parameters as JSON.
+    Heading,
+    /// Under a heading, with the parameters in a list and a call as an example.
+    Example,
+    /// As a TypeScript type.
+    TypeScript,
+    /// As `declaration:NAME{…}`, with this mark around strings.
+    Braces(Str),
+}
+
+/// The JSON object that declares a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolObject {
+    /// `{"type": "function", "function": {"name", "description", "parameters"}}`
+    Tool,
+    /// `{"name", "description", "parameters"}`
+    Function,
+    /// The same with `"responses": null`.
+    Responses,
+}
+
+/// How JSON is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JsonLayout {
+    /// On one line, with a space behind `,` and `:`.
+    #[default]
+    Compact,
+    /// The items of the outermost array on a line each, indented by so many spaces.
+    Items(usize),
+    /// Everything on lines of its own, each level indented by so many spaces.
+    Indented(usize),
+}
+
+/// How a turn of the model is put together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnForm {
+    /// Around a thought, inside the marks of reasoning.
+    #[serde(default)]
+    pub thought: Frame,
+    /// Around text for the user.
+    #[serde(default)]
+    pub text: Frame,
+    /// Around text that calls follow, where that is another frame.
+    #[serde(default)]
+    pub preamble: Option<Frame>,
+    /// What stands between the parts; `None` for a line break between any two.
+    #[serde(default)]
+    pub joints: Option<Joints>,
+}
+
+/// What stands between the parts of a turn. Whitespace that is there already is not added again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Joints {
+    /// Behind a thought.
+    pub thought: Str,
+    /// Between text and calls.
+    pub calls: Str,
+    /// Between any other two.
+    pub other: Str,
+}
+
+/// How calls are laid out: what stands between their marks, which the parser passes over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallsForm {
+    /// Which calls share a block.
+    #[serde(default)]
+    pub blocks: Blocks,
+    /// Whether the marks of a block are left out where it begins the answer.
+    #[serde(default)]
+    pub unmarked: bool,
+    /// Behind the mark that opens a block.
+    #[serde(default)]
+    pub open: Str,
+    /// Between two calls of a block, or between two blocks where each call has its own.
+    #[serde(default)]
+    pub between: Str,
+    /// Before the mark that closes a block.
+    #[serde(default)]
+    pub close: Str,
+    /// Around the name of a call.
+    #[serde(default)]
+    pub name: Frame,
+    /// Behind the head of a call.
+    #[serde(default)]
+    pub head: Str,
+    /// Between a key and the mark that opens its value.
+    #[serde(default)]
+    pub key: Str,
+    /// Behind each parameter.
+    #[serde(default)]
+    pub parameter: Str,
+    /// Behind the arguments, before the mark that closes a call.
+    #[serde(default)]
+    pub tail: Str,
+    /// Around a call that is a message, or stands in one; `{name}` is the tool's name.
+    #[serde(default)]
+    pub message: Frame,
+    /// How JSON is laid out.
+    #[serde(default)]
+    pub json: JsonLayout,
+    /// Whether JSON is ASCII only.
+    #[serde(default)]
+    pub ascii: bool,
+    /// Whether the key of the id stands before the name.
+    #[serde(default)]
+    pub id_first: bool,
+    /// The id of a call that has none.
+    #[serde(default)]
+    pub ids: Ids,
+}
+
+/// Which calls share a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocks {
+    /// All of them.
+    #[default]
+    One,
+    /// None: each has its own.
+    Each,
+}
+
+/// The id of a call that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ids {
+    /// None is written.
+    #[default]
+    None,
+    /// Its number in the conversation, from 0, with so many digits at least.
+    Count(usize),
+}
+
+/// How results are returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultsForm {
+    /// How one is written.
+    #[serde(default)]
+    pub text: ResultText,
+    /// Around each. `{name}` and `{id}` are the tool's name and the call's id, `{name_json}` and `{id_json}` the same as JSON
+    /// strings.
+    #[serde(default)]
+    pub each: Frame,
+    /// Around each whose call has no id, where that is another frame.
+    #[serde(default)]
+    pub each_without_id: Option<Frame>,
+    /// Around all results of a batch.
+    #[serde(default)]
+    pub around: Frame,
+    /// Between two of them.
+    #[serde(default)]
+    pub between: Str,
+    /// Stands before what is said of a failure.
+    #[serde(default)]
+    pub failure: Str,
+}
+
+impl Default for ResultsForm {
+    fn default() -> Self {
+        Self {
+            text: ResultText::default(),
+            each: Frame::new("<tool_response>\n", "\n</tool_response>"),
+            each_without_id: None,
+            around: Frame::default(),
+            between: "\n".into(),
+            failure: "Error: ".into(),
+        }
+    }
+}
+
+/// How a result is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultText {
+    /// All results are one JSON array, as the log holds it.
+    Array,
+    /// Text as it is, any other value as JSON.
+    #[default]
+    Plain,
+    /// A JSON value: text in quotes.
+    Json,
+    /// Text between two of these marks.
+    Marked(Str),
+}

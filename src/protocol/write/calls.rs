@@ -1,0 +1,247 @@
+//! Calls as a dialect writes them.
+
+use crate::dialect::{
+    Blocks, Body, Decision, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, Python, Shape, Str,
+    Unmarked,
+};
+
+use super::super::canonical::json_string;
+use super::super::json::unescaped;
+use super::super::text::space_width;
+use super::json::{Strings, Style, push_json};
+use super::literal::overlaps;
+use super::sink::Sink;
+use super::{ShownCall, head, literal, xml};
+
+/// The server of a call that names none, as its key or element says it.
+const LOCAL: &str = "\"local\"";
+
+/// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing beside.
+pub fn push_calls(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    calls: &[ShownCall],
+    begins_answer: bool,
+    thought: Option<&[u8]>,
+) {
+    let form = &dialect.prompt.calls;
+    let body = match (&dialect.heads, dialect.bodies.first()) {
+        (Some(heads), _) => return push_messages(sink, dialect, heads, calls),
+        (None, Some(body)) => body,
+        (None, None) => return,
+    };
+    let each = form.blocks == Blocks::Each || holds_one(body);
+    let size = if each { 1 } else { calls.len().max(1) };
+    let may_be_unmarked = match dialect.unmarked {
+        Unmarked::Never => false,
+        Unmarked::AtStart => begins_answer,
+        Unmarked::Anywhere => true,
+    };
+    let is_marked = !(form.unmarked && may_be_unmarked);
+    for (index, block) in calls.chunks(size).enumerate() {
+        if index > 0 {
+            sink.push(&*form.between);
+        }
+        push_marked(sink, dialect, body, block, is_marked, thought.filter(|_| index == 0));
+    }
+}
+
+/// Adds a block of calls and the marks around it.
+fn push_marked(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    body: &Body,
+    calls: &[ShownCall],
+    is_marked: bool,
+    thought: Option<&[u8]>,
+) {
+    let form = &dialect.prompt.calls;
+    let mark = |marks: &'_ [Str]| marks.first().filter(|_| is_marked).cloned().unwrap_or_default();
+    sink.push(&*mark(&dialect.open));
+    sink.push(&*form.open);
+    push_block(sink, dialect, body, calls, thought);
+    sink.push(&*form.close);
+    sink.push(&*mark(&dialect.close));
+}
+
+/// Whether a body holds one call and no more.
+fn holds_one(body: &Body) -> bool {
+    matches!(body, Body::Json(Json { shape: Shape::Object, .. }) | Body::Xml(_))
+}
+
+fn push_block(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    body: &Body,
+    calls: &[ShownCall],
+    thought: Option<&[u8]>,
+) {
+    let form = &dialect.prompt.calls;
+    match body {
+        Body::Json(body) => push_json_block(sink, dialect, body, calls, thought),
+        Body::Head(body) => {
+            for (index, call) in calls.iter().enumerate() {
+                if index > 0 {
+                    sink.push(&*form.between);
+                }
+                head::push_call(sink, dialect, body, call);
+            }
+        }
+        Body::Python(Python::List) => {
+            sink.push("[");
+            for (index, call) in calls.iter().enumerate() {
+                sink.push(if index > 0 { ", " } else { "" });
+                literal::push_python_call(sink, call);
+            }
+            sink.push("]");
+        }
+        Body::Python(Python::Lines) => {
+            for (index, call) in calls.iter().enumerate() {
+                sink.push(if index > 0 { "\n" } else { "" });
+                literal::push_python_call(sink, call);
+            }
+        }
+        Body::Xml(body) => {
+            for call in calls {
+                xml::push_call(sink, body, call, form);
+            }
+        }
+    }
+}
+
+fn push_json_block(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    body: &Json,
+    calls: &[ShownCall],
+    thought: Option<&[u8]>,
+) {
+    let form = &dialect.prompt.calls;
+    let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks()) };
+    let objects = calls.iter().map(|call| object(dialect, body, call, thought));
+    let push = |sink: &mut Sink<'_>, json: &str, layout| {
+        push_json(&mut sink.out, json, Style { layout, strings }, 0);
+    };
+    match &body.shape {
+        Shape::Array => {
+            let objects: Vec<_> = objects.collect();
+            push(sink, &["[", &objects.join(", "), "]"].concat(), form.json);
+        }
+        // The items of such a value are not those of an array.
+        Shape::Object | Shape::Objects(_) => {
+            let layout = match form.json {
+                JsonLayout::Items(_) => JsonLayout::Compact,
+                layout => layout,
+            };
+            for (index, object) in objects.enumerate() {
+                if let (Shape::Objects(separator), 1..) = (&body.shape, index) {
+                    sink.push(&**separator);
+                }
+                push(sink, &object, layout);
+            }
+        }
+    }
+}
+
+/// A call as the canonical JSON object that a body holds.
+fn object(dialect: &Dialect, body: &Json, call: &ShownCall, thought: Option<&[u8]>) -> String {
+    let mut fields: Vec<(&str, &str)> = Vec::new();
+    let thought = json_string(thought.unwrap_or_default());
+    let kind;
+    if let Some(Decision { key, call, thought_key, .. }) = &body.decision {
+        kind = json_string(call.as_bytes());
+        fields.extend([(&**thought_key, &*thought), (key, &kind)]);
+    }
+    if let Some(server) = &body.server {
+        fields.push((server, call.server.as_deref().unwrap_or(LOCAL)));
+    }
+    let id = body.id.as_deref().zip(call.id.as_deref());
+    let id_first = dialect.prompt.calls.id_first;
+    fields.extend(id.filter(|_| id_first));
+    let key = |keys: &'_ [Str], usual: &'static str| keys.first().cloned().unwrap_or(usual.into());
+    let (name, args) = (key(&body.name, "name"), key(&body.args, "args"));
+    fields.extend([(&*name, &*call.name), (&*args, &*call.args)]);
+    fields.extend(id.filter(|_| !id_first));
+    object_of(&fields)
+}
+
+/// The decision of a model that gives its answer, as the canonical JSON object that is it.
+pub fn answer(decision: &Decision, thought: &[u8], answer: &[u8]) -> String {
+    let [thought, answer] = [thought, answer].map(json_string);
+    let kind = json_string(decision.answer.as_bytes());
+    let Decision { key, answer_key, thought_key, .. } = decision;
+    object_of(&[(thought_key, &thought), (key, &kind), (answer_key, &answer)])
+}
+
+fn object_of(fields: &[(&str, &str)]) -> String {
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(key, value)| format!("{}: {value}", json_string(key.as_bytes())))
+        .collect();
+    ["{", &fields.join(", "), "}"].concat()
+}
+
+/// Adds calls each of which is a message of its own, or stands in one.
+fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[ShownCall]) {
+    let form = &dialect.prompt.calls;
+    for (index, call) in calls.iter().enumerate() {
+        if index > 0 {
+            sink.push(&*form.between);
+        }
+        let name = unescaped(call.name.as_bytes());
+        let marks = [&heads.channel, &heads.recipient, &heads.end].into_iter().chain(&heads.open);
+        let is_free = |mark: &Str| mark.is_empty() || !overlaps(name.as_bytes(), mark);
+        let is_carried = is_word(name.as_bytes()) && marks.into_iter().all(is_free);
+        let mut parts = form.message.before.split("{name}");
+        sink.push(parts.next().unwrap_or_default());
+        for part in parts {
+            sink.push_raw(name.as_bytes(), is_carried);
+            sink.push(part);
+        }
+        match dialect.bodies.first() {
+            Some(Body::Head(head)) if heads.names_call => {
+                head::push_arguments(sink, dialect, head, call);
+            }
+            Some(body) => push_marked(sink, dialect, body, std::slice::from_ref(call), true, None),
+            None => {}
+        }
+        sink.push(&*form.message.behind);
+    }
+}
+
+/// Whether a recipient's name is read whole: one word that holds no bracket.
+fn is_word(name: &[u8]) -> bool {
+    !name.is_empty() && (0..name.len()).all(|at| name[at] != b'<' && space_width(&name[at..]) == 0)
+}
+
+/// Gives calls the ids that their dialect must have and they lack; `first` is the number of the first one in the
+/// conversation.
+pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
+    let is_numbered = matches!(
+        dialect.bodies.first(),
+        Some(Body::Head(head)) if head.form == HeadForm::Numbered
+    );
+    for (number, call) in (first..).zip(calls) {
+        if is_numbered {
+            if !is_numbered_id(call) {
+                call.id =
+                    Some(format!("\"functions.{}:{number}\"", &call.name[1..call.name.len() - 1]));
+            }
+        } else if let Ids::Count(digits) = dialect.prompt.calls.ids
+            && call.id.is_none()
+        {
+            call.id = Some(format!("\"{number:0digits$}\""));
+        }
+    }
+}
+
+/// Whether a call's id is its name, and a number behind it.
+fn is_numbered_id(call: &ShownCall) -> bool {
+    let id = call.id.as_deref().unwrap_or_default();
+    let id = id.strip_prefix("\"functions.").unwrap_or_default();
+    let number = id.strip_prefix(&call.name[1..call.name.len() - 1]).unwrap_or_default();
+    let number = number.strip_prefix(':').and_then(|number| number.strip_suffix('"'));
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}

@@ -1,0 +1,239 @@
+//! Canonical JSON in the layout and the characters that a model knows.
+
+use crate::dialect::JsonLayout;
+
+use super::marks::{Marks, first_character};
+
+/// How JSON is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Style<'a> {
+    pub layout: JsonLayout,
+    pub strings: Strings<'a>,
+}
+
+/// How the strings in it are written.
+#[derive(Clone, Copy, Debug)]
+pub enum Strings<'a> {
+    /// As they are: ASCII.
+    Ascii,
+    /// With characters as themselves, and marks made harmless: `\u003c` for the `<` that begins one.
+    Readable(&'a Marks),
+}
+
+/// Adds canonical JSON, which stands inside so many brackets that are laid out alike.
+///
+/// # Complexity
+/// O(json)
+pub fn push_json(out: &mut Vec<u8>, json: &str, style: Style<'_>, outside: usize) {
+    let bytes = json.as_bytes();
+    let (mut at, mut depth) = (0, outside);
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let end = at + string_length(&bytes[at..]);
+                out.push(b'"');
+                push_string(out, &json[at..end], style.strings);
+                out.push(b'"');
+                at = end + 1;
+            }
+            b'[' | b'{' => {
+                out.push(byte);
+                depth += 1;
+                if !matches!(bytes.get(at), Some(b']' | b'}')) {
+                    break_line(out, style.layout, depth, depth);
+                }
+            }
+            b']' | b'}' => {
+                if !matches!(bytes.get(at.wrapping_sub(2)), Some(b'[' | b'{')) {
+                    break_line(out, style.layout, depth, depth - 1);
+                }
+                depth -= 1;
+                out.push(byte);
+            }
+            b',' => {
+                out.push(byte);
+                at += 1; // its space
+                if !break_line(out, style.layout, depth, depth) {
+                    out.push(b' ');
+                }
+            }
+            other => out.push(other),
+        }
+    }
+}
+
+/// Begins a line in the bracket of this depth, where the layout has lines there; indented by so many levels.
+fn break_line(out: &mut Vec<u8>, layout: JsonLayout, depth: usize, levels: usize) -> bool {
+    let width = match layout {
+        JsonLayout::Indented(width) => width,
+        JsonLayout::Items(width) if depth == 1 => width,
+        JsonLayout::Compact | JsonLayout::Items(_) => return false,
+    };
+    out.push(b'\n');
+    out.resize(out.len() + width * levels, b' ');
+    true
+}
+
+/// How many bytes stand in front of the quote that ends a string.
+pub fn string_length(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &text[at..]) {
+        at += found;
+        if text[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+/// The keys, with their quotes, and the values of a canonical object.
+///
+/// # Complexity
+/// O(object)
+pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    items(object).map(|item| {
+        let key = 2 + string_length(&item.as_bytes()[1..]);
+        (&item[..key], &item[key + 2..])
+    })
+}
+
+/// The values of a canonical array.
+///
+/// # Complexity
+/// O(array)
+pub fn elements(array: &str) -> impl Iterator<Item = &str> {
+    items(array)
+}
+
+/// What stands between the commas of a canonical array or object.
+fn items(container: &str) -> impl Iterator<Item = &str> {
+    let bytes = container.as_bytes();
+    let mut at = 1;
+    std::iter::from_fn(move || {
+        let (start, mut depth) = (at, 0);
+        if start + 1 >= bytes.len() {
+            return None;
+        }
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'"' => at += 1 + string_length(&bytes[at + 1..]),
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' if depth > 0 => depth -= 1,
+                b',' | b']' | b'}' if depth == 0 => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        let item = &container[start..at.min(bytes.len())];
+        at += 2;
+        Some(item)
+    })
+}
+
+/// Adds what stands between the quotes of a canonical string.
+pub fn push_string(out: &mut Vec<u8>, inside: &str, strings: Strings<'_>) {
+    let Strings::Readable(marks) = strings else {
+        return out.extend_from_slice(inside.as_bytes());
+    };
+    let readable = with_characters(inside);
+    let mut from = 0;
+    for at in marks.find(&readable) {
+        // One that begins with a letter or a quote may begin inside an escape; it is no token of a server either.
+        if at < from || readable[at].is_ascii_alphanumeric() || b"\\\"/".contains(&readable[at]) {
+            continue;
+        }
+        out.extend_from_slice(&readable[from..at]);
+        let (code, width) = first_character(&readable[at..]);
+        push_escape(out, code);
+        from = at + width;
+    }
+    out.extend_from_slice(&readable[from..]);
+}
+
+/// Adds a character as one JSON escape, or as two.
+pub fn push_escape(out: &mut Vec<u8>, code: u32) {
+    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+    }
+}
+
+/// A canonical string with the characters outside of ASCII as themselves; a lone surrogate stays an escape.
+fn with_characters(inside: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(backslash) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.extend_from_slice(&rest.as_bytes()[..backslash]);
+        rest = &rest[backslash..];
+        let (character, width) = match unit(rest) {
+            None => (None, 2),
+            Some(high @ 0xd800..0xdc00) => match unit(&rest[6..]) {
+                Some(low @ 0xdc00..0xe000) => {
+                    (char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)), 12)
+                }
+                _ => (None, 6),
+            },
+            Some(code) => (char::from_u32(code).filter(|character| !character.is_ascii()), 6),
+        };
+        match character {
+            Some(character) => {
+                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            None => out.extend_from_slice(&rest.as_bytes()[..width]),
+        }
+        rest = &rest[width..];
+    }
+    out.extend_from_slice(rest.as_bytes());
+    out
+}
+
+/// The UTF-16 unit that the escape at the start of `text` stands for.
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::presets::preset;
+
+    fn written(json: &str, layout: JsonLayout) -> String {
+        let marks = Marks::new(&preset("cogency").expect("it is there"));
+        let mut out = Vec::new();
+        push_json(&mut out, json, Style { layout, strings: Strings::Readable(&marks) }, 0);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn json_is_laid_out_as_python_does() {
+        let json = r#"[{"a": [], "b": [1, {}]}, "x, {y: 1}"]"#;
+        for (layout, expected) in [
+            (JsonLayout::Compact, json),
+            (JsonLayout::Items(4), "[\n    {\"a\": [], \"b\": [1, {}]},\n    \"x, {y: 1}\"\n]"),
+            (
+                JsonLayout::Indented(2),
+                "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      {}\n    ]\n  },\n  \"x, {y: 1}\"\n]",
+            ),
+        ] {
+            assert_eq!(written(json, layout), expected);
+        }
+    }
+
+    #[test]
+    fn strings_are_readable_and_hold_no_mark() {
+        for (json, expected) in [
+            (r#""\u00e9\u20ac\ud83d\ude00\n\"""#, "\"é€😀\\n\\\"\""),
+            (r#""\ud83d\ud83d\ude00\ude00\u007f""#, "\"\\ud83d😀\\ude00\\u007f\""),
+            (
+                r#""</execute>\\<think> < <thinking>""#,
+                "\"\\u003c/execute>\\\\\\u003cthink> < <thinking>\"",
+            ),
+            (r#"{"<end>": 1e+16}"#, "{\"\\u003cend>\": 1e+16}"),
+        ] {
+            assert_eq!(written(json, JsonLayout::Compact), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Results as a dialect's model reads them.
+//!
+//! What a tool returned is data: framed, it can neither close its frame nor open a call nor end the turn. In text, the first
+//! character of each mark is written as a character reference (`&lt;` for `<`), which says to the model, and to whoever reads
+//! the prompt, what was meant; inside JSON strings it is an escape (`\u003c`), which is the same value.
+
+use std::borrow::Cow;
+
+use crate::dialect::{Dialect, Frame, JsonLayout, ResultText, ResultsForm};
+
+use super::super::canonical::{Layout, Writer, json_string};
+use super::super::json::{Container, Scanner, Token, unescaped};
+use super::super::text::is_blank;
+use super::ShownCall;
+use super::json::{Strings, Style, members, push_json, push_string};
+use super::literal::overlaps;
+use super::sink::Sink;
+
+/// What one call returned. All texts are canonical JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Returned {
+    /// The tool's name, a string.
+    pub tool: Option<String>,
+    /// The call's id, a string.
+    pub id: Option<String>,
+    /// Whether the call failed.
+    pub is_failure: bool,
+    /// What happened, where that says more than the content does: a string.
+    pub outcome: Option<String>,
+    /// The output, any value.
+    pub content: String,
+}
+
+/// The results of a batch as the log stores them, each with the id of its call. What is no array of objects is one result,
+/// as it is.
+///
+/// # Complexity
+/// O(results)
+#[must_use]
+pub fn returned(results: &[u8], calls: &[ShownCall]) -> Vec<Returned> {
+    let whole = || Returned {
+        tool: calls.first().map(|call| call.name.clone()),
+        id: calls.first().and_then(|call| call.id.clone()),
+        is_failure: false,
+        outcome: None,
+        content: json_string(results),
+    };
+    let Some(array) = canonical_array(results) else { return vec![whole()] };
+    let items: Vec<_> = super::json::elements(&array).collect();
+    if !items.iter().all(|item| item.starts_with('{')) {
+        return vec![whole()];
+    }
+    let mut calls = calls.iter();
+    items.into_iter().map(|item| returned_item(item, calls.next())).collect()
+}
+
+fn returned_item(item: &str, call: Option<&ShownCall>) -> Returned {
+    let field =
+        |key: &str| members(item).find(|(name, _)| *name == key).map(|(_, value)| value.to_owned());
+    let text = |key: &str| field(key).filter(|value| value.starts_with('"'));
+    Returned {
+        tool: text("\"tool\"").or_else(|| call.map(|call| call.name.clone())),
+        id: call.and_then(|call| call.id.clone()),
+        is_failure: field("\"status\"").as_deref() == Some("\"failure\""),
+        outcome: text("\"outcome\"").filter(|_| field("\"content\"").is_some()),
+        content: field("\"content\"")
+            .or_else(|| text("\"outcome\""))
+            .unwrap_or_else(|| item.to_owned()),
+    }
+}
+
+/// The text as a canonical array; `None` for what is none.
+fn canonical_array(text: &[u8]) -> Option<String> {
+    let mut scanner = Scanner::default();
+    let mut writer = Writer::new(Layout::Compact, text.len());
+    let mut is_array = None;
+    while let Some(token) = scanner.next(text).ok()? {
+        if !*is_array.get_or_insert(token == Token::Open(Container::Array)) {
+            return None;
+        }
+        writer.token(text, &token);
+    }
+    let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
+    is_whole.then(|| writer.finish())
+}
+
+/// Adds the results of a batch, each in its frame.
+pub fn push_results(sink: &mut Sink<'_>, dialect: &Dialect, results: &[Returned]) {
+    let form = &dialect.prompt.results;
+    sink.push(&*form.around.before);
+    for (index, result) in results.iter().enumerate() {
+        if index > 0 {
+            sink.push(&*form.between);
+        }
+        let frame = match (&result.id, &form.each_without_id) {
+            (None, Some(frame)) => frame,
+            _ => &form.each,
+        };
+        let Frame { before, behind } = frame;
+        push_frame(sink, before, result);
+        push_result(sink, form, result);
+        push_frame(sink, behind, result);
+    }
+    sink.push(&*form.around.behind);
+}
+
+/// What may stand in a frame, and what it is.
+const PLACEHOLDERS: [&str; 4] = ["{name}", "{id}", "{name_json}", "{id_json}"];
+
+fn push_frame(sink: &mut Sink<'_>, frame: &str, result: &Returned) {
+    let mut rest = frame;
+    while let Some(brace) = rest.find('{') {
+        sink.push(&rest[..brace]);
+        rest = &rest[brace..];
+        let Some(found) = PLACEHOLDERS.iter().position(|text| rest.starts_with(text)) else {
+            sink.push("{");
+            rest = &rest[1..];
+            continue;
+        };
+        let json = if found % 2 == 0 { &result.tool } else { &result.id };
+        let json = json.as_deref().unwrap_or("\"\"");
+        if found < 2 {
+            // One line, whatever a model or a server wrote there.
+            let text = unescaped(json.as_bytes());
+            let text: Vec<u8> = text
+                .as_bytes()
+                .iter()
+                .map(|byte| if byte.is_ascii_control() { b' ' } else { *byte })
+                .collect();
+            sink.push_referenced(&text);
+        } else {
+            push_value(sink, json);
+        }
+        rest = &rest[PLACEHOLDERS[found].len()..];
+    }
+    sink.push(rest);
+}
+
+fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
+    let is_text = result.content.starts_with('"');
+    let says_more = result.is_failure || result.outcome.is_some();
+    if form.text == ResultText::Json && !(says_more || is_text) {
+        return push_value(sink, &result.content);
+    }
+    let text = plain(form, result, sink);
+    match &form.text {
+        ResultText::Array | ResultText::Plain => {
+            sink.push_referenced(&text);
+        }
+        ResultText::Json => push_value(sink, &json_string(&text)),
+        ResultText::Marked(mark) => {
+            let mut inside = Vec::with_capacity(text.len());
+            sink.marks().push_referenced(&mut inside, &text);
+            if overlaps(&inside, mark) {
+                let json = json_string(&inside);
+                sink.push("\"");
+                let strings = Strings::Readable(sink.marks());
+                push_string(&mut sink.out, &json[1..json.len() - 1], strings);
+                sink.push("\"");
+            } else {
+                sink.push(&**mark);
+                sink.push(&inside);
+                sink.push(&**mark);
+            }
+        }
+    }
+}
+
+/// What a result says, as text: what happened on a line of its own, and the content.
+fn plain(form: &ResultsForm, result: &Returned, sink: &Sink<'_>) -> Vec<u8> {
+    let text = |json: &str| -> Cow<'_, [u8]> {
+        if json.starts_with('"') {
+            return Cow::Owned(unescaped(json.as_bytes()).as_bytes().to_vec());
+        }
+        let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
+        let mut out = Vec::new();
+        push_json(&mut out, json, style, 0);
+        Cow::Owned(out)
+    };
+    let mut out = Vec::new();
+    if result.is_failure {
+        out.extend_from_slice(form.failure.as_bytes());
+    }
+    if let Some(outcome) = &result.outcome {
+        out.extend_from_slice(&text(outcome));
+        out.push(b'\n');
+    }
+    out.extend_from_slice(&text(&result.content));
+    out
+}
+
+fn push_value(sink: &mut Sink<'_>, json: &str) {
+    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
+    push_json(&mut sink.out, json, style, 0);
+}
