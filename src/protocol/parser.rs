@@ -152,7 +152,8 @@ enum Perhaps {
 /// How much of what follows a place has been looked at in vain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lookahead {
-    seen: usize,
+    /// Up to where; `None` before the first look.
+    seen: Option<usize>,
     /// Whether the last of it was space, so that more space changes nothing. Without this a flood of it would be looked at
     /// again and again.
     ends_in_space: bool,
@@ -161,10 +162,13 @@ struct Lookahead {
 impl Lookahead {
     /// Whether what follows, all of which is `text`, may say more than it did.
     fn says_more(&mut self, text: &[u8]) -> bool {
-        let is_space = is_blank(&text[self.seen..]);
-        let is_idle = is_space && (self.ends_in_space || text.len() == self.seen);
-        *self = Self { seen: text.len(), ends_in_space: is_space };
-        !is_idle
+        let seen = self.seen.replace(text.len());
+        let new = &text[seen.unwrap_or(0)..];
+        if new.is_empty() {
+            return seen.is_none();
+        }
+        let was_space = std::mem::replace(&mut self.ends_in_space, is_blank(new));
+        seen.is_none() || !was_space || !self.ends_in_space
     }
 }
 

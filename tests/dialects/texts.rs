@@ -106,6 +106,8 @@ const PLAIN: [&str; 56] = [
     "\u{0}",
 ];
 
+const SPACE: [&str; 4] = [" ", "\n", "  ", "\u{3000}\n"];
+
 const VALUES: [&str; 18] = [
     "",
     "5",
@@ -152,6 +154,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     let edits = proptest::collection::vec((any::<Index>(), 0..3_u8, select(&DAMAGE[..])), 1..3);
     let leaf = prop_oneof![
         5 => select(&PLAIN[..]).prop_map(Piece::Plain),
+        2 => select(&SPACE[..]).prop_map(Piece::Plain),
         3 => Just(Piece::Word),
         4 => any::<Index>().prop_map(Piece::Mark),
         2 => any::<(Index, Index)>().prop_map(|(mark, end)| Piece::CutMark(mark, end)),
@@ -171,7 +174,11 @@ fn piece() -> impl Strategy<Value = Piece> {
 /// A text of a grammar, with how it is read.
 pub fn text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
     let grammar = Arc::clone(grammar);
-    proptest::collection::vec(piece(), 0..14).prop_map(move |pieces| {
+    let pieces = prop_oneof![
+        proptest::collection::vec(piece(), 0..4),
+        proptest::collection::vec(piece(), 0..14),
+    ];
+    pieces.prop_map(move |pieces| {
         let mut writer = TextWriter::new(&grammar);
         pieces.iter().map(|piece| writer.piece(piece)).collect()
     })
