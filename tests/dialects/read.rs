@@ -16,7 +16,7 @@ pub fn grammars() -> Vec<(String, Arc<Grammar>)> {
     let together: [&[&str]; 4] = [
         &["forge-xml", "forge-json"],
         &["hermes", "qwen3-coder", "glm45"],
-        &["cogency", "json-plain"],
+        &["cogency", "mistral"],
         &["deepseek-v32-dsml", "deepseek-v3", "anthropic"],
     ];
     let alone = presets::names().map(|name| vec![name]);

@@ -171,17 +171,39 @@ fn piece() -> impl Strategy<Value = Piece> {
     ]
 }
 
-/// A text of a grammar, with how it is read.
+fn pieces(piece: impl Strategy<Value = Piece> + Clone) -> impl Strategy<Value = Vec<Piece>> {
+    prop_oneof![
+        proptest::collection::vec(piece.clone(), 0..4),
+        proptest::collection::vec(piece, 0..14),
+    ]
+}
+
+/// A text in a grammar.
 pub fn text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
     let grammar = Arc::clone(grammar);
-    let pieces = prop_oneof![
-        proptest::collection::vec(piece(), 0..4),
-        proptest::collection::vec(piece(), 0..14),
-    ];
-    pieces.prop_map(move |pieces| {
-        let mut writer = TextWriter::new(&grammar);
-        pieces.iter().map(|piece| writer.piece(piece)).collect()
+    pieces(piece().boxed()).prop_map(move |pieces| TextWriter::new(&grammar).text(&pieces))
+}
+
+/// One in which no argument comes twice, and blocks are whole or cut, so that each word belongs somewhere.
+pub fn whole_text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
+    let grammar = Arc::clone(grammar);
+    pieces(piece().prop_map(Piece::undamaged).boxed()).prop_map(move |pieces| {
+        let writer = TextWriter { has_distinct_keys: true, ..TextWriter::new(&grammar) };
+        writer.text(&pieces)
     })
+}
+
+impl Piece {
+    fn undamaged(self) -> Self {
+        match self {
+            Self::Damaged(block, _) => Self::Block(block),
+            Self::Reasoning(pair, inner, closed) => {
+                Self::Reasoning(pair, Box::new(inner.undamaged()), closed)
+            }
+            Self::Answer(form, inner) => Self::Answer(form, Box::new(inner.undamaged())),
+            piece => piece,
+        }
+    }
 }
 
 /// Writes pieces in the dialects of a grammar.
@@ -189,12 +211,18 @@ pub struct TextWriter<'g> {
     grammar: &'g Grammar,
     marks: Vec<String>,
     words: usize,
+    /// Whether no key stands in the text twice.
+    has_distinct_keys: bool,
 }
 
 impl<'g> TextWriter<'g> {
     pub fn new(grammar: &'g Grammar) -> Self {
         let marks = grammar.dialects.iter().flat_map(|dialect| marks(dialect)).collect();
-        Self { grammar, marks, words: 0 }
+        Self { grammar, marks, words: 0, has_distinct_keys: false }
+    }
+
+    fn text(mut self, pieces: &[Piece]) -> String {
+        pieces.iter().map(|piece| self.piece(piece)).collect()
     }
 
     /// A word that stands nowhere else in the text.
@@ -211,11 +239,19 @@ impl<'g> TextWriter<'g> {
         let dialect = self.dialect(&block.body);
         let body = block.body.get(&dialect.bodies);
         let calls = block.calls.iter().map(|(name, args)| {
-            let args = args.iter().map(|(key, value)| (key.to_string(), self.value(value)));
+            let args = args.iter().map(|(key, value)| (self.key(key), self.value(value)));
             Written { name: name.to_string(), args: args.collect() }
         });
         let calls: Vec<_> = calls.collect();
         blocks_of(dialect, body, &calls).concat()
+    }
+
+    fn key(&mut self, key: &str) -> String {
+        if !self.has_distinct_keys {
+            return key.to_owned();
+        }
+        self.words += 1;
+        format!("{key}{}", self.words)
     }
 
     fn value(&mut self, value: &Value) -> String {
@@ -225,7 +261,7 @@ impl<'g> TextWriter<'g> {
             Value::Mark(mark) => format!("{}{}", self.word(), self.mark(mark)),
             Value::Block(dialect) => {
                 let call =
-                    Written { name: "tool".into(), args: vec![("text".into(), self.word())] };
+                    Written { name: "tool".into(), args: vec![(self.key("text"), self.word())] };
                 let dialect = self.dialect(dialect);
                 blocks_of(dialect, &dialect.bodies[0], &[call]).concat()
             }

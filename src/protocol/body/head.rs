@@ -294,6 +294,25 @@ pub fn attribute(tag: &[u8], key: &str) -> Option<Text> {
     }
 }
 
+/// How long the attribute is that `text` begins with, whether it has a value or not; 0 where there is none, and `None` while
+/// it may go on.
+#[must_use]
+pub fn attribute_width(text: &[u8]) -> Option<usize> {
+    let is_part = |byte: &u8| !b"=<>\"'".contains(byte) && !byte.is_ascii_whitespace();
+    let word = |from: usize| Some(from + text[from..].iter().position(|byte| !is_part(byte))?);
+    let name = word(0)?;
+    let equals = name + leading_space(&text[name..]);
+    if name == 0 || *text.get(equals)? != b'=' {
+        return Some(name);
+    }
+    let value = equals + 1;
+    let value = value + leading_space(&text[value..]);
+    match *text.get(value)? {
+        quote @ (b'"' | b'\'') => Some(value + 2 + memchr::memchr(quote, &text[value + 1..])?),
+        _ => word(value),
+    }
+}
+
 /// The entities that stand in attributes.
 const ENTITIES: [(&[u8], &[u8]); 5] =
     [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
