@@ -187,7 +187,9 @@ impl BlockReader {
                 }
                 Place::Item(body, item) => {
                     let form = &self.dialect.bodies[*body];
-                    match item.read(form, text, &mut self.calls)? {
+                    let read = item.read(form, text, &mut self.calls);
+                    self.calls.settle(text, read.as_ref().err());
+                    match read? {
                         None => return Ok(None),
                         Some(end) => self.place = Place::Behind(*body, end),
                     }

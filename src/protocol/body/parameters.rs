@@ -6,11 +6,11 @@
 use super::super::canonical::{Layout, Writer, json_string};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{is_blank, leading_space, trim};
+use super::super::text::{leading_space, trim};
 use super::super::tools::typed;
 use super::Calls;
 use super::found::{problem, unexpected};
-use super::head::attribute;
+use super::head::{attribute, attribute_width};
 use super::json::ObjectReader;
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 
@@ -36,8 +36,8 @@ enum Place {
     Between(usize),
     /// In a key that begins at the first byte, searched up to the second.
     Key(usize, usize),
-    /// Behind a key that ends at `end`, in front of its value; what stands between begins at the second byte.
-    Attributes(Str, usize),
+    /// Behind a key, in front of its value: what stands between begins at the first byte and has been read up to the second.
+    Attributes(Str, usize, usize),
     Value(Value),
     /// In a JSON object that stands for all of them, between marks of its own or with none.
     Object(ObjectReader, bool),
@@ -168,7 +168,8 @@ impl ParametersReader {
                     match find(within, *at, &form.key_end) {
                         Ok(end) => {
                             let key = String::from_utf8_lossy(trim(&text[start..end])).into_owned();
-                            Place::Attributes(key.into(), end + form.key_end.len())
+                            let start = end + form.key_end.len();
+                            Place::Attributes(key.into(), start, start)
                         }
                         Err(_) if within.len() < text.len() => {
                             return Err(unended(&form.key_end, start));
@@ -179,7 +180,7 @@ impl ParametersReader {
                         }
                     }
                 }
-                Place::Attributes(key, start) => match attributes(form, text, *start)? {
+                Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
                         let close = form.close.replace("{key}", key);
@@ -271,27 +272,36 @@ fn attributes(
     form: &Parameters,
     text: &[u8],
     start: usize,
+    at: &mut usize,
 ) -> Result<Option<(usize, Option<bool>)>, Problem> {
     if form.value_open.is_empty() {
         return Ok(Some((start, None)));
     }
     let within = &text[..text.len().min(start + LONGEST)];
-    let Ok(end) = find(within, start, &form.value_open) else {
-        return if within.len() < text.len() {
-            Err(unended(&form.value_open, start))
-        } else {
-            Ok(None)
-        };
-    };
-    let between = &text[start..end];
-    let is_text = match &form.flag {
-        Some(flag) => {
-            attribute(between, &flag.name).map(|value| value.as_bytes() == flag.text.as_bytes())
+    loop {
+        *at += leading_space(&within[*at..]);
+        let rest = &within[*at..];
+        match starts_with(rest, &form.value_open) {
+            Some(true) => break,
+            Some(false) => {}
+            None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
+            None => return Ok(None),
         }
-        None if is_blank(between) => None,
-        None => return Err(unexpected(&[&form.value_open], text, start)),
-    };
-    Ok(Some((end + form.value_open.len(), is_text)))
+        match attribute_width(rest) {
+            Some(0) => return Err(unexpected(&[&form.value_open], text, *at)),
+            Some(_) if form.flag.is_none() => {
+                return Err(unexpected(&[&form.value_open], text, *at));
+            }
+            Some(width) => *at += width,
+            None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
+            None => return Ok(None),
+        }
+    }
+    let said = form.flag.as_ref().and_then(|flag| {
+        let said = attribute(&text[start..*at], &flag.name)?;
+        Some(said.as_bytes() == flag.text.as_bytes())
+    });
+    Ok(Some((*at + form.value_open.len(), said)))
 }
 
 impl Value {
