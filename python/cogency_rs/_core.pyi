@@ -564,8 +564,8 @@ def to_messages(
     Returns:
         Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, each
         result in the frame that the model knows. In that frame, the first character of what looks like one of the
-        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left out
-        where the dialect has no marks for them.
+        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left
+        out where the dialect has no marks for them.
 
     Raises:
         ConfigError: `dialect` is not known.
