@@ -203,7 +203,12 @@ fn holds_one(dialect: &Dialect) -> bool {
     matches!(&dialect.bodies[..], [Body::Json(form), ..] if form.decision.is_some())
 }
 
-fn read(dialect: &str, text: &[u8], tools: &[(ShownCall, Value)], cut: Option<usize>) -> Vec<Event> {
+fn read(
+    dialect: &str,
+    text: &[u8],
+    tools: &[(ShownCall, Value)],
+    cut: Option<usize>,
+) -> Vec<Event> {
     let tools = tools.iter().map(|(call, schema)| {
         let name = cogency_rs::protocol::json::unescaped(call.name.as_bytes()).to_string();
         (name, schema.clone())
@@ -299,7 +304,8 @@ fn a_dialect_with_escapes_can_write_every_value() {
         let marks = if has_escapes(&dialect) { texts_of(&dialect) } else { vec!["x".into()] };
         let args = object(plain_key(), value(marks));
         run(&args, |args| {
-            let call = ShownCall { name: "\"tool\"".into(), args: args.json, id: None, server: None };
+            let call =
+                ShownCall { name: "\"tool\"".into(), args: args.json, id: None, server: None };
             prop_assert!(renderer.can_write(&call), "{row}: {}", call.args);
             Ok(())
         });

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use cogency_rs::dialect::Dialect;
 use cogency_rs::dialect::template::{TemplateError, from_response_template};
+use cogency_rs::protocol::stored::ShownCall;
+use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{Ending, Event, Grammar, Options, Parser};
 use serde_json::Value;
 
@@ -224,5 +226,31 @@ fn a_translated_dialect_reads_its_model_however_the_text_is_cut() {
         }
         let single: Vec<&str> = text.split("").collect();
         assert_eq!(read(&grammar, begins, &single), *expected, "{name}, character by character");
+    }
+}
+
+#[test]
+fn a_translated_dialect_reads_the_calls_that_it_writes() {
+    let Some(templates) = templates() else { return };
+    let call = |name: &str, args: &str| ShownCall {
+        name: format!("\"{name}\""),
+        args: args.into(),
+        id: None,
+        server: None,
+    };
+    let calls = [call("a", r#"{"x": "two\nlines, </a> \"q\"", "y": "b"}"#), call("b_2", "{}")];
+    for (name, template) in templates {
+        let Ok(dialect) = from_response_template(&template) else { continue };
+        if dialect.bodies.is_empty() {
+            continue; // it has no calls
+        }
+        let dialect = Arc::new(dialect);
+        let written = Renderer::new(Arc::clone(&dialect)).calls(&calls, true);
+        let grammar = Arc::new(Grammar::new(vec![dialect]));
+        let text = written.to_str().expect("no surrogate");
+        let expected = calls.each_ref().map(|ShownCall { name, args, .. }| {
+            format!(r#"call {{"name": {name}, "args": {args}}}"#)
+        });
+        assert_eq!(read(&grammar, false, &[text]), expected, "{name}: {text}");
     }
 }

@@ -62,6 +62,22 @@ pub const FAULTS: &[Fault] = &[
         when: When::Streamed,
         shows: |text, _| !text.is_ascii(),
     },
+    // Wants a space behind the mark, which not every model writes.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["mistral"],
+        when: When::Always,
+        shows: |text, _| text.contains("[TOOL_CALLS]["),
+    },
+    // Wants a line break behind the name, also where there are no arguments.
+    Fault {
+        peer: "tool-parser",
+        dialects: &["glm45"],
+        when: When::Always,
+        shows: |text, calls| {
+            calls.iter().any(|(name, _)| text.contains(&format!("<tool_call>{name}</tool_call>")))
+        },
+    },
     // Never finds the end of its section.
     Fault { peer: "tool-parser", dialects: &["cohere"], when: When::Streamed, shows: |_, _| true },
     // Takes one object only.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::presets::grammar;
+use cogency_rs::dialect::presets::{grammar, preset};
+use cogency_rs::protocol::write::{Renderer, Shown};
 use cogency_rs::protocol::{Ending, Event, Options, Parser, Tools};
 use serde_json::Value;
 
-use crate::Call;
+use crate::{Call, writers::writer};
 
 /// A new parser for the dialect.
 pub fn parser(dialect: &str, tools: Arc<Tools>) -> Option<Parser> {
@@ -52,6 +53,22 @@ pub fn text_of(events: &[Event]) -> String {
         _ => None,
     };
     events.iter().filter_map(text).collect()
+}
+
+/// Writes calls, as the whole answer, from how the core stores them.
+pub fn write(dialect: &str, calls: &[Call]) -> Option<String> {
+    let renderer = Renderer::new(preset(dialect)?);
+    let stored = (writer("cogency").write)(calls);
+    let events = events("cogency", &[&stored], &[])?;
+    let mut shown: Vec<Shown> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Call(call) => Some(call.into()),
+            _ => None,
+        })
+        .collect();
+    renderer.give_ids(&mut shown, 0);
+    renderer.calls(&shown, true).to_str().map(str::to_owned)
 }
 
 /// See [`crate::Peer::calls`].

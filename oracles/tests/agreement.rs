@@ -22,24 +22,35 @@ use proptest::{
 
 #[test]
 fn every_peer_reads_what_every_writer_writes() {
-    with_every_peer(When::Whole);
+    with_every_peer(When::Whole, |writer, calls| Some((writer.write)(calls)));
 }
 
 #[test]
 fn every_peer_reads_it_in_tokens() {
-    with_every_peer(When::Streamed);
+    with_every_peer(When::Streamed, |writer, calls| Some((writer.write)(calls)));
 }
 
-fn with_every_peer(how: When) {
+#[test]
+fn every_peer_reads_what_the_core_writes() {
+    with_every_peer(When::Whole, |writer, calls| ours::write(writer.dialect, calls));
+}
+
+#[test]
+fn every_peer_reads_in_tokens_what_the_core_writes() {
+    with_every_peer(When::Streamed, |writer, calls| ours::write(writer.dialect, calls));
+}
+
+fn with_every_peer(how: When, write: fn(&Writer, &[Call]) -> Option<String>) {
     let (mut pairs, mut failures) = (0, Vec::new());
     for writer in WRITERS {
         let dialect = writer.dialect;
         for peer in PEERS.iter().filter(|peer| (peer.calls)(dialect, "", &[]).is_some()) {
             pairs += 1;
-            let calls = generated::calls(writer, generated::text(writer));
             let mut runner = TestRunner::new(config(RngSeed::Fixed(0)));
+            let calls = generated::calls(writer, generated::text(writer));
             let tried = runner.run(&(generated::before(writer), calls), |(before, calls)| {
-                let text = before + &(writer.write)(&calls);
+                let written = write(writer, &calls);
+                let text = before + &written.ok_or_else(|| TestCaseError::fail("unwritten"))?;
                 if known(peer.name, dialect, how, &text, &calls) {
                     return Ok(());
                 }
@@ -98,6 +109,18 @@ fn the_core_takes_no_call_from_reasoning() {
         runner.run(&(calls(), calls(), 1..40_usize), |(thought, calls, size)| {
             let (thought, written) = ((writer.write)(&thought), (writer.write)(&calls));
             reads(writer, &format!("{open}{thought}{close}{written}"), size, &calls)
+        })
+    });
+}
+
+#[test]
+fn the_core_reads_what_it_writes() {
+    in_every_dialect(|writer, runner| {
+        let calls = generated::calls(writer, generated::text(writer));
+        runner.run(&(calls, 1..40_usize), |(calls, size)| {
+            let text = ours::write(writer.dialect, &calls);
+            let text = text.ok_or_else(|| TestCaseError::fail("unwritten"))?;
+            reads(writer, &text, size, &calls)
         })
     });
 }

@@ -345,6 +345,20 @@ const ROWS: &[Row] = &[
         says: &[Says(SMG, Both, "[]")],
     },
     Row {
+        what: "no space behind the mark",
+        dialect: "mistral",
+        text: r#"[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}]"#,
+        right: r#"[["add", {"a": 1}]]"#,
+        says: &[Says(SMG, Both, "[]")],
+    },
+    Row {
+        what: "no line break behind the name",
+        dialect: "glm45",
+        text: "<tool_call>add</tool_call>",
+        right: r#"[["add", {}]]"#,
+        says: &[Says(SMG, Both, "[]")],
+    },
+    Row {
         what: "entity that is none",
         dialect: "qwen3-coder",
         text: "<tool_call>\n<function=add>\n<parameter=s>\na &lt; b\n</parameter>\n</function>\n</tool_call>",

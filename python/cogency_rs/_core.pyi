@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, TurnEvent
+from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall, TurnEvent
 
 __all__ = [
     "BUILD",
@@ -89,8 +89,8 @@ class Dialect:
     Raises:
         ConfigError: there is no such preset; says which there are.
 
-    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make equal
-    dialects. It can be copied, pickled, compared and used as a key.
+    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make
+    equal dialects. It can be copied, pickled, compared and used as a key.
     """
 
     def __new__(cls, name: str) -> Dialect: ...
@@ -106,9 +106,24 @@ class Dialect:
             ConfigError: a field is missing, unknown or wrong; says which.
         """
 
+    @staticmethod
+    def from_response_template(template: dict[str, Any], /) -> Dialect:
+        """The dialect that a `response_template` of Hugging Face transformers describes, version 1.
+
+        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks like its
+        end, or keeps only the last of several texts, the dialect reads more.
+
+        Raises:
+            ConfigError: the template says something that cannot be read in one pass; says which field, and why.
+        """
+
     @property
     def name(self) -> str:
         """What it is called."""
+
+    @property
+    def models(self) -> str:
+        """Which models were taught it; empty where it is for any that is told how."""
 
     @property
     def stop(self) -> list[str]:
@@ -116,6 +131,16 @@ class Dialect:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, of plain values."""
+
+    def write_calls(self, calls: Iterable[ToolCall]) -> str:
+        """Calls as a model writes them that was taught this dialect, for examples in a prompt.
+
+        What is written reads back as it was. A text that a form without escapes cannot hold, such as a value with the
+        mark that ends it, has a character reference in the place of that mark's first character.
+
+        Raises:
+            TypeError, ValueError: what `json.dumps` raises for arguments that JSON cannot hold.
+        """
 
     def replace(self, **changes: Any) -> Dialect:
         """Another dialect, in which these fields are other ones.
@@ -171,7 +196,7 @@ class Parser:
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
-        begins_in_think: bool = False,
+        begins_in_think: bool | None = None,
     ) -> Parser: ...
     def feed(self, text: str) -> list[Event]:
         """Read the next chunk.
@@ -282,7 +307,7 @@ class Turn:
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
-        begins_in_think: bool = False,
+        begins_in_think: bool | None = None,
     ) -> Turn: ...
     @property
     def outcome(self) -> str: ...

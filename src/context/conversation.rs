@@ -1,13 +1,14 @@
 //! Folds stored rows into messages, by the rules of cogency 3.3.0 or by ours.
 //!
 //! What the assistant thought, said and called since the last results becomes one assistant message; results go
-//! back as a user message. How both are written is the dialect's. Two rules of cogency 3.3.0 may surprise: results that no call precedes are placed before the
-//! assistant text still pending, and calls without results are dropped at the next user message. See [`Rules`] for ours.
+//! back as a user message. How both are written is the dialect's. Two rules of cogency 3.3.0 may surprise: results that no
+//! call precedes are placed before the assistant text still pending, and calls without results are dropped at the next user
+//! message. See [`Rules`] for ours.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use crate::dialect::{Dialect, Frame, ResultText, presets};
+use crate::dialect::{Batch, Dialect, Frame, ResultText, presets};
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
@@ -113,7 +114,9 @@ pub struct Conversation {
     options: FoldOptions,
     renderer: Arc<Renderer>,
     turn: Vec<Part>,
+    /// The calls that have no results yet, and how many of them stand in the turn.
     calls: Vec<ShownCall>,
+    placed: usize,
     /// How many calls came before these.
     called: usize,
     /// Those that nothing better has followed yet.
@@ -139,15 +142,21 @@ impl Conversation {
     pub fn new(options: FoldOptions) -> Self {
         let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
         let (turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new());
-        Self { options, renderer, turn, calls, called: 0, reports }
+        Self { options, renderer, turn, calls, placed: 0, called: 0, reports }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
     pub fn user(&mut self) -> [Option<Message>; 2] {
         match self.options.rules {
-            Rules::Installed | Rules::Own if !self.calls.is_empty() => self.result(b"[]"),
+            Rules::Installed | Rules::Own if !self.calls.is_empty() => {
+                let turn = self.result(b"[]");
+                self.reports.clear();
+                turn
+            }
             _ => {
                 self.calls.clear();
+                self.placed = 0;
+                self.turn.retain(|part| !matches!(part, Part::Calls(_)));
                 self.reports.clear();
                 [self.take_turn(), None]
             }
@@ -156,12 +165,30 @@ impl Conversation {
 
     /// The model thought.
     pub fn think(&mut self, content: &[u8]) {
+        self.place_calls();
         self.turn.push(Part::Thought(content.into()));
     }
 
     /// The model said something.
     pub fn respond(&mut self, content: &[u8]) {
+        self.place_calls();
         self.turn.push(Part::Words(content.into()));
+    }
+
+    /// Where an answer may go on behind its calls, they keep their place in it.
+    fn place_calls(&mut self) {
+        if self.options.dialect.batch == Batch::Answer && self.placed < self.calls.len() {
+            self.end_calls();
+        }
+    }
+
+    /// The calls that stand nowhere yet stand here.
+    fn end_calls(&mut self) {
+        let here = &mut self.calls[self.placed..];
+        self.renderer.give_ids(here, self.called);
+        self.called += here.len();
+        self.turn.push(Part::Calls(here.to_vec()));
+        self.placed = self.calls.len();
     }
 
     /// The model called a tool.
@@ -179,15 +206,18 @@ impl Conversation {
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
     pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
-        self.reports.clear();
-        let mut calls = std::mem::take(&mut self.calls);
-        let (assistant, is_shown) = if calls.is_empty() {
-            (None, self.options.rules != Rules::Own)
-        } else {
-            self.renderer.give_ids(&mut calls, self.called);
-            self.called += calls.len();
-            self.turn.push(Part::Calls(calls.clone()));
-            (self.take_turn(), true)
+        if self.calls.is_empty() {
+            self.reports.clear();
+        }
+        // A report that came behind the calls is of the same answer: it is shown behind their results.
+        self.reports.iter_mut().for_each(|report| report.said = 0);
+        if self.placed < self.calls.len() {
+            self.end_calls();
+        }
+        let (calls, _) = (std::mem::take(&mut self.calls), std::mem::take(&mut self.placed));
+        let (assistant, is_shown) = match calls.is_empty() {
+            true => (None, self.options.rules != Rules::Own),
+            false => (self.take_turn(), true),
         };
         if !is_shown || content.is_empty() {
             return [assistant, None];
@@ -345,6 +375,25 @@ mod tests {
         );
         assert_eq!(said(results).as_deref(), Some("<results>\n[]\n</results>"));
         assert_eq!(conversation.open(), []);
+    }
+
+    #[test]
+    fn where_an_answer_goes_on_behind_its_calls_all_of_it_keeps_its_order() {
+        let hermes = presets::preset("hermes").unwrap_or_else(|| panic!("it is a row"));
+        let options = FoldOptions { dialect: hermes, ..by(Rules::Own) };
+        let mut conversation = Conversation::new(options);
+        conversation.call(call("\"a\""));
+        conversation.respond(b"and");
+        conversation.call(call("\"b\""));
+        conversation.report(report("<tool_call>{]", "That was no call."));
+        let [assistant, _] = conversation.result(b"[{}, {}]").map(said);
+        let assistant = assistant.unwrap_or_default();
+        let at =
+            |part: &str| assistant.find(part).unwrap_or_else(|| panic!("{part} in {assistant}"));
+        assert!(at("\"a\"") < at("and") && at("and") < at("\"b\""), "{assistant}");
+        assert_eq!(all_said(&conversation.open()), ["<tool_call>{]", "That was no call."]);
+        conversation.call(call("\"c\""));
+        assert!(!all_said(&conversation.open()).contains(&"That was no call.".to_owned()));
     }
 
     #[test]

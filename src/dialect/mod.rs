@@ -7,6 +7,7 @@
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
 mod cogency;
+mod models;
 pub mod presets;
 mod prompt;
 mod prompts;
@@ -34,6 +35,9 @@ pub type Str = Cow<'static, str>;
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
+    /// Which models were taught it; empty where it is for any that is told how.
+    #[serde(default)]
+    pub models: Str,
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,
@@ -345,6 +349,8 @@ pub enum HeadForm {
     Id(Str),
     /// This mark in front of the name.
     Behind(Str),
+    /// Nothing; `NAME.NAME` is `NAME`, if that is a tool.
+    Doubled,
     /// Attributes of a tag; the name is the one with this key.
     Attributes(Str),
 }
@@ -372,6 +378,9 @@ pub struct Parameters {
     /// Marks around all of them.
     #[serde(default)]
     pub around: Option<Pair>,
+    /// Marks around one JSON object that stands for all of them. One without marks does so, too.
+    #[serde(default)]
+    pub whole: Option<Pair>,
     /// Stands before the key.
     pub open: Str,
     /// Stands behind the key.

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::prompts;
 use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
+use super::{models, prompts};
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
@@ -101,7 +101,7 @@ fn rows() -> Vec<Dialect> {
         Dialect {
             unmarked: Unmarked::Anywhere,
             ..dialect(
-                "json",
+                "json-plain",
                 Body::Json(Json {
                     args_optional: true,
                     ..json_form(Shape::Object, &["name", "function"], &["arguments", "parameters"])
@@ -171,7 +171,7 @@ fn rows() -> Vec<Dialect> {
             open: marks(&["<TOOLCALL>"]),
             close: marks(&["</TOOLCALL>"]),
             reasoning: pairs(&[THINK]),
-            ..dialect("nemotron", json(Shape::Array, &["name"], &["arguments", "parameters"]))
+            ..dialect("nemotron-deci", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             open: marks(&["<|tool_call|>", "<tool_call>"]),
@@ -181,7 +181,7 @@ fn rows() -> Vec<Dialect> {
         Dialect {
             open: marks(&["functools"]),
             turn_end: marks(&["<|end|>"]),
-            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments"]))
+            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             reasoning: pairs(&[("[THINK]", "[/THINK]")]),
@@ -393,6 +393,10 @@ fn rows() -> Vec<Dialect> {
                     &["<|sep|>"],
                     HeadForm::Attributes("tool".into()),
                     Args::Parameters(Parameters {
+                        whole: Some(Pair {
+                            open: "<|open|>json type=\"object\"<|sep|>".into(),
+                            close: "<|close|>json<|sep|>".into(),
+                        }),
                         flag: Some(Flag {
                             name: "type".into(),
                             text: "string".into(),
@@ -473,6 +477,7 @@ fn rows() -> Vec<Dialect> {
                 "muse-glimmer",
                 Body::Head(Head {
                     bare: true,
+                    form: HeadForm::Doubled,
                     ..invoke(
                         "atem:",
                         Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) },
@@ -527,6 +532,7 @@ const THINK: (&str, &str) = ("<think>", "</think>");
 fn dialect(name: &'static str, body: Body) -> Dialect {
     Dialect {
         name: name.into(),
+        models: models::models(name),
         reasoning: Vec::new(),
         begins_in_reasoning: false,
         answer: Vec::new(),
@@ -609,6 +615,7 @@ fn parameters_form(
 ) -> Parameters {
     Parameters {
         around: None,
+        whole: None,
         open: open.into(),
         key_end: key_end.into(),
         value_open: value_open.into(),

@@ -36,7 +36,7 @@ pub fn prompt(name: &str) -> Option<Prompt> {
             calls: array(JsonLayout::Items(4)),
             ..Prompt::default()
         },
-        "nemotron" => Prompt {
+        "nemotron-deci" => Prompt {
             tools: array_of_tools(ToolObject::Tool, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
             turn: turn("\n", "\n", ["\n\n", "", "\n"]),
             results: results("<TOOL_RESPONSE>", "</TOOL_RESPONSE>", "\n"),

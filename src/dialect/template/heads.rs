@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::{Args, Body, Head, HeadForm, Heads, Str};
+use super::super::{
+    Args, Body, CallsForm, Frame, Head, HeadForm, Heads, Joints, Prompt, Str, TurnForm,
+};
 use super::calls::opener;
 use super::error::{Read, TemplateError};
-use super::fields::{Content, Field};
+use super::fields::{Content, Field, missing};
 use super::group::Group;
 use super::pattern::{Boundary, Form, Piece, Row};
 use super::texts::{marks, trimmed};
@@ -14,6 +16,9 @@ use super::{ANSWER, CALLS};
 
 /// What a head says before its recipient.
 const TO: &str = "to=";
+
+/// A head that begins with it.
+const TO_ALONE: &str = " to=";
 
 /// Recipients that are no tools.
 const PEOPLE: [&str; 2] = ["assistant", "user"];
@@ -37,12 +42,21 @@ pub(super) fn is_addressed(field: &Field<'_>) -> bool {
     rows.iter().any(|row| recipient(row).is_some())
 }
 
-/// The messages of a template whose calls name a recipient, and the call that stands in one.
-pub(super) fn heads(
+/// Messages with heads.
+pub(super) struct Messages {
+    pub heads: Heads,
+    /// The call that stands in one.
+    pub body: Body,
+    /// How the model's own messages are written.
+    pub prompt: Prompt,
+}
+
+/// The messages of a template whose calls name a recipient.
+pub(super) fn messages(
     template: &Value,
     fields: &[Field<'_>],
     calls: &Field<'_>,
-) -> Read<(Heads, Body)> {
+) -> Read<Messages> {
     let open = opener(calls)?;
     let row = match &open.form {
         Form::Rows(rows) => match &rows[..] {
@@ -57,8 +71,18 @@ pub(super) fn heads(
     };
     check_call(calls, name)?;
     let end = message_mark(open, row)?;
+    let between = anchor(template)?;
+    let begin = between.find('>').map_or(&*between, |end| &between[..=end]);
+    let mut turn = TurnForm {
+        joints: Some(Joints {
+            thought: between.clone(),
+            calls: between.clone(),
+            other: between.clone(),
+        }),
+        ..TurnForm::default()
+    };
     let mut heads = Heads {
-        open: vec![message_begin(template)?],
+        open: vec![begin.to_owned().into()],
         channel: Str::default(),
         recipient: TO.into(),
         end: end.clone().into(),
@@ -69,22 +93,37 @@ pub(super) fn heads(
         names_call: true,
     };
     for field in fields {
-        for mark in field.close.as_ref().map_or(Ok(Vec::new()), marks)? {
-            if !heads.close.iter().any(|known| *known == mark) {
-                heads.close.push(mark.into());
+        let close = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
+        for mark in &close {
+            if !heads.close.iter().any(|known| known == mark) {
+                heads.close.push(mark.clone().into());
             }
         }
-        if field.name != CALLS {
-            channels(field, &end, &mut heads)?;
+        if field.name == CALLS {
+            continue;
         }
+        if close.is_empty() && field.name != ANSWER {
+            let path = format!("{}.close", field.path);
+            return Err(missing(&path, "without it, all that follows would be reasoning"));
+        }
+        let open = channels(field, &end, &mut heads)?;
+        let frame = if field.name == ANSWER { &mut turn.text } else { &mut turn.thought };
+        *frame = framed(open, &close);
     }
     if heads.channel.is_empty() {
         let advice = "give reasoning or content a channel of its own";
         return open.refuse("stands in a template without channels", advice);
     }
     heads.open.push(heads.channel.clone());
+    let begin = head_of(row);
+    if !heads.open.iter().any(|mark| begin.starts_with(&**mark)) && !begin.starts_with(TO_ALONE) {
+        return open.refuse(
+            format!("begins a head with another mark than {:?}", heads.channel),
+            "keep the one that the model writes",
+        );
+    }
     let body = Body::Head(Head {
-        open: prefix.to_owned().into(),
+        open: if prefix.is_empty() { TO.into() } else { prefix.to_owned().into() },
         ends: vec![end.into()],
         form: HeadForm::Name,
         args: Args::Json,
@@ -92,7 +131,32 @@ pub(super) fn heads(
         until: Vec::new(),
         bare: false,
     });
-    Ok((heads, body))
+    let close = calls.close.as_ref().map_or(Ok(Vec::new()), marks)?;
+    let message = framed(head_of(row), &close);
+    let form = CallsForm { between, message, ..CallsForm::default() };
+    Ok(Messages { heads, body, prompt: Prompt { turn, calls: form, ..Prompt::default() } })
+}
+
+fn framed(before: String, close: &[String]) -> Frame {
+    Frame { before: before.into(), behind: close.first().cloned().unwrap_or_default().into() }
+}
+
+/// How the head of a call is written.
+fn head_of(row: &Row) -> String {
+    let mut head = String::new();
+    for piece in trimmed(row) {
+        match piece {
+            Piece::Text(text) if head.is_empty() && text.trim_start().starts_with(TO) => {
+                head.push(' ');
+                head.push_str(text.trim_start());
+            }
+            Piece::Text(text) => head.push_str(text),
+            Piece::Group(_) => head.push_str("{name}"),
+            Piece::Space(_) => head.push(' '),
+            Piece::Any | Piece::Start | Piece::End => {}
+        }
+    }
+    head
 }
 
 /// A call that stands in a message has its name in the head, and nothing but arguments in the text.
@@ -112,8 +176,8 @@ fn check_call(calls: &Field<'_>, name: &Group) -> Read<()> {
     Ok(())
 }
 
-/// The mark with which a message begins: the one that the prompt ends with, or with which it names the model.
-fn message_begin(template: &Value) -> Read<Str> {
+/// What begins a message of the model, with a mark first: what the prompt ends with.
+fn anchor(template: &Value) -> Read<Str> {
     let anchor = match (template.get("start_anchor"), template.get("start_anchor_pattern")) {
         (Some(anchor), _) => Boundary::literal("start_anchor".into(), anchor)?,
         (None, Some(Value::String(source))) => {
@@ -123,18 +187,18 @@ fn message_begin(template: &Value) -> Read<Str> {
     };
     let text = match &anchor.form {
         Form::Rows(rows) => match rows.first().map(|row| trimmed(row)) {
-            Some([Piece::Text(text), ..]) => text,
-            _ => "",
+            Some([Piece::Text(text), ..]) => text.clone(),
+            _ => String::new(),
         },
-        Form::Ahead(_) => "",
+        Form::Ahead(_) => String::new(),
     };
-    match text.find('>') {
-        Some(end) if text.starts_with('<') => Ok(text[..=end].to_owned().into()),
-        _ => anchor.refuse(
-            "does not begin with a mark",
-            "where messages have heads, it must say what begins one, such as `<|start|>`",
-        ),
+    if text.starts_with('<') && text.contains('>') {
+        return Ok(text.clone().into());
     }
+    anchor.refuse(
+        "does not begin with a mark",
+        "where messages have heads, it must say what begins one, such as `<|start|>`",
+    )
 }
 
 /// The mark at the end of a head, behind which the message stands.
@@ -150,8 +214,8 @@ fn message_mark(open: &Boundary, row: &Row) -> Read<String> {
     }
 }
 
-/// The channels of a field with text, which go into `heads`.
-fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<()> {
+/// The channels of a field with text, which go into `heads`; gives the head of the first.
+fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<String> {
     let Some(open) = &field.open else {
         return Err(TemplateError::new(
             format!("{}.open", field.path),
@@ -163,7 +227,8 @@ fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<()> {
         let path = format!("{}.content", field.path);
         return Err(TemplateError::new(path, "is not text as it stands", "leave it out"));
     }
-    for mark in marks(open)? {
+    let marks = marks(open)?;
+    for mark in &marks {
         let head = mark.strip_suffix(end).and_then(|head| Some(head.split_at(head.find('>')? + 1)));
         let Some((begin, channel)) = head.filter(|(begin, channel)| {
             let is_word = |char: char| char.is_alphanumeric() || "_-".contains(char);
@@ -185,5 +250,5 @@ fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<()> {
             heads.reasoning.push(channel.to_owned().into());
         }
     }
-    Ok(())
+    Ok(marks.into_iter().next().unwrap_or_default())
 }

@@ -1,17 +1,22 @@
 //! Response templates: how transformers says what a model's answers look like, read as dialects.
 //!
 //! A template names the fields of an answer and the marks around them, as texts or as patterns. What a dialect has words
-//! for is translated; all else is refused with the field, the reason and what to do about it, so that no text is ever read
-//! in another way than its template says. Three differences are meant:
+//! for is translated; all else is refused with the field, the reason and what to do about it, so that no call is ever read
+//! in another way than its template says. These differences are meant:
 //!
-//! - A closing mark inside a JSON string is text; for transformers it ends the call.
-//! - Every text and every call of an answer is kept; a field that does not repeat has the last one there. Text that no
-//!   field takes is told to the user; there it is dropped.
+//! - A closing mark inside a JSON string, or one in a raw value that nothing follows which may, is text. For transformers
+//!   the first one ends the call.
+//! - Space beside the marks of calls is free, also where a template asks for some.
+//! - All texts and calls of an answer are kept; of a field that does not repeat, transformers keeps the last. Text that no
+//!   field takes is told to the user; there it is dropped. Where `content` has an opening mark, calls in it are calls.
+//! - What closes `content` where no mark opens it ends the turn, and what stands behind is dropped.
+//! - A call that cannot be read is reported, and the others of the answer are kept; there nothing of the answer is.
 //! - What answers demand (`optional`) or start out with (`defaults`) is no matter of reading.
 //!
-//! A dialect reads what a server sends, which begins behind the prompt. So `start_anchor` has no part in it: what
-//! transformers asks a `prefix` for, that an answer begins in reasoning which the prompt has opened, is
-//! [`begins_in_reasoning`](Dialect::begins_in_reasoning), or is said to the parser.
+//! A dialect reads what a server sends, which begins behind the prompt. So `start_anchor` is left out, but for the mark with
+//! which messages begin that have heads. What transformers needs a `prefix` for is that the prompt may have opened the
+//! reasoning already: [`begins_in_reasoning`](Dialect::begins_in_reasoning) says where a template counts on that, and who
+//! reads an answer to a prompt that has closed it again tells the parser so.
 
 mod calls;
 mod error;
@@ -79,15 +84,27 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
         ));
     }
     check_marks(&fields)?;
+    let dialect = translated(template, &fields)?;
+    match dialect.check() {
+        Ok(()) => Ok(dialect),
+        Err(wrong) => {
+            let advice = "give each mark of the model a text";
+            Err(TemplateError::new("template", format!("leaves something out: {wrong}"), advice))
+        }
+    }
+}
+
+fn translated(template: &Value, fields: &[Field<'_>]) -> Read<Dialect> {
     let mut dialect = empty();
     let calls = fields.iter().find(|field| field.name == CALLS);
     if let Some(calls) = calls.filter(|calls| heads::is_addressed(calls)) {
-        let (heads, body) = heads::heads(template, &fields, calls)?;
-        dialect.heads = Some(heads);
-        dialect.bodies = vec![body];
+        let messages = heads::messages(template, fields, calls)?;
+        dialect.heads = Some(messages.heads);
+        dialect.bodies = vec![messages.body];
+        dialect.prompt = messages.prompt;
         return Ok(dialect);
     }
-    let texts = texts(&fields)?;
+    let texts = texts(fields)?;
     dialect.reasoning = texts.reasoning.pairs;
     dialect.begins_in_reasoning = texts.reasoning.begins;
     dialect.answer = texts.answer;
@@ -97,6 +114,7 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
         dialect.close = calls.close;
         dialect.unmarked = calls.unmarked;
         dialect.bodies = vec![calls.body];
+        dialect.prompt.calls = calls.form;
         for end in calls.turn_end {
             if !dialect.turn_end.contains(&end) {
                 dialect.turn_end.push(end);
@@ -149,6 +167,7 @@ fn texts(fields: &[Field<'_>]) -> Read<Texts> {
 fn empty() -> Dialect {
     Dialect {
         name: "response-template".into(),
+        models: "".into(),
         reasoning: Vec::new(),
         begins_in_reasoning: false,
         answer: Vec::new(),

@@ -21,6 +21,7 @@ pub(super) fn parameters(args: &Args<'_>) -> Read<Parameters> {
     let trim = if strips { Trim::Space } else { tag.trim };
     Ok(Parameters {
         around: None,
+        whole: None,
         open: tag.open.into(),
         key_end: tag.key_end.into(),
         value_open: tag.value_open.into(),

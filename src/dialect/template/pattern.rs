@@ -83,7 +83,7 @@ impl Boundary {
 
     /// A pattern.
     pub fn pattern(path: String, source: &str) -> Read<Self> {
-        let form = match ahead(&path, source)? {
+        let form = match ahead(&path, source) {
             Some(closers) => Form::Ahead(closers),
             None => Form::Rows(rows(&path, source)?),
         };
@@ -103,17 +103,15 @@ pub(super) fn rows(path: &str, source: &str) -> Read<Vec<Row>> {
 }
 
 /// The texts that the pattern waits for, where it is `(?=[\s\S]*?TEXT)`.
-fn ahead(path: &str, source: &str) -> Read<Option<Vec<String>>> {
-    let Some(inner) = source.strip_prefix("(?=").and_then(|rest| rest.strip_suffix(')')) else {
-        return Ok(None);
-    };
+fn ahead(path: &str, source: &str) -> Option<Vec<String>> {
+    let inner = source.strip_prefix("(?=")?.strip_suffix(')')?;
     // Two of them in a row are not one: then what is between these brackets is no pattern.
-    let Ok(rows) = rows(path, inner) else { return Ok(None) };
+    let rows = rows(path, inner).ok()?;
     let text = |row: &Row| match &row[..] {
         [Piece::Any, Piece::Text(text)] => Some(text.clone()),
         _ => None,
     };
-    Ok(rows.iter().map(text).collect())
+    rows.iter().map(text).collect()
 }
 
 /// Reads a pattern as Python does, or refuses it.
