@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cogency_rs import Dialect, ToolCall
 
-__all__ = ["PAGE", "with_presets"]
+__all__ = ["EXAMPLE", "PAGE", "with_presets"]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "dialects.md"
 

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from own_dialects import CALL, OWN, TOOLS
+from own_dialects import OWN
 from pages import CHECKOUT
-from presets import PAGE, with_presets
+from presets import EXAMPLE, PAGE, with_presets
 
 from cogency_rs import Dialect, Parser
 
@@ -89,11 +89,19 @@ def test_the_first_table_has_the_fields_of_a_dict():
     assert rows("field") == list(Dialect("cogency").to_dict())
 
 
+TOOLS = [
+    {
+        "name": "read",
+        "parameters": {"properties": {"file": {"type": "string"}, "lines": {"type": "integer"}}},
+    }
+]
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_a_dialect_that_is_no_preset_reads_what_it_writes(name: str):
     dialect = OWN[name]
     parser = Parser(dialect=dialect, tools=TOOLS, errors="event")
-    events: list[Any] = [*parser.feed(dialect.write_calls([CALL])), *parser.finish("stop")]
+    events: list[Any] = [*parser.feed(dialect.write_calls([EXAMPLE])), *parser.finish("stop")]
     assert [event["type"] for event in events] == ["call", "execute"]
     read = json.loads(events[0]["content"])
-    assert (read["name"], read["args"]) == (CALL.name, CALL.args)
+    assert (read["name"], read["args"]) == (EXAMPLE.name, EXAMPLE.args)
