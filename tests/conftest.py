@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands import COLOURS, Ended
-
-CHECKOUT = Path(__file__).resolve().parent.parent
+from recordings import FOLDER
 
 # A shell makes its background jobs deaf to interrupts, and the programs that tests start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -18,12 +16,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(scope="session")
 def recordings() -> Path:
-    """The folder of recorded model output: `COGENCY_RS_RECORDINGS`, or `../shared/data`."""
-    named = os.environ.get("COGENCY_RS_RECORDINGS")
-    folder = Path(named) if named else CHECKOUT.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"no recordings in {folder}; name their folder in COGENCY_RS_RECORDINGS")
-    return folder
+    """The folder of recorded model output."""
+    if not FOLDER.is_dir():
+        pytest.skip(f"no recordings in {FOLDER}; name their folder in COGENCY_RS_RECORDINGS")
+    return FOLDER
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use cogency_rs::dialect::Python;
 use cogency_rs::protocol::body::{BracesReader, Calls, ItemReader, PythonReader, Scope};
+use cogency_rs::protocol::{Call, Event};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -130,6 +131,14 @@ fn fed<T>(text: &str, size: usize, mut read: impl FnMut(&[u8]) -> Option<T>) -> 
         .find_map(|(_, end)| read(&text.as_bytes()[..end]))
 }
 
+/// The only call of a list.
+fn call_of(said: &[Event]) -> &Call {
+    match said {
+        [Event::Call(call)] => call,
+        other => panic!("one call, not {other:?}"),
+    }
+}
+
 proptest! {
     #[test]
     fn a_value_written_as_a_literal_of_python_is_read_back(
@@ -144,7 +153,7 @@ proptest! {
         let end = fed(&text, size, |text| reader.read(&Python::List, text, &mut calls).expect("a list of calls"));
         prop_assert_eq!(end, Some(text.len()), "{}", text);
         let calls = calls.take().map_err(|problem| TestCaseError::fail(format!("{problem:?} in {text}")))?;
-        let args: Value = serde_json::from_str(calls[0].args_json()).expect("JSON");
+        let args: Value = serde_json::from_str(call_of(&calls).args_json()).expect("JSON");
         prop_assert_eq!(&args["x"], &value, "{}", text);
     }
 

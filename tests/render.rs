@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cogency_rs::dialect::presets::{grammar, names, preset};
 use cogency_rs::dialect::{Args, Body, Dialect};
-use cogency_rs::protocol::write::{Renderer, Returned, Shown};
+use cogency_rs::protocol::write::{Renderer, Returned, ShownCall};
 use cogency_rs::protocol::{Ending, Event, Options, Parser, Tools};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -181,15 +181,15 @@ fn name(marks: Vec<String>) -> impl Strategy<Value = String> {
     prop_oneof![4 => plain, 1 => text(marks)].prop_filter("a name", is_name)
 }
 
-fn call(marks: Vec<String>) -> impl Strategy<Value = (Shown, Value)> {
+fn call(marks: Vec<String>) -> impl Strategy<Value = (ShownCall, Value)> {
     let args = object(key(marks.clone()), value(marks.clone()));
     (name(marks), args).prop_map(|(name, args)| {
-        (Shown { name, args: args.json, id: None, server: None }, args.schema)
+        (ShownCall { name, args: args.json, id: None, server: None }, args.schema)
     })
 }
 
 /// Calls of different tools, so that each has a schema of its own.
-fn calls(dialect: &Dialect) -> impl Strategy<Value = Vec<(Shown, Value)>> + use<> {
+fn calls(dialect: &Dialect) -> impl Strategy<Value = Vec<(ShownCall, Value)>> + use<> {
     let most = if holds_one(dialect) { 2 } else { 4 };
     proptest::collection::vec(call(texts_of(dialect)), 1..most).prop_map(|mut calls| {
         let mut seen = std::collections::HashSet::new();
@@ -203,7 +203,12 @@ fn holds_one(dialect: &Dialect) -> bool {
     matches!(&dialect.bodies[..], [Body::Json(form), ..] if form.decision.is_some())
 }
 
-fn read(dialect: &str, text: &[u8], tools: &[(Shown, Value)], cut: Option<usize>) -> Vec<Event> {
+fn read(
+    dialect: &str,
+    text: &[u8],
+    tools: &[(ShownCall, Value)],
+    cut: Option<usize>,
+) -> Vec<Event> {
     let tools = tools.iter().map(|(call, schema)| {
         let name = cogency_rs::protocol::json::unescaped(call.name.as_bytes()).to_string();
         (name, schema.clone())
@@ -231,7 +236,7 @@ fn read_calls(events: &[Event]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn written(calls: &[(Shown, Value)]) -> Vec<(String, String)> {
+fn written(calls: &[(ShownCall, Value)]) -> Vec<(String, String)> {
     calls.iter().map(|(call, _)| (call.name.clone(), call.args.clone())).collect()
 }
 
@@ -299,7 +304,8 @@ fn a_dialect_with_escapes_can_write_every_value() {
         let marks = if has_escapes(&dialect) { texts_of(&dialect) } else { vec!["x".into()] };
         let args = object(plain_key(), value(marks));
         run(&args, |args| {
-            let call = Shown { name: "\"tool\"".into(), args: args.json, id: None, server: None };
+            let call =
+                ShownCall { name: "\"tool\"".into(), args: args.json, id: None, server: None };
             prop_assert!(renderer.can_write(&call), "{row}: {}", call.args);
             Ok(())
         });

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
 
-from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, TurnEvent
+from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall, TurnEvent
 
 __all__ = [
     "BUILD",
@@ -89,8 +89,8 @@ class Dialect:
     Raises:
         ConfigError: there is no such preset; says which there are.
 
-    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make equal
-    dialects. It can be copied, pickled, compared and used as a key.
+    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make
+    equal dialects. It can be copied, pickled, compared and used as a key.
     """
 
     def __new__(cls, name: str) -> Dialect: ...
@@ -106,9 +106,24 @@ class Dialect:
             ConfigError: a field is missing, unknown or wrong; says which.
         """
 
+    @staticmethod
+    def from_response_template(template: dict[str, Any], /) -> Dialect:
+        """The dialect that a `response_template` of Hugging Face transformers describes, version 1.
+
+        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks like its
+        end, or keeps only the last of several texts, the dialect reads more.
+
+        Raises:
+            ConfigError: the template says something that cannot be read in one pass; says which field, and why.
+        """
+
     @property
     def name(self) -> str:
         """What it is called."""
+
+    @property
+    def models(self) -> str:
+        """Which models were taught it; empty where it is for any that is told how."""
 
     @property
     def stop(self) -> list[str]:
@@ -116,6 +131,16 @@ class Dialect:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, of plain values."""
+
+    def write_calls(self, calls: Iterable[ToolCall]) -> str:
+        """Calls as a model writes them that was taught this dialect, for examples in a prompt.
+
+        What is written reads back as it was. A text that a form without escapes cannot hold, such as a value with the
+        mark that ends it, has a character reference in the place of that mark's first character.
+
+        Raises:
+            TypeError, ValueError: what `json.dumps` raises for arguments that JSON cannot hold.
+        """
 
     def replace(self, **changes: Any) -> Dialect:
         """Another dialect, in which these fields are other ones.
@@ -488,8 +513,10 @@ class FoldOptions:
         escape_tags: see `to_messages`.
         max_result_chars: how many characters of each result's content are shown; `None` for all.
         tool_result_chars: the same for single tools, by name, in place of `max_result_chars`.
+        dialect: see `to_messages`.
 
     Raises:
+        ConfigError: `dialect` is not known.
         ValueError: `rules` is another word.
         OverflowError: a bound is below 0.
     """
@@ -501,6 +528,7 @@ class FoldOptions:
         escape_tags: bool = False,
         max_result_chars: int | None = None,
         tool_result_chars: dict[str, int] | None = None,
+        dialect: Dialects = "cogency",
     ) -> FoldOptions: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -520,30 +548,46 @@ class Folding:
     def questions(self) -> list[int]:
         """Say at which of the messages a question stands, oldest first: there a turn begins."""
 
-def to_messages(events: Iterable[Any], *, escape_tags: bool = False) -> list[dict[str, Any]]:
+def to_messages(
+    events: Iterable[Any], *, escape_tags: bool = False, dialect: Dialects = "cogency"
+) -> list[dict[str, Any]]:
     r"""Fold stored events into messages, as cogency 3.3.0 does.
 
     Args:
         events: rows with `type` and `content`, oldest first.
         escape_tags: write `\u003c` for every `<` between `<results>` and `</results>`, so that what a tool returned
             cannot close its block or open another. Results that are JSON keep their value. Nothing else is changed.
+            This is for cogency's own dialect; in every other one, results are always made so.
+        dialect: how the model writes its calls and reads results: a name of `Dialect.presets()`, a `Dialect`, or a
+            tuple of these, of which the first is written.
 
     Returns:
-        Messages with `role` (`user` or `assistant`) and `content`.
+        Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, each
+        result in the frame that the model knows. In that frame, the first character of what looks like one of the
+        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left out
+        where the dialect has no marks for them.
 
     Raises:
+        ConfigError: `dialect` is not known.
         KeyError, TypeError, json.JSONDecodeError: a row is no row; as in cogency 3.3.0.
 
     The cost is linear in the text.
     """
 
 def system_prompt(
-    tools: Sequence[tuple[str, str]], identity: str | None = None, instructions: str | None = None
+    tools: Sequence[tuple[str, str, str, Any]],
+    identity: str | None = None,
+    instructions: str | None = None,
+    dialect: Dialects = "cogency",
 ) -> str:
     """Write the system prompt.
 
     Args:
-        tools: of each tool its name and what the prompt says of it.
+        tools: of each tool its name, the line that cogency's prompt has of it, what it does, and its schema.
         identity: who the model is; a neutral sentence when not given.
         instructions: what this user or task asks for in addition.
+        dialect: how the model writes its calls; of several the first.
+
+    Raises:
+        ConfigError: `dialect` is not known, or a schema is none that JSON can hold.
     """

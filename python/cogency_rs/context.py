@@ -15,6 +15,7 @@ from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages
 from .signature import json_schema_of, signature
 from .tools import options_of
+from .types import Dialects
 
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
 
@@ -23,23 +24,39 @@ MAX_CONVERSATION_LENGTH = 10_000
 
 
 def system_prompt(
-    tools: Iterable[Any] | None = None, identity: str | None = None, instructions: str | None = None
+    tools: Iterable[Any] | None = None,
+    identity: str | None = None,
+    instructions: str | None = None,
+    *,
+    dialect: Dialects = "cogency",
 ) -> str:
-    """Write the system prompt that teaches a model the protocol.
+    """Write the system prompt that teaches a model how to call tools.
 
     Args:
         tools: the tools it may call; each with `name`, `description` and `schema`. Those with a JSON Schema are
             listed with the types of their parameters.
         identity: who it is; a neutral sentence when not given.
         instructions: what this user or task asks for in addition.
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, of
+            which the first is written. In any but cogency's own, tools are declared as its models were taught.
+
+    Returns:
+        The prompt. Equal arguments give equal prompts, with the tools in their order.
+
+    Raises:
+        ConfigError: there is no such dialect, or a tool's schema is none that JSON can hold.
     """
-    lines = [(tool.name, _listed(tool)) for tool in tools or ()]
-    return write_system_prompt(lines, identity or None, instructions or None)
+    listed = [_listed(tool) for tool in tools or ()]
+    return write_system_prompt(listed, identity or None, instructions or None, dialect)
 
 
-def _listed(tool: Any) -> str:
+def _listed(tool: Any) -> tuple[str, str, str, Any]:
+    """A tool's name, the line that lists it, what it does, and the schema of its parameters."""
     schema = json_schema_of(tool)
-    return tool_line(tool) if schema is None else signature(tool, schema)
+    line = tool_line(tool) if schema is None else signature(tool, schema)
+    if schema is None:
+        schema = getattr(tool, "schema", None) or {}
+    return tool.name, line, tool.description or "", schema
 
 
 async def assemble(
@@ -55,6 +72,7 @@ async def assemble(
     identity: str | None = None,
     instructions: str | None = None,
     escape_tags: bool = False,
+    dialect: Dialects = "cogency",
 ) -> Messages:
     """Build the messages of the next prompt from the stored log.
 
@@ -71,6 +89,7 @@ async def assemble(
         identity: see `system_prompt`.
         instructions: see `system_prompt`.
         escape_tags: keep what tools returned from closing its block for the model; see `to_messages`.
+        dialect: how the model writes its calls and reads results; see `system_prompt` and `to_messages`.
 
     Returns:
         Messages with `role` and `content`, the system prompt first. They are the caller's to change. Calls that
@@ -90,7 +109,7 @@ async def assemble(
     history = _one_history(history, history_window, history_transform)
     conversation = StoredConversation(storage, user_id, conversation_id)
     return await assemble_behind(
-        lambda: system_prompt(tools, identity, instructions),
+        lambda: system_prompt(tools, identity, instructions, dialect=dialect),
         partial(_profile, user_id, storage) if profile_enabled else None,
         conversation,
         history=history,
@@ -98,6 +117,7 @@ async def assemble(
             escape_tags=escape_tags,
             max_result_chars=history.max_result_chars,
             tool_result_chars=_bounds_of(tools),
+            dialect=dialect,
         ),
         check_empty=conversation.check_ids,
     )

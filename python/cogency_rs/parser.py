@@ -33,10 +33,10 @@ def parse_tokens(
     Args:
         source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped;
             or the whole text.
-        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, which are
-            all read.
-        tools: the tools whose schemas say of what type a raw value is, in dialects that have such: objects of `@tool` or
-            `Tool`, or declarations as providers take them.
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, which
+            are all read.
+        tools: the tools whose schemas say of what type a raw value is, in dialects that have such: objects of `@tool`
+            or `Tool`, or declarations as providers take them.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
         calls: `"stream"` for calls before they are complete, too: `tool_call_start` as soon as one begins, again with
             its name, and `tool_call_delta` with its arguments as the model writes them. What counts is the `call` that
@@ -45,14 +45,15 @@ def parse_tokens(
         errors: `"event"` for an `error` event where output cannot be read, `"respond"` to have it said in the answer,
             as cogency 3.3.0 does.
         lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array,
-            `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one, a comma
-            in front of a closing bracket. What is valid means the same.
+            `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one, a
+            comma in front of a closing bracket. What is valid means the same.
         begins_in_think: the text begins inside reasoning, which the prompt has opened already.
 
     Yields:
         Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after
-        `execute`. In cogency's own dialect that follows the first block at once; what follows in the source is discarded
-        and the source is closed. In most others all blocks of an answer are one batch, and it comes when the answer ends.
+        `execute`. In cogency's own dialect that follows the first block at once; what follows in the source is
+        discarded and the source is closed. In most others all blocks of an answer are one batch, and it comes when the
+        answer ends.
 
     Raises:
         TypeError: the source is no text, or yields something else than `str` and `Finish`.

@@ -87,7 +87,10 @@ class RespondEvent(TypedDict):
 
 
 class CallEvent(TypedDict):
-    """One tool call; `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` where it has them."""
+    """One tool call.
+
+    `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` where it has them.
+    """
 
     type: Literal["call"]
     content: str

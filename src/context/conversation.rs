@@ -1,16 +1,20 @@
 //! Folds stored rows into messages, by the rules of cogency 3.3.0 or by ours.
 //!
 //! What the assistant thought, said and called since the last results becomes one assistant message; results go
-//! back as a user message. Two rules of cogency 3.3.0 may surprise: results that no call precedes are placed before the
-//! assistant text still pending, and calls without results are dropped at the next user message. See [`Rules`] for ours.
+//! back as a user message. How both are written is the dialect's. Two rules of cogency 3.3.0 may surprise: results that no
+//! call precedes are placed before the assistant text still pending, and calls without results are dropped at the next user
+//! message. See [`Rules`] for ours.
 
 use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
+use crate::dialect::{Batch, Dialect, Frame, ResultText, presets};
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
 use crate::protocol::results::{Outcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
+use crate::protocol::write::{Part, Renderer, returned};
 
 use super::excerpt::{Bounds, excerpt};
 use super::report::Report;
@@ -33,23 +37,8 @@ pub struct Message {
     pub content: Text,
 }
 
-impl Message {
-    fn results(pieces: &[Cow<'_, [u8]>], tags: Tags) -> Self {
-        let mut text = Text::default();
-        text.reserve(pieces.iter().map(|piece| piece.len()).sum::<usize>() + 21);
-        text.push(b"<results>\n");
-        for piece in pieces {
-            match tags {
-                Tags::AsStored => text.push(piece),
-                Tags::Escaped => push_escaped(&mut text, piece),
-            }
-        }
-        text.push(b"\n</results>");
-        Self { role: Role::User, content: text }
-    }
-}
-
-/// How the text of results is shown, where it may look like the protocol's tags.
+/// How results are shown that are the array in the log, where their text may look like the protocol's tags. In other forms
+/// of results no mark can stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tags {
     /// As it is in the log, like cogency 3.3.0.
@@ -86,8 +75,10 @@ pub enum Rules {
 }
 
 /// What a fold makes of the rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FoldOptions {
+    /// How the model writes its calls and reads results.
+    pub dialect: Arc<Dialect>,
     /// What becomes of rows that do not belong to a whole turn.
     pub rules: Rules,
     /// How the text of results is shown.
@@ -96,45 +87,76 @@ pub struct FoldOptions {
     pub bounds: Bounds,
 }
 
+impl Default for FoldOptions {
+    fn default() -> Self {
+        Self {
+            dialect: cogency(),
+            rules: Rules::default(),
+            tags: Tags::default(),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// The dialect of those that name none.
+#[must_use]
+pub fn cogency() -> Arc<Dialect> {
+    static COGENCY: LazyLock<Option<Arc<Dialect>>> = LazyLock::new(|| presets::preset("cogency"));
+    COGENCY.clone().unwrap_or_else(|| unreachable!("it is a row of the table"))
+}
+
 /// The fold: rows go in, messages come out as soon as they are complete.
 ///
 /// # Complexity
 /// O(row) for each row; what is held is the assistant's open turn.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Conversation {
     options: FoldOptions,
-    turn: Option<Text>,
+    renderer: Arc<Renderer>,
+    turn: Vec<Part>,
+    /// The calls that have no results yet, and how many of them stand in the turn.
     calls: Vec<ShownCall>,
+    placed: usize,
+    /// How many calls came before these.
+    called: usize,
     /// Those that nothing better has followed yet.
     reports: Vec<OpenReport>,
 }
 
-/// A report, and how much the turn had said when it came.
-#[derive(Debug)]
+/// A report, and how many parts the turn had when it came.
+#[derive(Clone, Debug)]
 struct OpenReport {
-    said: Said,
+    said: usize,
     report: Report,
 }
 
-/// How many bytes a turn has; `None` when nothing was said.
-type Said = Option<usize>;
-
-/// Bytes of room for what a turn says next, at least.
-const ROOM: usize = 256;
+impl Default for Conversation {
+    fn default() -> Self {
+        Self::new(FoldOptions::default())
+    }
+}
 
 impl Conversation {
     /// A conversation at its start.
     #[must_use]
     pub fn new(options: FoldOptions) -> Self {
-        Self { options, ..Self::default() }
+        let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
+        let (turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new());
+        Self { options, renderer, turn, calls, placed: 0, called: 0, reports }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
     pub fn user(&mut self) -> [Option<Message>; 2] {
         match self.options.rules {
-            Rules::Installed | Rules::Own if !self.calls.is_empty() => self.result(b"[]"),
+            Rules::Installed | Rules::Own if !self.calls.is_empty() => {
+                let turn = self.result(b"[]");
+                self.reports.clear();
+                turn
+            }
             _ => {
                 self.calls.clear();
+                self.placed = 0;
+                self.turn.retain(|part| !matches!(part, Part::Calls(_)));
                 self.reports.clear();
                 [self.take_turn(), None]
             }
@@ -143,12 +165,30 @@ impl Conversation {
 
     /// The model thought.
     pub fn think(&mut self, content: &[u8]) {
-        self.say(&[b"<think>", content, b"</think>"]);
+        self.place_calls();
+        self.turn.push(Part::Thought(content.into()));
     }
 
     /// The model said something.
     pub fn respond(&mut self, content: &[u8]) {
-        self.say(&[content]);
+        self.place_calls();
+        self.turn.push(Part::Words(content.into()));
+    }
+
+    /// Where an answer may go on behind its calls, they keep their place in it.
+    fn place_calls(&mut self) {
+        if self.options.dialect.batch == Batch::Answer && self.placed < self.calls.len() {
+            self.end_calls();
+        }
+    }
+
+    /// The calls that stand nowhere yet stand here.
+    fn end_calls(&mut self) {
+        let here = &mut self.calls[self.placed..];
+        self.renderer.give_ids(here, self.called);
+        self.called += here.len();
+        self.turn.push(Part::Calls(here.to_vec()));
+        self.placed = self.calls.len();
     }
 
     /// The model called a tool.
@@ -160,19 +200,24 @@ impl Conversation {
     /// The model wrote what could not be used. Only our own rules show that.
     pub fn report(&mut self, report: Report) {
         if self.options.rules == Rules::Own {
-            self.reports.push(OpenReport { said: self.said(), report });
+            self.reports.push(OpenReport { said: self.turn.len(), report });
         }
     }
 
     /// A batch returned: the assistant's message with its calls, and the results. Empty results make no message.
     pub fn result(&mut self, content: &[u8]) -> [Option<Message>; 2] {
-        self.reports.clear();
-        let calls = std::mem::take(&mut self.calls);
-        let (assistant, is_shown) = if calls.is_empty() {
-            (None, self.options.rules != Rules::Own)
-        } else {
-            self.say_calls(&calls);
-            (self.take_turn(), true)
+        if self.calls.is_empty() {
+            self.reports.clear();
+        }
+        // A report that came behind the calls is of the same answer: it is shown behind their results.
+        self.reports.iter_mut().for_each(|report| report.said = 0);
+        if self.placed < self.calls.len() {
+            self.end_calls();
+        }
+        let (calls, _) = (std::mem::take(&mut self.calls), std::mem::take(&mut self.placed));
+        let (assistant, is_shown) = match calls.is_empty() {
+            true => (None, self.options.rules != Rules::Own),
+            false => (self.take_turn(), true),
         };
         if !is_shown || content.is_empty() {
             return [assistant, None];
@@ -182,84 +227,69 @@ impl Conversation {
             Rules::Cogency => shown,
             Rules::Installed | Rules::Own => one_for_each(&calls, content, shown),
         };
-        [assistant, Some(Message::results(&pieces, self.options.tags))]
+        let content = match self.options.dialect.prompt.results.text {
+            ResultText::Array => self.results_array(&pieces),
+            _ => self.renderer.results(&returned(&pieces.concat(), &calls)),
+        };
+        [assistant, Some(Message { role: Role::User, content })]
+    }
+
+    /// Results that are shown as the array in the log.
+    fn results_array(&self, pieces: &[Cow<'_, [u8]>]) -> Text {
+        let Frame { before, behind } = &self.options.dialect.prompt.results.around;
+        let mut text = Text::default();
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        text.reserve(length + before.len() + behind.len());
+        text.push(before.as_bytes());
+        for piece in pieces {
+            match self.options.tags {
+                Tags::AsStored => text.push(piece),
+                Tags::Escaped => push_escaped(&mut text, piece),
+            }
+        }
+        text.push(behind.as_bytes());
+        text
     }
 
     /// The assistant's turn as far as it has come, and the reports that nothing better has followed, if the log ended here.
     #[must_use]
     pub fn open(&self) -> Vec<Message> {
         let mut messages = Vec::new();
-        let mut shown = None;
+        let mut shown = 0;
         if !self.calls.is_empty() {
             // What was said up to the first report is the turn of the calls, as it is where results follow.
-            let end = self.reports.first().map_or(self.said(), |first| first.said);
-            let turn = self.spoken(None, end).map(Text::from);
-            let calls = self.calls.clone();
-            let mut turn = Self { options: self.options.clone(), turn, calls, reports: Vec::new() };
+            let end = self.reports.first().map_or(self.turn.len(), |first| first.said);
+            let mut turn =
+                Self { turn: self.turn[..end].to_vec(), reports: Vec::new(), ..self.clone() };
             messages.extend(turn.user().into_iter().flatten());
             shown = end;
         }
         for OpenReport { said, report } in &self.reports {
-            let raw = Some(report.raw.as_bytes()).filter(|raw| !raw.is_empty());
-            let parts = self.spoken(shown, *said).into_iter().chain(raw);
-            messages.extend(assistant(&parts.collect::<Vec<_>>()));
+            let mut parts = self.turn[shown..*said].to_vec();
+            if !report.raw.is_empty() {
+                parts.push(Part::Raw(report.raw.clone()));
+            }
+            messages.extend(self.assistant(&parts));
             messages.push(Message { role: Role::User, content: report.content.clone() });
             shown = *said;
         }
-        messages.extend(assistant(&Vec::from_iter(self.spoken(shown, self.said()))));
+        messages.extend(self.assistant(&self.turn[shown..]));
         messages
     }
 
-    fn said(&self) -> Said {
-        self.turn.as_ref().map(|turn| turn.as_bytes().len())
-    }
-
-    /// What the turn said between two of its ends; a line break stands between them.
-    fn spoken(&self, from: Said, to: Said) -> Option<&[u8]> {
-        let start = from.map_or(0, |from| from + 1);
-        match (&self.turn, to) {
-            (Some(turn), Some(to)) if from != Some(to) => Some(&turn.as_bytes()[start..to]),
-            _ => None,
-        }
-    }
-
-    fn say(&mut self, parts: &[&[u8]]) {
-        let turn = match &mut self.turn {
-            Some(turn) => {
-                turn.push(b"\n");
-                turn
-            }
-            turn => turn.insert(Text::default()),
-        };
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        turn.reserve(length.max(ROOM));
-        for part in parts {
-            turn.push(part);
-        }
-    }
-
-    /// Adds the block as the model is shown it: `json.dumps(calls, indent=2)` between the tags.
-    fn say_calls(&mut self, calls: &[ShownCall]) {
-        let mut before = "<execute>\n[\n";
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(6 * calls.len() + 1);
-        for ShownCall { name, args, .. } in calls {
-            let item = [before, "  {\n    \"name\": ", name, ",\n    \"args\": ", args, "\n  }"];
-            parts.extend(item.map(str::as_bytes));
-            before = ",\n";
-        }
-        parts.push(b"\n]\n</execute>");
-        self.say(&parts);
-    }
-
     fn take_turn(&mut self) -> Option<Message> {
-        self.turn.take().map(|content| Message { role: Role::Assistant, content })
+        let turn = std::mem::take(&mut self.turn);
+        self.assistant(&turn)
     }
-}
 
-/// The assistant's message of these lines; none without any.
-fn assistant(lines: &[&[u8]]) -> Option<Message> {
-    let content = Text::from(Cow::from(lines.join(&b'\n')));
-    (!lines.is_empty()).then_some(Message { role: Role::Assistant, content })
+    /// The assistant's message of these parts; none where nothing of them is shown.
+    fn assistant(&self, parts: &[Part]) -> Option<Message> {
+        if parts.is_empty() {
+            return None;
+        }
+        let content = self.renderer.turn(parts)?;
+        Some(Message { role: Role::Assistant, content })
+    }
 }
 
 /// The pieces that are `shown` of `results`, with a failure in front for each of `calls` that has none in it. Results are
@@ -345,6 +375,25 @@ mod tests {
         );
         assert_eq!(said(results).as_deref(), Some("<results>\n[]\n</results>"));
         assert_eq!(conversation.open(), []);
+    }
+
+    #[test]
+    fn where_an_answer_goes_on_behind_its_calls_all_of_it_keeps_its_order() {
+        let hermes = presets::preset("hermes").unwrap_or_else(|| panic!("it is a row"));
+        let options = FoldOptions { dialect: hermes, ..by(Rules::Own) };
+        let mut conversation = Conversation::new(options);
+        conversation.call(call("\"a\""));
+        conversation.respond(b"and");
+        conversation.call(call("\"b\""));
+        conversation.report(report("<tool_call>{]", "That was no call."));
+        let [assistant, _] = conversation.result(b"[{}, {}]").map(said);
+        let assistant = assistant.unwrap_or_default();
+        let at =
+            |part: &str| assistant.find(part).unwrap_or_else(|| panic!("{part} in {assistant}"));
+        assert!(at("\"a\"") < at("and") && at("and") < at("\"b\""), "{assistant}");
+        assert_eq!(all_said(&conversation.open()), ["<tool_call>{]", "That was no call."]);
+        conversation.call(call("\"c\""));
+        assert!(!all_said(&conversation.open()).contains(&"That was no call.".to_owned()));
     }
 
     #[test]

@@ -7,5 +7,5 @@ pub mod report;
 
 pub use conversation::{Conversation, FoldOptions, Message, Role, Rules, Tags};
 pub use excerpt::Bounds;
-pub use prompt::system_prompt;
+pub use prompt::{Tool, system_prompt};
 pub use report::{Report, stored_report};

@@ -6,18 +6,24 @@
 //!
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
+mod cogency;
+mod models;
 pub mod presets;
 mod prompt;
 mod prompts;
+pub mod template;
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::write::Renderer;
+
 pub use prompt::{
-    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, ToolObject,
-    ToolsForm, ToolsLayout, TurnForm,
+    Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, Teaching,
+    ToolObject, ToolsForm, ToolsLayout, TurnForm,
 };
 
 /// Text that is part of a dialect.
@@ -29,9 +35,15 @@ pub type Str = Cow<'static, str>;
 pub struct Dialect {
     /// What it is called.
     pub name: Str,
+    /// Which models were taught it; empty where it is for any that is told how.
+    #[serde(default)]
+    pub models: Str,
     /// Marks around reasoning. Nothing between them is a call.
     #[serde(default)]
     pub reasoning: Vec<Pair>,
+    /// Whether an answer begins inside reasoning, which the prompt has opened; its reader may be told otherwise.
+    #[serde(default)]
+    pub begins_in_reasoning: bool,
     /// Marks around text for the user; only the marks are left out.
     #[serde(default)]
     pub answer: Vec<Pair>,
@@ -95,7 +107,7 @@ impl Dialect {
         let lists = |marks: &'_ [Str]| marks.iter().any(|mark| mark.is_empty());
         let wrong = [
             ("name", self.name.is_empty()),
-            ("bodies", self.bodies.is_empty()),
+            ("bodies", self.bodies.is_empty() && self.opens_blocks()),
             ("the first mark of a pair in reasoning", pairs(&self.reasoning)),
             ("the first mark of a pair in answer", pairs(&self.answer)),
             ("a mark in results", self.results.iter().any(|each| each.open.is_empty())),
@@ -108,6 +120,11 @@ impl Dialect {
         let bodies = self.bodies.iter().flat_map(Body::wrong);
         let wrong = wrong.into_iter().chain(bodies).find(|(_, is_wrong)| *is_wrong);
         wrong.map_or(Ok(()), |(field, _)| Err(format!("{field} must not be empty")))
+    }
+
+    /// Whether anything opens a block of calls.
+    fn opens_blocks(&self) -> bool {
+        !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
     }
 
     /// What a block of calls is called where one is wrong.
@@ -128,7 +145,11 @@ impl Dialect {
     #[must_use]
     pub fn again(&self) -> Str {
         match &*self.prompt.again {
-            "" => "Write the whole call again.".into(),
+            "" => {
+                let renderer = Renderer::new(Arc::new(self.clone()));
+                let example = renderer.example();
+                format!("Write the whole call again, exactly like this:\n{example}").into()
+            }
             again => again.to_owned().into(),
         }
     }
@@ -328,6 +349,8 @@ pub enum HeadForm {
     Id(Str),
     /// This mark in front of the name.
     Behind(Str),
+    /// Nothing; `NAME.NAME` is `NAME`, if that is a tool.
+    Doubled,
     /// Attributes of a tag; the name is the one with this key.
     Attributes(Str),
 }
@@ -355,6 +378,9 @@ pub struct Parameters {
     /// Marks around all of them.
     #[serde(default)]
     pub around: Option<Pair>,
+    /// Marks around one JSON object that stands for all of them. One without marks does so, too.
+    #[serde(default)]
+    pub whole: Option<Pair>,
     /// Stands before the key.
     pub open: Str,
     /// Stands behind the key.

@@ -6,7 +6,7 @@ use super::{
     Args, Batch, Body, Decision, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Results, Shape, Str, Trim, Unmarked, Untyped, Xml, XmlParts,
 };
-use super::prompts;
+use super::{models, prompts};
 use crate::protocol::Grammar;
 
 /// The dialect of this name.
@@ -47,7 +47,11 @@ fn rows() -> Vec<Dialect> {
     vec![
         Dialect {
             reasoning: pairs(&[THINK]),
-            results: vec![Results { open: "<results>".into(), close: "</results>".into(), array: true }],
+            results: vec![Results {
+                open: "<results>".into(),
+                close: "</results>".into(),
+                array: true,
+            }],
             open: marks(&["<execute>"]),
             close: marks(&["</execute>"]),
             end: marks(&["<end>"]),
@@ -97,7 +101,7 @@ fn rows() -> Vec<Dialect> {
         Dialect {
             unmarked: Unmarked::Anywhere,
             ..dialect(
-                "json",
+                "json-plain",
                 Body::Json(Json {
                     args_optional: true,
                     ..json_form(Shape::Object, &["name", "function"], &["arguments", "parameters"])
@@ -167,7 +171,7 @@ fn rows() -> Vec<Dialect> {
             open: marks(&["<TOOLCALL>"]),
             close: marks(&["</TOOLCALL>"]),
             reasoning: pairs(&[THINK]),
-            ..dialect("nemotron", json(Shape::Array, &["name"], &["arguments", "parameters"]))
+            ..dialect("nemotron-deci", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             open: marks(&["<|tool_call|>", "<tool_call>"]),
@@ -177,7 +181,7 @@ fn rows() -> Vec<Dialect> {
         Dialect {
             open: marks(&["functools"]),
             turn_end: marks(&["<|end|>"]),
-            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments"]))
+            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             reasoning: pairs(&[("[THINK]", "[/THINK]")]),
@@ -220,7 +224,13 @@ fn rows() -> Vec<Dialect> {
             turn_end: marks(&["</s>"]),
             ..dialect(
                 "mistral-v11",
-                head("[TOOL_CALLS]", &["[ARGS]", "{"], HeadForm::Id("[CALL_ID]".into()), Args::Json, ""),
+                head(
+                    "[TOOL_CALLS]",
+                    &["[ARGS]", "{"],
+                    HeadForm::Id("[CALL_ID]".into()),
+                    Args::Json,
+                    "",
+                ),
             )
         },
         Dialect {
@@ -357,7 +367,10 @@ fn rows() -> Vec<Dialect> {
                     &["</tool_name>"],
                     HeadForm::Behind("<tool_name>".into()),
                     Args::Parameters(Parameters {
-                        around: Some(Pair { open: "<parameters>".into(), close: "</parameters>".into() }),
+                        around: Some(Pair {
+                            open: "<parameters>".into(),
+                            close: "</parameters>".into(),
+                        }),
                         ..parameters_form("<", ">", "", "</{key}>")
                     }),
                     "</invoke>",
@@ -380,8 +393,21 @@ fn rows() -> Vec<Dialect> {
                     &["<|sep|>"],
                     HeadForm::Attributes("tool".into()),
                     Args::Parameters(Parameters {
-                        flag: Some(Flag { name: "type".into(), text: "string".into(), json: "".into() }),
-                        ..parameters_form("<|open|>argument key=\"", "\"", "<|sep|>", "<|close|>argument<|sep|>")
+                        whole: Some(Pair {
+                            open: "<|open|>json type=\"object\"<|sep|>".into(),
+                            close: "<|close|>json<|sep|>".into(),
+                        }),
+                        flag: Some(Flag {
+                            name: "type".into(),
+                            text: "string".into(),
+                            json: "".into(),
+                        }),
+                        ..parameters_form(
+                            "<|open|>argument key=\"",
+                            "\"",
+                            "<|sep|>",
+                            "<|close|>argument<|sep|>",
+                        )
                     }),
                     "<|close|>call<|sep|>",
                 ),
@@ -400,7 +426,10 @@ fn rows() -> Vec<Dialect> {
                 prefix: "functions.".into(),
                 names_call: true,
             }),
-            ..dialect("harmony", head("functions.", &["<|message|>"], HeadForm::Name, Args::Json, ""))
+            ..dialect(
+                "harmony",
+                head("functions.", &["<|message|>"], HeadForm::Name, Args::Json, ""),
+            )
         },
         Dialect {
             heads: Some(Heads {
@@ -448,13 +477,21 @@ fn rows() -> Vec<Dialect> {
                 "muse-glimmer",
                 Body::Head(Head {
                     bare: true,
-                    ..invoke("atem:", Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) })
+                    form: HeadForm::Doubled,
+                    ..invoke(
+                        "atem:",
+                        Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) },
+                    )
                 }),
             )
         },
         Dialect {
             reasoning: pairs(&[("<|content_thinking|>", "<|end_message|>")]),
-            results: vec![Results { open: "<|message_model|>".into(), close: "".into(), array: false }],
+            results: vec![Results {
+                open: "<|message_model|>".into(),
+                close: "".into(),
+                array: false,
+            }],
             open: marks(&["<|content_invoke_tool_json|>"]),
             close: marks(&["<|end_message|>"]),
             ignored: marks(&["<|content_text|>", "<|end_message|>"]),
@@ -495,7 +532,9 @@ const THINK: (&str, &str) = ("<think>", "</think>");
 fn dialect(name: &'static str, body: Body) -> Dialect {
     Dialect {
         name: name.into(),
+        models: models::models(name),
         reasoning: Vec::new(),
+        begins_in_reasoning: false,
         answer: Vec::new(),
         results: Vec::new(),
         heads: None,
@@ -576,6 +615,7 @@ fn parameters_form(
 ) -> Parameters {
     Parameters {
         around: None,
+        whole: None,
         open: open.into(),
         key_end: key_end.into(),
         value_open: value_open.into(),

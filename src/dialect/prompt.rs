@@ -20,6 +20,9 @@ pub struct Prompt {
     /// What the model is told to do then; empty for an example.
     #[serde(default)]
     pub again: Str,
+    /// How calls are taught, where the dialect has words of its own for that; else they are made of its marks.
+    #[serde(default)]
+    pub teaching: Option<Teaching>,
     /// How a turn of the model is put together.
     #[serde(default)]
     pub turn: TurnForm,
@@ -29,6 +32,18 @@ pub struct Prompt {
     /// How results are returned.
     #[serde(default)]
     pub results: ResultsForm,
+}
+
+/// Words of a system prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Teaching {
+    /// How calls are written and results are read.
+    pub how: Str,
+    /// An example of both.
+    pub example: Str,
+    /// What is said where there are no tools.
+    pub no_tools: Str,
 }
 
 /// Text before and behind something.

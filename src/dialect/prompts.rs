@@ -5,13 +5,13 @@
 
 use super::{
     Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, Str,
-    ToolObject, ToolsForm, ToolsLayout, TurnForm,
+    ToolObject, ToolsForm, ToolsLayout, TurnForm, cogency,
 };
 
 /// The prompts of the row of this name.
 pub fn prompt(name: &str) -> Prompt {
     match name {
-        "cogency" => cogency(),
+        "cogency" => original(),
         "forge-json" => forge(CallsForm::default()),
         "forge-xml" => forge(CallsForm {
             open: "\n".into(),
@@ -52,7 +52,7 @@ pub fn prompt(name: &str) -> Prompt {
             calls: array(JsonLayout::Items(4)),
             ..Prompt::default()
         },
-        "nemotron" => Prompt {
+        "nemotron-deci" => Prompt {
             tools: array_of_tools(ToolObject::Tool, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
             turn: turn("\n", "\n", ["\n\n", "", "\n"]),
             results: results("<TOOL_RESPONSE>", "</TOOL_RESPONSE>", "\n"),
@@ -184,7 +184,7 @@ pub fn prompt(name: &str) -> Prompt {
                 ..ToolsForm::default()
             },
             turn: turn("", "", ["\n", "\n", "\n"]),
-            calls: CallsForm { tail: "\n".into(), ..invokes() },
+            calls: CallsForm { name: Frame::new("\n", ""), tail: "\n".into(), ..invokes() },
             results: ResultsForm {
                 around: Frame::new("<function_results>\n", "\n</function_results>"),
                 ..results(
@@ -285,7 +285,7 @@ pub fn stop(name: &str) -> &'static [&'static str] {
 }
 
 /// The one that came first: as cogency 3.3.0 has it, byte for byte.
-fn cogency() -> Prompt {
+fn original() -> Prompt {
     Prompt {
         tools: ToolsForm {
             layout: ToolsLayout::Signature,
@@ -295,6 +295,7 @@ fn cogency() -> Prompt {
         },
         block_name: "execute block".into(),
         again: "Write the whole block again, as one JSON array: [{\"name\": \"...\", \"args\": {...}}].".into(),
+        teaching: Some(cogency::teaching()),
         turn: TurnForm::default(),
         calls: CallsForm {
             open: "\n".into(),

@@ -221,9 +221,11 @@ impl BlockReader {
     fn next(&self, text: &[u8], at: usize, bodies: std::ops::Range<usize>) -> Next {
         let rest = &text[at..];
         let mut is_known = true;
-        for close in self.closing() {
-            match starts_with(rest, close) {
-                Some(true) => return Next::Close(at + close.len()),
+        let closing = self.closing().iter().map(|mark| (mark, mark.len()));
+        // The end of the turn closes the block too, where a server has taken its mark away.
+        for (mark, width) in closing.chain(self.dialect.turn_end.iter().map(|mark| (mark, 0))) {
+            match starts_with(rest, mark) {
+                Some(true) => return Next::Close(at + width),
                 Some(false) => {}
                 None => is_known = false,
             }
@@ -242,6 +244,11 @@ impl BlockReader {
         let form = &self.dialect.bodies[body];
         let start = match form {
             Body::Head(head) => {
+                if self.is_marked && self.calls.followers.is_empty() {
+                    self.calls.followers.extend_from_slice(&self.dialect.close);
+                    self.calls.followers.extend_from_slice(&self.dialect.turn_end);
+                    self.calls.followers.push(head.open.clone());
+                }
                 self.calls.begin(at);
                 at + head.open.len()
             }

@@ -9,7 +9,7 @@ use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 use super::limits::Reading;
 use crate::dialect::{Json, Shape};
 
-/// One tool call as the model is shown it, in an indented array of calls.
+/// One tool call as it is to be shown to the model; all texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCall {
     /// Its name, a JSON string with its quotes.
@@ -27,8 +27,7 @@ pub struct ShownCall {
 /// # Errors
 /// The text is no JSON by the rules of `json.loads(text)`. JSON that is no call gives `None`.
 pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
-    let fields = stored_fields(text, Layout::Compact)?;
-    Ok(fields.map(Parts::into_call))
+    Ok(stored_fields(text)?.map(Parts::into_call))
 }
 
 /// Likewise, to be shown.
@@ -36,12 +35,16 @@ pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
 /// # Errors
 /// As [`stored_call`].
 pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
-    let fields = stored_fields(text, Layout::Indented(2))?;
-    Ok(fields.map(|Parts { name, args, id, server }| ShownCall { name, args, id, server }))
+    Ok(stored_fields(text)?.map(|Parts { name, args, id, server }| ShownCall {
+        name,
+        args,
+        id,
+        server,
+    }))
 }
 
 /// The fields of a stored call.
-fn stored_fields(text: &[u8], layout: Layout) -> Result<Option<Parts>, Fault> {
+fn stored_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
     static FORM: LazyLock<Json> = LazyLock::new(|| Json {
         shape: Shape::Object,
         name: vec!["name".into()],
@@ -53,7 +56,7 @@ fn stored_fields(text: &[u8], layout: Layout) -> Result<Option<Parts>, Fault> {
         decision: None,
     });
     let mut scanner = Scanner::new(Controls::Escaped);
-    let mut fields = Fields::new(&FORM, 1, layout, Reading::Strict);
+    let mut fields = Fields::new(&FORM, 1, Layout::Compact, Reading::Strict);
     let mut calls = Calls::default();
     let mut is_object = false;
     while let Some(token) = scanner.next(text)? {

@@ -3,27 +3,33 @@
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::{Map, Value, json};
 
-use super::convert::{bytes_of, dumps, json, string_of, to_str};
-use crate::context::prompt::ToolLine;
+use super::convert::{bytes_of, dumps, json as json_module, string_of, to_str};
+use super::dialect::{value_of, written_of};
 use crate::context::{
-    self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, stored_report,
+    self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, Tool, stored_report,
 };
+use crate::dialect::ToolsLayout;
+use crate::execution::arguments::{SchemaForm, as_json_schema};
 use crate::protocol::canonical::json_string;
 use crate::protocol::stored::{ShownCall, shown_call};
+use crate::protocol::write::Renderer;
 
 /// Folds stored events into messages.
 ///
 /// Raises what cogency 3.3.0 raises for rows that are no rows: `KeyError`, `TypeError`, `JSONDecodeError`.
 #[pyfunction]
-#[pyo3(signature = (events, *, escape_tags=Tags::AsStored))]
-#[pyo3(text_signature = "(events, *, escape_tags=False)")]
+#[pyo3(signature = (events, *, escape_tags=Tags::AsStored, dialect=None))]
+#[pyo3(text_signature = "(events, *, escape_tags=False, dialect='cogency')")]
 pub fn to_messages<'py>(
     events: &Bound<'py, PyAny>,
     escape_tags: Tags,
+    dialect: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let mut folding =
-        Folding::of(core::FoldOptions { tags: escape_tags, ..core::FoldOptions::default() });
+    let dialect = written_of(dialect)?;
+    let options = core::FoldOptions { tags: escape_tags, dialect, ..core::FoldOptions::default() };
+    let mut folding = Folding::of(options);
     folding.extend(events)?;
     folding.messages(events.py())
 }
@@ -44,21 +50,24 @@ impl FoldOptions {
         escape_tags=Tags::AsStored,
         max_result_chars=None,
         tool_result_chars=None,
+        dialect=None,
     ))]
     #[pyo3(text_signature = "(*, rules='own', escape_tags=False, max_result_chars=None, \
-                             tool_result_chars=None)")]
+                             tool_result_chars=None, dialect='cogency')")]
     fn new(
         rules: Rules,
         escape_tags: Tags,
         max_result_chars: Option<usize>,
         tool_result_chars: Option<&Bound<'_, PyDict>>,
+        dialect: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut bounds = Bounds { all: max_result_chars, ..Bounds::default() };
         for (name, most) in tool_result_chars.into_iter().flatten() {
             let name = json_string(&bytes_of(string_of("a tool's name", &name)?)?);
             bounds.tools.insert(name, most.extract()?);
         }
-        Ok(Self { inner: core::FoldOptions { rules, tags: escape_tags, bounds } })
+        let dialect = written_of(dialect)?;
+        Ok(Self { inner: core::FoldOptions { dialect, rules, tags: escape_tags, bounds } })
     }
 }
 
@@ -270,7 +279,7 @@ fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>> {
         return Ok(call);
     }
     let py = content.py();
-    let value = json(py)?.call_method1(pyo3::intern!(py, "loads"), (content,))?;
+    let value = json_module(py)?.call_method1(pyo3::intern!(py, "loads"), (content,))?;
     Ok(shown_call(dumps(&value)?.as_bytes()).ok().flatten())
 }
 
@@ -285,14 +294,73 @@ fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<Report>> {
     Ok(stored_report(&bytes_of(text)?))
 }
 
-/// The system prompt for tools given as `(name, line)`.
+/// The system prompt for tools given as `(name, line, description, schema)`.
 #[pyfunction]
-#[pyo3(signature = (tools, identity=None, instructions=None))]
+#[pyo3(signature = (tools, identity=None, instructions=None, dialect=None))]
 pub fn system_prompt(
-    tools: Vec<(String, String)>,
+    tools: Vec<(String, String, String, Bound<'_, PyAny>)>,
     identity: Option<&str>,
     instructions: Option<&str>,
-) -> String {
-    let lines: Vec<_> = tools.iter().map(|(name, text)| ToolLine { name, text }).collect();
-    core::system_prompt(&lines, identity, instructions)
+    dialect: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let dialect = written_of(dialect)?;
+    let is_declared = dialect.prompt.tools.layout != ToolsLayout::Signature;
+    let declared: PyResult<Vec<_>> = tools
+        .iter()
+        .map(
+            |(name, _, description, schema)| {
+                if is_declared { declaration(name, description, schema) } else { Ok(Value::Null) }
+            },
+        )
+        .collect();
+    let declared = declared?;
+    let tools: Vec<_> = tools
+        .iter()
+        .zip(&declared)
+        .map(|((name, line, ..), declared)| Tool { name, line, declared })
+        .collect();
+    Ok(core::system_prompt(&Renderer::new(dialect), &tools, identity, instructions))
+}
+
+/// A tool as servers are told of one. A flat schema becomes a JSON Schema, in which a parameter is required that does not say
+/// that it is not, as in the line that lists it.
+fn declaration(name: &str, description: &str, schema: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let schema = value_of(schema)?;
+    let parameters = match (SchemaForm::of(&schema), &schema) {
+        (SchemaForm::Flat, Value::Object(fields)) => declared_fields(fields, schema.clone()),
+        _ => schema,
+    };
+    let function = json!({"name": name, "description": description, "parameters": parameters});
+    Ok(json!({"type": "function", "function": function}))
+}
+
+fn declared_fields(fields: &Map<String, Value>, schema: Value) -> Value {
+    let mut parameters = as_json_schema(schema);
+    let is_required = |info: &Value| info.get("required") != Some(&Value::Bool(false));
+    let required = fields.iter().filter(|(_, info)| is_required(info)).map(|(name, _)| name);
+    let required: Vec<_> = required.cloned().collect();
+    for (name, info) in fields {
+        if let Some(property) = parameters["properties"].get_mut(name) {
+            *property = declared_field(info, property);
+        }
+    }
+    parameters["required"] = required.into();
+    parameters
+}
+
+/// A parameter with its type and what it is for in front of its bounds.
+fn declared_field(info: &Value, property: &Value) -> Value {
+    let kind = match property.get("type") {
+        Some(kinds) => kinds
+            .as_array()
+            .and_then(|kinds| <&[_; 1]>::try_from(&kinds[..]).ok())
+            .map_or_else(|| kinds.clone(), |[kind]| kind.clone()),
+        None => info.get("type").cloned().unwrap_or(Value::Null),
+    };
+    let description = info.get("description").cloned().unwrap_or(Value::Null);
+    let front = [("type", kind), ("description", description)];
+    let front = front.into_iter().filter(|(_, value)| !value.is_null());
+    let rest = property.as_object().into_iter().flatten().filter(|(key, _)| *key != "type");
+    let front = front.map(|(key, value)| (key.to_owned(), value));
+    Value::Object(front.chain(rest.map(|(key, value)| (key.clone(), value.clone()))).collect())
 }

@@ -7,11 +7,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde_json::Value;
 
-use super::convert::{json, to_str};
+use super::convert::{dumps, json, to_str};
 use super::error::{ConfigError, type_error};
 use crate::dialect as core;
 use crate::dialect::presets;
+use crate::dialect::template::from_response_template;
 use crate::execution::arguments::as_json_schema;
+use crate::protocol::stored::ShownCall;
+use crate::protocol::write::Renderer;
 use crate::protocol::{Grammar, Tools};
 
 /// How a model writes its calls.
@@ -57,10 +60,24 @@ impl Dialect {
         Ok(Self::of(Arc::new(inner)))
     }
 
+    #[staticmethod]
+    fn from_response_template(template: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let dialect = from_response_template(&value_of(template)?);
+        let dialect = dialect.map_err(|error| ConfigError::new_err(error.to_string()))?;
+        Ok(Self::of(Arc::new(dialect)))
+    }
+
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = serde_json::to_string(&*self.inner)
             .map_err(|error| ConfigError::new_err(error.to_string()))?;
         json(py)?.call_method1("loads", (to_str(py, text.as_bytes())?,))
+    }
+
+    fn write_calls<'py>(&self, calls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+        let shown: PyResult<Vec<_>> = calls.try_iter()?.map(|call| shown(&call?)).collect();
+        let (mut shown, renderer) = (shown?, Renderer::new(Arc::clone(&self.inner)));
+        renderer.give_ids(&mut shown, 0);
+        to_str(calls.py(), renderer.calls(&shown, true).as_bytes())
     }
 
     #[pyo3(signature = (**changes))]
@@ -80,6 +97,11 @@ impl Dialect {
     #[getter]
     fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    #[getter]
+    fn models(&self) -> &str {
+        &self.inner.models
     }
 
     #[getter]
@@ -140,6 +162,12 @@ pub fn grammar_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Grammar>> 
 
 fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
     presets::grammar(name).ok_or_else(|| unknown(name))
+}
+
+/// The dialect that is written where `dialect` is read: the first of them, and cogency's without one.
+pub fn written_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<core::Dialect>> {
+    let Some(dialect) = dialect else { return preset("cogency") };
+    Ok(Arc::clone(&dialects_of(dialect)?[0]))
 }
 
 /// The dialects that are meant, of which the first is the one that is written.
@@ -226,6 +254,31 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
     let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?.extract()?;
     let schema = tool.getattr("schema").map_err(|_| type_error("tools", wanted, tool))?;
     Ok((name, as_json_schema(value_of(&schema)?)))
+}
+
+/// A `ToolCall` as it is to be written.
+///
+/// Raises what `json.dumps` raises for arguments that JSON cannot hold.
+fn shown(call: &Bound<'_, PyAny>) -> PyResult<ShownCall> {
+    let text = |field: &str, value: &Bound<'_, PyAny>| {
+        let is_text = value.is_instance_of::<PyString>();
+        let wrong = || type_error(&format!("the {field} of a call"), "str", value);
+        if is_text { dumps(value) } else { Err(wrong()) }
+    };
+    let optional = |field: &str| {
+        let value = call.getattr(field)?;
+        (!value.is_none()).then(|| text(field, &value)).transpose()
+    };
+    let args = call.getattr("args")?;
+    if !args.is_instance_of::<PyDict>() {
+        return Err(type_error("the args of a call", "dict", &args));
+    }
+    Ok(ShownCall {
+        name: text("name", &call.getattr("name")?)?,
+        args: dumps(&args)?,
+        id: optional("id")?,
+        server: optional("server")?,
+    })
 }
 
 /// A Python value as JSON.

@@ -18,12 +18,12 @@ import commands
 import logs
 from commands import POSIX, PROGRAM
 
-from cogency_rs import __version__
+from cogency_rs import Dialect, __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COMMANDS = ["demo", "parse", "show", "timeline", "doctor"]
+COMMANDS = ["demo", "parse", "dialects", "show", "timeline", "doctor"]
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])
@@ -81,7 +81,8 @@ def test_help_of_a_command_says_how_it_ends(command, name, option):
     ("name", "options"),
     [
         ("demo", ["--session FILE", "--fast", "--json"]),
-        ("parse", ["FILE", "--stream"]),
+        ("parse", ["FILE", "--dialect NAME", "--tools FILE", "--stream", "--calls"]),
+        ("dialects", ["NAME", "--json"]),
         ("show", ["DB", "CONVERSATION", "--user", "--full", "--json"]),
         ("timeline", ["DB", "CONVERSATION", "-o, --output FILE", "--turn N", "--all", "--user"]),
         ("doctor", ["--json"]),
@@ -106,6 +107,8 @@ def test_without_a_command_it_shows_the_help(command):
         *([name, "--no-such"] for name in COMMANDS),
         ["parse", "a", "b"],
         ["parse", "--stream", "line"],
+        ["parse", "--calls", "some"],
+        ["dialects", "hermes", "json"],
         ["show"],
         ["timeline", "db"],
         ["timeline", "db", "conversation"],
@@ -136,6 +139,8 @@ def place(tmp_path, monkeypatch) -> Path:
     Path("short.db").write_bytes(b"SQLite")
     Path("damaged.db").write_bytes(Path("store.db").read_bytes()[:5000])
     Path("cut.db").write_bytes(Path("store.db").read_bytes()[:100])
+    Path("object.json").write_text("{}")
+    Path("nameless.json").write_text('[{"parameters": {}}]')
     other = sqlite3.connect("other.db")
     other.execute("CREATE TABLE notes (text)")
     other.close()
@@ -145,6 +150,8 @@ def place(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+NAME_TOOLS = "name a file with a JSON list of tools"
+THERE_ARE = f"there are {', '.join(Dialect.presets())}"
 NAME_A_LOG = "name the file of a log, such as .cogency/store.db"
 UNREADABLE_LOGS = [
     ("none.db", f"none.db does not exist; {NAME_A_LOG}"),
@@ -243,6 +250,28 @@ def test_what_is_no_log_is_refused_in_one_line(command, place, args, db, message
             "none.txt cannot be read (No such file or directory); name a file of text, or - for standard input",
         ),
         (["parse", "folder"], "folder is a folder; name a file of text, or - for standard input"),
+        (
+            ["parse", "text.db", "--dialect", "hermess"],
+            f'there is no dialect "hermess"; {THERE_ARE}',
+        ),
+        (["parse", "text.db", "--dialect", "hermes,"], f'there is no dialect ""; {THERE_ARE}'),
+        (
+            ["parse", "text.db", "--tools", "none.json"],
+            f"none.json cannot be read (No such file or directory); {NAME_TOOLS}",
+        ),
+        (
+            ["parse", "text.db", "--tools", "text.db"],
+            f"text.db is no JSON (Expecting value: line 1 column 1 (char 0)); {NAME_TOOLS}",
+        ),
+        (
+            ["parse", "text.db", "--tools", "object.json"],
+            f"object.json holds no list; {NAME_TOOLS}",
+        ),
+        (
+            ["parse", "text.db", "--tools", "nameless.json"],
+            "nameless.json holds what is no tool: tools must be tools, or dicts with a "
+            f'"name" and "parameters", not dict; {NAME_TOOLS}',
+        ),
     ],
     ids=lambda value: (
         " ".join(value).encode("unicode_escape").decode() if isinstance(value, list) else ""
@@ -296,6 +325,7 @@ WRITERS: dict[str, Callable[[Path, Path], list[object]]] = {
     "show": lambda log, _: ["show", log, "long"],
     "show --json": lambda log, _: ["show", log, "long", "--json"],
     "timeline": lambda log, _: ["timeline", log, "long", "-o", "-"],
+    "dialects": lambda _, __: ["dialects"],
     "doctor": lambda _, __: ["doctor"],
 }
 

@@ -82,6 +82,52 @@ def test_calls_are_read_as_small_models_write_them():
     assert [event["type"] for event in ended.objects] == ["think", "call", "execute"]
 
 
+# Other dialects.
+
+CALLS = (
+    "<think>Both.</think>Reading.\n"
+    '<tool_call>\n{"name": "read", "arguments": {"file": "a.txt"}}\n</tool_call>\n'
+    "And the other.\n<tool_call>\n<function=read>\n<parameter=lines>\n5\n</parameter>\n</function>\n</tool_call>"
+)
+TOOLS = [{"name": "read", "parameters": {"properties": {"lines": {"type": "integer"}}}}]
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3-coder,hermes", " hermes , qwen3-coder"])
+@pytest.mark.parametrize("stream", ["event", "token"])
+def test_text_is_read_in_the_dialects_that_are_named(dialect, stream):
+    ended = commands.run("parse", "--dialect", dialect, "--stream", stream, stdin=CALLS.encode())
+    names = tuple(name.strip() for name in dialect.split(","))
+    parser = Parser(dialect=names, stream=stream)
+    assert timeless(ended.objects) == timeless([*parser.feed(CALLS), *parser.finish()])
+    calls = [event["type"] for event in ended.objects].count("call")
+    assert (calls, ended.code, ended.err) == (len(names), 0, "")
+
+
+def test_the_tools_say_of_what_type_a_value_is(tmp_path):
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps(TOOLS), encoding="utf-8")
+    read = []
+    for options in ([], ["--tools", file]):
+        ended = commands.run("parse", "--dialect", "qwen3-coder", *options, stdin=CALLS.encode())
+        [call] = [event for event in ended.objects if event["type"] == "call"]
+        read.append(json.loads(call["content"])["args"])
+    assert read == [{"lines": "5"}, {"lines": 5}]
+
+
+def test_calls_are_shown_while_they_are_written():
+    with Following("--dialect", "hermes", "--calls", "stream") as parse:
+        parse.write(b'<tool_call>\n{"name": "read", ')
+        assert parse.event() == {"type": "tool_call_start", "index": 0, "name": None}
+        assert parse.event() == {"type": "tool_call_start", "index": 0, "name": "read"}
+        parse.write(b'"arguments": {"fi')
+        assert parse.event() == {"type": "tool_call_delta", "index": 0, "content": '{"fi'}
+        parse.write(b'le": "a.txt"}}</tool_call>')
+        assert parse.event() == {"type": "tool_call_delta", "index": 0, "content": 'le": "a.txt"}'}
+        assert parse.event()["type"] == "call"
+        code, out, err = parse.close()
+    assert (code, json.loads(out)["type"], err) == (0, "execute", "")
+
+
 @pytest.mark.parametrize("text", ["", "<think></think>", "<think>  </think>"])
 def test_a_text_without_events_prints_nothing(text):
     ended = commands.run("parse", stdin=text.encode())
@@ -115,9 +161,13 @@ class Following:
 
     def read(self) -> tuple[str, str | None]:
         """The next event; waits until it is printed."""
-        assert self._program.stdout is not None
-        event = json.loads(self._program.stdout.readline())
+        event = self.event()
         return event["type"], event.get("content")
+
+    def event(self) -> dict[str, Any]:
+        """The next event whole, but for its time."""
+        assert self._program.stdout is not None
+        return timeless([json.loads(self._program.stdout.readline())])[0]
 
     def close(self) -> tuple[int, str, str]:
         out, err = self._program.communicate(timeout=60)

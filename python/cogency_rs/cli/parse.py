@@ -10,12 +10,13 @@ from collections.abc import Generator
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-from .._core import Parser
+from .._core import Parser, ToolSchemas
 from ..types import Event
+from .dialects import named
 from .exits import UnusableError, complain
 from .progress import Progress
 
@@ -29,6 +30,13 @@ class Stream(StrEnum):
 
     EVENT = "event"
     TOKEN = "token"
+
+
+class Calls(StrEnum):
+    """When a call is shown; see `CallMode`."""
+
+    WHOLE = "whole"
+    STREAM = "stream"
 
 
 class Errors(StrEnum):
@@ -45,12 +53,33 @@ def parse(
             metavar="FILE", help="The text; - or nothing for standard input.", show_default=False
         ),
     ] = "-",
+    dialect: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[,NAME…]",
+            help="How the model writes its calls; `cogency-rs dialects` lists the names. Of several all are read.",
+        ),
+    ] = "cogency",
+    tools: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The tools as a JSON list of declarations: their schemas say of what type raw values are.",
+            show_default=False,
+        ),
+    ] = None,
     stream: Annotated[
         Stream,
         typer.Option(
             help="event: complete units; token: think and respond text as it arrives.",
         ),
     ] = Stream.EVENT,
+    calls: Annotated[
+        Calls,
+        typer.Option(
+            help="whole: calls when they count; stream: before that too, while they are written."
+        ),
+    ] = Calls.WHOLE,
     errors: Annotated[
         Errors,
         typer.Option(
@@ -76,11 +105,18 @@ def parse(
 
     Each event is printed as a line of JSON as soon as it is known, also while the text still arrives.
 
-    The text ends where the protocol says: behind a complete execute block nothing more is read. It is UTF-8; bytes that
-    are not are replaced by U+FFFD, and a line on standard error says where the first one stands.
+    The text ends where the protocol says: behind a complete execute block nothing more is read. Most other dialects
+    are read to their end. It is UTF-8; bytes that are not are replaced by U+FFFD, and a line on standard error says
+    where the first one stands.
     """
     parser = Parser(
-        stream=stream.value, errors=errors.value, lenient=lenient, begins_in_think=begins_in_think
+        dialect=tuple(named(dialect)),
+        tools=None if tools is None else _schemas(tools),
+        stream=stream.value,
+        calls=calls.value,
+        errors=errors.value,
+        lenient=lenient,
+        begins_in_think=begins_in_think,
     )
     text = Utf8()
     with closing(_standard_input() if file == "-" else _file(Path(file))) as chunks:
@@ -95,6 +131,23 @@ def parse(
         complain(
             f"{name} is not UTF-8 at byte {text.first_replaced:,}; U+FFFD stands in its place{more}"
         )
+
+
+def _schemas(path: Path) -> ToolSchemas:
+    """The tools that are declared in a file."""
+    do = "name a file with a JSON list of tools"
+    try:
+        declared: object = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UnusableError(f"{path} cannot be read ({error.strerror}); {do}") from error
+    except (ValueError, RecursionError) as error:
+        raise UnusableError(f"{path} is no JSON ({error}); {do}") from error
+    if not isinstance(declared, list):
+        raise UnusableError(f"{path} holds no list; {do}")
+    try:
+        return ToolSchemas(cast("list[object]", declared))
+    except TypeError as error:
+        raise UnusableError(f"{path} holds what is no tool: {error}; {do}") from error
 
 
 def _print(events: list[Event]) -> None:

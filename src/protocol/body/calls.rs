@@ -8,6 +8,7 @@ use super::super::call::Call;
 use super::super::limits::{Limits, Reading};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::tools::Tools;
+use crate::dialect::Str;
 
 /// What every reader of a block knows.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,8 @@ pub struct Calls {
     pub scope: Scope,
     /// Whether the text has ended here because the model stopped by itself.
     pub has_stopped: bool,
+    /// Marks that may stand behind a call in a block; none where nothing is known of that.
+    pub followers: Vec<Str>,
     events: Vec<Event>,
     count: usize,
     problem: Option<Problem>,

@@ -6,11 +6,12 @@ use super::super::canonical::json_string;
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
+use super::super::tools::Tools;
 use super::braces::BracesReader;
 use super::found::{problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
-use super::parameters::ParametersReader;
+use super::parameters::{ParametersReader, any_starts};
 use super::{Calls, ItemReader, Scope, XmlArgs};
 use crate::dialect::{Args, Head, HeadForm, Str};
 
@@ -83,7 +84,7 @@ impl ItemReader for HeadReader {
                         );
                         return Ok(None);
                     };
-                    self.call = named(&form.form, &text[start..end]);
+                    self.call = named(&form.form, &text[start..end], calls.scope.tools.as_deref());
                     if self.call.name == "\"\"" {
                         calls.refuse(ProblemKind::NoName(calls.len()), start);
                     }
@@ -111,6 +112,13 @@ impl ItemReader for HeadReader {
                         None => return Ok(None),
                         Some(true) => *at + form.close.len(),
                         Some(false) if is_lenient(calls) => *at,
+                        // The block's end is the call's, too.
+                        Some(false) if any_starts(&text[*at..], &calls.followers) == Some(true) => {
+                            *at
+                        }
+                        Some(false) if any_starts(&text[*at..], &calls.followers).is_none() => {
+                            return Ok(None);
+                        }
                         Some(false) => {
                             return Err(unexpected(&[&form.close], text, *at));
                         }
@@ -216,9 +224,10 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
         }
 }
 
-fn named(form: &HeadForm, head: &[u8]) -> Named {
+fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
     let name = |name: &[u8]| json_string(trim(name));
     match form {
+        HeadForm::Doubled => Named { name: single(name(head), tools), id: None },
         HeadForm::Name => Named { name: name(head), id: None },
         HeadForm::Id(mark) => match find(head, 0, mark) {
             Ok(at) => Named { name: name(&head[..at]), id: Some(name(&head[at + mark.len()..])) },
@@ -241,6 +250,20 @@ fn named(form: &HeadForm, head: &[u8]) -> Named {
                 .map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())),
             id: None,
         },
+    }
+}
+
+/// A name that is a tool's twice over is that tool's.
+fn single(name: String, tools: Option<&Tools>) -> String {
+    let bare = &name[1..name.len() - 1];
+    let half = bare.len() / 2;
+    let halves = bare.split_at_checked(half).map(|(first, rest)| (first, rest.strip_prefix('.')));
+    match (halves, tools) {
+        (Some((first, Some(second))), Some(tools)) if first == second => {
+            let single = format!("\"{first}\"");
+            if tools.schema(&single).is_some() { single } else { name }
+        }
+        _ => name,
     }
 }
 

@@ -11,6 +11,7 @@ use super::super::tools::typed;
 use super::Calls;
 use super::found::{problem, unexpected};
 use super::head::attribute;
+use super::json::ObjectReader;
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 
 /// The longest key with its attributes, in bytes.
@@ -22,6 +23,8 @@ pub struct ParametersReader {
     place: Place,
     /// Whether a parameter has begun.
     has_begun: bool,
+    /// All of them, where they are one JSON object.
+    object: Option<String>,
     writer: Writer,
 }
 
@@ -36,6 +39,10 @@ enum Place {
     /// Behind a key that ends at `end`, in front of its value; what stands between begins at the second byte.
     Attributes(Str, usize),
     Value(Value),
+    /// In a JSON object that stands for all of them, between marks of its own or with none.
+    Object(ObjectReader, bool),
+    /// Behind such an object, in front of the mark that closes it.
+    BehindObject(usize),
     /// Behind all of them, at this byte.
     Done(usize),
 }
@@ -50,8 +57,18 @@ struct Value {
     start: usize,
     /// Up to where it has been searched for what closes it.
     at: usize,
-    /// Where a mark stands that closes it if the right thing follows, and up to where only space does.
-    end: Option<(usize, usize)>,
+    /// Where a mark stands that closes it if the right thing follows.
+    end: Option<End>,
+}
+
+/// A mark that may close a value.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: usize,
+    /// The first byte behind it, and behind the space there, as far as it is known.
+    behind: usize,
+    /// Likewise behind what ends the call there.
+    beyond: usize,
 }
 
 /// The forms that a reader needs: of the parameters, and what ends the call, any of these.
@@ -67,7 +84,7 @@ impl ParametersReader {
         };
         let mut writer = Writer::new(Layout::Compact, 0);
         writer.open(super::super::json::Container::Object);
-        Self { place, has_begun: false, writer }
+        Self { place, has_begun: false, object: None, writer }
     }
 
     /// Reads on; gives the byte behind the last of them, in front of what closes the call.
@@ -113,8 +130,24 @@ impl ParametersReader {
                         self.place = Place::Done(end);
                         return Ok(Some(end));
                     }
+                    let whole = form.whole.as_ref().map(|whole| &*whole.open);
+                    match whole.map_or(Some(false), |open| starts_with(rest, open)) {
+                        _ if self.has_begun => {}
+                        None => return Ok(None),
+                        Some(is_marked) if is_marked || rest.starts_with(b"{") => {
+                            self.has_begun = true;
+                            let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
+                            let reader = ObjectReader::new(start, calls.scope.reading);
+                            self.place = Place::Object(reader, is_marked);
+                            continue;
+                        }
+                        Some(_) => {}
+                    }
                     match starts_with(rest, &form.open) {
                         None => return Ok(None),
+                        Some(true) if self.object.is_some() => {
+                            return Err(unexpected(&[around.unwrap_or(&ends[0])], text, at));
+                        }
                         Some(true) => {
                             if !self.has_begun {
                                 self.has_begun = true;
@@ -155,7 +188,21 @@ impl ParametersReader {
                         Place::Value(Value { key, is_text, close, start, at, end })
                     }
                 },
-                Place::Value(value) => match value.end(forms, text)? {
+                Place::Object(reader, is_marked) => {
+                    let Some(end) = reader.read(text, calls)? else { return Ok(None) };
+                    self.object = Some(reader.clone().take());
+                    if *is_marked { Place::BehindObject(end) } else { Place::Between(end) }
+                }
+                Place::BehindObject(at) => {
+                    *at += leading_space(&text[*at..]);
+                    let close = form.whole.as_ref().map_or("", |whole| &whole.close);
+                    match starts_with(&text[*at..], close) {
+                        None => return Ok(None),
+                        Some(true) => Place::Between(*at + close.len()),
+                        Some(false) => return Err(unexpected(&[close], text, *at)),
+                    }
+                }
+                Place::Value(value) => match value.end(forms, text, &calls.followers) {
                     None => {
                         calls.read_args(text, value.at);
                         return Ok(None);
@@ -191,25 +238,29 @@ impl ParametersReader {
         };
         match &mut self.place {
             Place::Value(value) => match value.end {
-                Some((end, _)) if calls.has_stopped || is_bare => {
+                Some(End { at: end, .. }) if calls.has_stopped || is_bare => {
                     value.write(forms.0, tool, &text[..end], calls, &mut self.writer);
                 }
                 _ => return Err(missing(&value.close)),
             },
             Place::Between(_) if calls.has_stopped || is_bare => {}
             Place::Done(_) => {}
+            Place::Object(reader, _) => return Err(reader.missing(text)),
+            Place::BehindObject(_) if calls.has_stopped || is_bare => {}
+            Place::BehindObject(_) => return Err(missing(&forms.1[0])),
             Place::Around(_) | Place::Between(_) => return Err(missing(&forms.1[0])),
             Place::Key(..) => return Err(missing(&forms.0.key_end)),
             Place::Attributes(..) => return Err(missing(&forms.0.value_open)),
         }
-        let mut writer = self.writer.clone();
-        writer.close();
-        Ok(writer.finish())
+        Ok(self.clone().take())
     }
 
     /// The arguments, a canonical JSON object.
     #[must_use]
     pub fn take(mut self) -> String {
+        if let Some(object) = self.object {
+            return object;
+        }
         self.writer.close();
         self.writer.finish()
     }
@@ -245,34 +296,38 @@ fn attributes(
 
 impl Value {
     /// Where the value ends, once that is known.
-    fn end(&mut self, (form, ends): Forms<'_>, text: &[u8]) -> Result<Option<usize>, Problem> {
+    fn end(&mut self, (form, ends): Forms<'_>, text: &[u8], followers: &[Str]) -> Option<usize> {
+        let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
         loop {
-            let Some((end, behind)) = &mut self.end else {
+            let Some(end) = &mut self.end else {
                 match find(text, self.at, &self.close) {
-                    Ok(end) => {
-                        self.at = end;
-                        self.end = Some((end, end + self.close.len()));
+                    Ok(at) => {
+                        self.at = at;
+                        self.end = Some(End { at, behind: at + self.close.len(), beyond: 0 });
                         continue;
                     }
                     Err(searched) => {
                         self.at = searched;
-                        return Ok(None);
+                        return None;
                     }
                 }
             };
-            *behind += leading_space(&text[*behind..]);
-            let rest = &text[*behind..];
-            let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
-            let followers =
-                [starts_with(rest, &form.open), starts_with(rest, around), any_starts(rest, ends)];
-            if followers.contains(&Some(true)) {
-                return Ok(Some(*end));
+            end.behind += leading_space(&text[end.behind..]);
+            let rest = &text[end.behind..];
+            let is_end = match (starts_with(rest, &form.open), starts_with(rest, around)) {
+                (Some(true), _) => Some(true),
+                (_, Some(true)) if form.around.is_some() => Some(true),
+                (None, _) | (_, None) => None,
+                (Some(false), _) => end.closes_call(text, ends, followers),
+            };
+            match is_end {
+                Some(true) => return Some(end.at),
+                None => return None,
+                Some(false) => {
+                    self.at = end.at + 1;
+                    self.end = None;
+                }
             }
-            if followers.contains(&None) {
-                return Ok(None);
-            }
-            self.at = *end + 1;
-            self.end = None;
         }
     }
 
@@ -287,21 +342,38 @@ impl Value {
     ) {
         let raw = trimmed(&text[self.start..], form.trim);
         let tools = calls.scope.tools.as_deref();
-        let value = match self.is_text {
-            Some(true) => json_string(raw),
-            Some(false) => typed(raw, None, Untyped::Json),
-            None => {
-                let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
-                typed(raw, schema, form.untyped)
-            }
+        let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
+        let schema = schema.filter(|schema| !schema.types().is_empty());
+        // What the tool wants says more than what the model believes it wrote.
+        let value = match (self.is_text, schema) {
+            (Some(true), None) => json_string(raw),
+            (Some(false), None) => typed(raw, None, Untyped::Json),
+            (None, None) => typed(raw, None, form.untyped),
+            (_, schema) => typed(raw, schema, form.untyped),
         };
         writer.raw_key(&json_string(self.key.as_bytes()));
         writer.raw_scalar(&value);
     }
 }
 
+impl End {
+    /// Whether behind it stands what ends a call, and then what may follow one; `None` while that is not known.
+    fn closes_call(&mut self, text: &[u8], ends: &[Str], followers: &[Str]) -> Option<bool> {
+        let rest = &text[self.behind..];
+        let here = |mark: &&Str| starts_with(rest, mark) == Some(true);
+        let Some(end) = ends.iter().find(here) else { return any_starts(rest, ends) };
+        if followers.is_empty() {
+            return Some(true);
+        }
+        self.beyond = self.beyond.max(self.behind + end.len());
+        self.beyond += leading_space(&text[self.beyond..]);
+        any_starts(&text[self.beyond..], followers)
+    }
+}
+
 /// Whether `text` begins with any of `marks`; `None` while it may yet.
-fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
+#[must_use]
+pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
     let known = marks.iter().map(|mark| starts_with(text, mark));
     known.fold(Some(false), |any, each| match (any, each) {
         (Some(true), _) | (_, Some(true)) => Some(true),

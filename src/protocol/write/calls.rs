@@ -7,10 +7,11 @@ use crate::dialect::{
 
 use super::super::canonical::json_string;
 use super::super::json::unescaped;
+use super::super::text::space_width;
 use super::json::{Strings, Style, push_json};
 use super::literal::overlaps;
 use super::sink::Sink;
-use super::{Shown, head, literal, xml};
+use super::{ShownCall, head, literal, xml};
 
 /// The server of a call that names none, as its key or element says it.
 const LOCAL: &str = "\"local\"";
@@ -19,7 +20,7 @@ const LOCAL: &str = "\"local\"";
 pub fn push_calls(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
-    calls: &[Shown],
+    calls: &[ShownCall],
     begins_answer: bool,
     thought: Option<&[u8]>,
 ) {
@@ -50,7 +51,7 @@ fn push_marked(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     body: &Body,
-    calls: &[Shown],
+    calls: &[ShownCall],
     is_marked: bool,
     thought: Option<&[u8]>,
 ) {
@@ -72,7 +73,7 @@ fn push_block(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     body: &Body,
-    calls: &[Shown],
+    calls: &[ShownCall],
     thought: Option<&[u8]>,
 ) {
     let form = &dialect.prompt.calls;
@@ -112,11 +113,11 @@ fn push_json_block(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     body: &Json,
-    calls: &[Shown],
+    calls: &[ShownCall],
     thought: Option<&[u8]>,
 ) {
     let form = &dialect.prompt.calls;
-    let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks) };
+    let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks()) };
     let objects = calls.iter().map(|call| object(dialect, body, call, thought));
     let push = |sink: &mut Sink<'_>, json: &str, layout| {
         push_json(&mut sink.out, json, Style { layout, strings }, 0);
@@ -143,7 +144,7 @@ fn push_json_block(
 }
 
 /// A call as the canonical JSON object that a body holds.
-fn object(dialect: &Dialect, body: &Json, call: &Shown, thought: Option<&[u8]>) -> String {
+fn object(dialect: &Dialect, body: &Json, call: &ShownCall, thought: Option<&[u8]>) -> String {
     let mut fields: Vec<(&str, &str)> = Vec::new();
     let thought = json_string(thought.unwrap_or_default());
     let kind;
@@ -181,7 +182,7 @@ fn object_of(fields: &[(&str, &str)]) -> String {
 }
 
 /// Adds calls each of which is a message of its own, or stands in one.
-fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[Shown]) {
+fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[ShownCall]) {
     let form = &dialect.prompt.calls;
     for (index, call) in calls.iter().enumerate() {
         if index > 0 {
@@ -208,15 +209,14 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
     }
 }
 
-/// Whether a name is one word.
-pub fn is_word(name: &[u8]) -> bool {
-    !name.is_empty()
-        && !name.iter().any(|byte| byte.is_ascii_whitespace() || byte.is_ascii_control())
+/// Whether a recipient's name is read whole: one word that holds no bracket.
+fn is_word(name: &[u8]) -> bool {
+    !name.is_empty() && (0..name.len()).all(|at| name[at] != b'<' && space_width(&name[at..]) == 0)
 }
 
 /// Gives calls the ids that their dialect must have and they lack; `first` is the number of the first one in the
 /// conversation.
-pub fn give_ids(dialect: &Dialect, calls: &mut [Shown], first: usize) {
+pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     let is_numbered = matches!(
         dialect.bodies.first(),
         Some(Body::Head(head)) if head.form == HeadForm::Numbered
@@ -236,7 +236,7 @@ pub fn give_ids(dialect: &Dialect, calls: &mut [Shown], first: usize) {
 }
 
 /// Whether a call's id is its name, and a number behind it.
-fn is_numbered_id(call: &Shown) -> bool {
+fn is_numbered_id(call: &ShownCall) -> bool {
     let id = call.id.as_deref().unwrap_or_default();
     let id = id.strip_prefix("\"functions.").unwrap_or_default();
     let number = id.strip_prefix(&call.name[1..call.name.len() - 1]).unwrap_or_default();

@@ -12,13 +12,13 @@ use super::super::text::{leading_space, trim};
 use super::json::{Strings, Style, members, push_json};
 use super::literal::overlaps;
 use super::sink::Sink;
-use super::{Shown, literal, xml};
+use super::{ShownCall, literal, xml};
 
 /// Heads and keys that are longer are not read.
 const LONGEST: usize = 2048;
 
 /// Adds `open NAME ends ARGS close`.
-pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
+pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
     let form = &dialect.prompt.calls;
     sink.push(&*head.open);
     sink.push(&*form.name.before);
@@ -31,7 +31,7 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
 }
 
 /// Adds the arguments of a call.
-pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
+pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
     let form = &dialect.prompt.calls;
     match &head.args {
         Args::Json | Args::Text(_) => push_value(sink, &call.args),
@@ -45,7 +45,7 @@ pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call:
     sink.push(&*form.tail);
 }
 
-fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) {
+fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
     let name = unescaped(call.name.as_bytes());
     let name = name.as_bytes();
     let id = call.id.as_deref().map(|id| unescaped(id.as_bytes()));
@@ -80,7 +80,9 @@ fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Shown) 
             sink.push(&**mark);
             sink.push_raw(name, is_carried(name, ""));
         }
-        (HeadForm::Name | HeadForm::Numbered, _) => sink.push_raw(name, is_carried(name, "")),
+        (HeadForm::Name | HeadForm::Doubled | HeadForm::Numbered, _) => {
+            sink.push_raw(name, is_carried(name, ""))
+        }
     }
 }
 
@@ -126,7 +128,10 @@ fn push_parameters(
     ends: &[Str],
 ) {
     let around = form.around.as_ref();
-    sink.push(around.map_or("", |around| &around.open));
+    if let Some(around) = around {
+        sink.push(&*around.open);
+        sink.push(&*layout.parameter);
+    }
     for (key, value) in members(args) {
         let key = unescaped(key.as_bytes());
         push_key(sink, form, key.as_bytes(), ends);
@@ -197,7 +202,7 @@ fn push_parameter(
 
 /// Adds JSON in whose strings no mark stands.
 fn push_value(sink: &mut Sink<'_>, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
+    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
     push_json(&mut sink.out, json, style, 0);
 }
 

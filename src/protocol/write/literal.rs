@@ -1,13 +1,13 @@
 //! Arguments as Python literals, and in braces with strings between marks.
 
 use super::super::json::unescaped;
-use super::Shown;
+use super::ShownCall;
 use super::json::{Strings, members, push_string, string_length};
 use super::marks::first_character;
 use super::sink::Sink;
 
 /// Adds `name(key=value, …)`.
-pub fn push_python_call(sink: &mut Sink<'_>, call: &Shown) {
+pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
     let name = unescaped(call.name.as_bytes());
     sink.push_raw(name.as_bytes(), is_python_name(name.as_bytes(), b".-"));
     sink.push("(");
@@ -70,7 +70,7 @@ fn push_python(sink: &mut Sink<'_>, json: &str) {
 
 /// Adds text as a Python string, in which no mark stands.
 fn push_python_string(sink: &mut Sink<'_>, text: &[u8]) {
-    let marks = sink.marks.find(text);
+    let marks = sink.marks().find(text);
     let mut marks = marks.into_iter().peekable();
     sink.push("\"");
     let mut at = 0;
@@ -137,7 +137,7 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
                 let is_plain = if is_key {
                     is_python_name(text.as_bytes(), b".-")
                 } else {
-                    !sink.marks.stand_in(text.as_bytes()) && !overlaps(text.as_bytes(), mark)
+                    !sink.marks().stand_in(text.as_bytes()) && !overlaps(text.as_bytes(), mark)
                 };
                 if is_plain {
                     let mark = if is_key { "" } else { mark };
@@ -146,7 +146,8 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
                     sink.push(mark);
                 } else {
                     sink.push("\"");
-                    push_string(&mut sink.out, &json[at..end], Strings::Readable(sink.marks));
+                    let strings = Strings::Readable(sink.marks());
+                    push_string(&mut sink.out, &json[at..end], strings);
                     sink.push("\"");
                 }
                 at = end + 1;

@@ -14,52 +14,31 @@ mod sink;
 mod turn;
 mod xml;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::dialect::Dialect;
+use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
-use super::call::Call;
 use sink::Sink;
 
+pub use super::stored::ShownCall;
 pub use marks::Marks;
 pub use results::{Returned, returned};
 pub use turn::Part;
-
-/// A call as it is to be written. All texts are canonical JSON.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// The tool's name, a string.
-    pub name: String,
-    /// The arguments, an object.
-    pub args: String,
-    /// The call's id, a string.
-    pub id: Option<String>,
-    /// The server that it goes to, a string.
-    pub server: Option<String>,
-}
-
-impl From<&Call> for Shown {
-    fn from(call: &Call) -> Self {
-        let [name, args] = [call.name_json(), call.args_json()].map(str::to_owned);
-        let [id, server] = [call.id_json(), call.server_json()].map(|text| text.map(str::to_owned));
-        Self { name, args, id, server }
-    }
-}
 
 /// Writes what a dialect says.
 #[derive(Clone, Debug)]
 pub struct Renderer {
     dialect: Arc<Dialect>,
-    marks: Marks,
+    /// Made when they are first needed.
+    marks: OnceLock<Marks>,
 }
 
 impl Renderer {
     /// A renderer of this dialect.
     #[must_use]
     pub fn new(dialect: Arc<Dialect>) -> Self {
-        let marks = Marks::new(&dialect);
-        Self { dialect, marks }
+        Self { dialect, marks: OnceLock::new() }
     }
 
     /// The dialect that it writes.
@@ -68,32 +47,38 @@ impl Renderer {
         &self.dialect
     }
 
+    /// Its marks.
+    #[must_use]
+    pub fn marks(&self) -> &Marks {
+        self.marks.get_or_init(|| Marks::new(&self.dialect))
+    }
+
     /// Writes calls, with the marks of their blocks. `begins_answer` says whether they are the first thing of an answer.
     ///
     /// # Complexity
     /// O(calls)
     #[must_use]
-    pub fn calls(&self, calls: &[Shown], begins_answer: bool) -> Text {
-        let mut sink = Sink::new(&self.marks);
+    pub fn calls(&self, calls: &[ShownCall], begins_answer: bool) -> Text {
+        let mut sink = Sink::new(self);
         calls::push_calls(&mut sink, &self.dialect, calls, begins_answer, None);
         Text::from(sink.out)
     }
 
     /// Gives calls the ids that the dialect must have and they lack. `first` is the number of the first of them in the
     /// conversation.
-    pub fn give_ids(&self, calls: &mut [Shown], first: usize) {
+    pub fn give_ids(&self, calls: &mut [ShownCall], first: usize) {
         calls::give_ids(&self.dialect, calls, first);
     }
 
-    /// Writes a turn of the model. Thoughts are left out where the dialect has no marks for them.
+    /// Writes a turn of the model; `None` where nothing of it is shown. Thoughts are left out where the dialect has no marks
+    /// for them.
     ///
     /// # Complexity
     /// O(turn)
     #[must_use]
-    pub fn turn(&self, parts: &[Part]) -> Text {
-        let mut sink = Sink::new(&self.marks);
-        turn::push_turn(&mut sink, &self.dialect, parts);
-        Text::from(sink.out)
+    pub fn turn(&self, parts: &[Part]) -> Option<Text> {
+        let mut sink = Sink::new(self);
+        turn::push_turn(&mut sink, &self.dialect, parts).then(|| Text::from(sink.out))
     }
 
     /// Writes what a batch returned, each result in its frame.
@@ -102,9 +87,54 @@ impl Renderer {
     /// O(results)
     #[must_use]
     pub fn results(&self, results: &[Returned]) -> Text {
-        let mut sink = Sink::new(&self.marks);
+        let mut sink = Sink::new(self);
         results::push_results(&mut sink, &self.dialect, results);
         Text::from(sink.out)
+    }
+
+    /// Writes a call with words in the place of its name and its arguments.
+    #[must_use]
+    pub fn example(&self) -> String {
+        let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
+        let mut calls = [ShownCall { name, args, id: None, server: None }];
+        self.give_ids(&mut calls, 0);
+        self.calls(&calls, true).to_string()
+    }
+
+    /// Writes an answer, where that is JSON.
+    #[must_use]
+    pub fn answer(&self, thought: &str, answer: &str) -> Option<String> {
+        let Some(Body::Json(Json { decision: Some(decision), .. })) = self.dialect.bodies.first()
+        else {
+            return None;
+        };
+        let json = calls::answer(decision, thought.as_bytes(), answer.as_bytes());
+        Some(self.json(&json, JsonLayout::Compact))
+    }
+
+    /// Writes canonical JSON with readable characters, in whose strings no mark stands.
+    #[must_use]
+    pub fn json(&self, json: &str, layout: JsonLayout) -> String {
+        let mut out = Vec::new();
+        let style = json::Style { layout, strings: json::Strings::Readable(self.marks()) };
+        json::push_json(&mut out, json, style, 0);
+        Text::from(out).to_string()
+    }
+
+    /// Writes a canonical JSON object as `{key:value,…}` with `mark` around strings.
+    #[must_use]
+    pub fn braces(&self, json: &str, mark: &str) -> String {
+        let mut sink = Sink::new(self);
+        literal::push_braces(&mut sink, json, mark);
+        Text::from(sink.out).to_string()
+    }
+
+    /// Writes text in which no mark stands: the first character of each is a character reference.
+    #[must_use]
+    pub fn words(&self, text: &str) -> String {
+        let mut sink = Sink::new(self);
+        sink.push_referenced(text.as_bytes());
+        Text::from(sink.out).to_string()
     }
 
     /// Whether this dialect can hold the call so that it reads back as it is.
@@ -112,8 +142,8 @@ impl Renderer {
     /// Only forms without escapes cannot hold every one: names and keys that hold the mark behind them, or space at their
     /// ends; text that holds the mark that ends it, with one behind that may stand there.
     #[must_use]
-    pub fn can_write(&self, call: &Shown) -> bool {
-        let mut sink = Sink::new(&self.marks);
+    pub fn can_write(&self, call: &ShownCall) -> bool {
+        let mut sink = Sink::new(self);
         calls::push_calls(&mut sink, &self.dialect, std::slice::from_ref(call), true, None);
         !sink.is_altered
     }

@@ -11,7 +11,7 @@ use crate::dialect::{Dialect, Frame, JsonLayout, ResultText, ResultsForm};
 use super::super::canonical::{Layout, Writer, json_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::text::is_blank;
-use super::Shown;
+use super::ShownCall;
 use super::json::{Strings, Style, members, push_json, push_string};
 use super::literal::overlaps;
 use super::sink::Sink;
@@ -37,7 +37,7 @@ pub struct Returned {
 /// # Complexity
 /// O(results)
 #[must_use]
-pub fn returned(results: &[u8], calls: &[Shown]) -> Vec<Returned> {
+pub fn returned(results: &[u8], calls: &[ShownCall]) -> Vec<Returned> {
     let whole = || Returned {
         tool: calls.first().map(|call| call.name.clone()),
         id: calls.first().and_then(|call| call.id.clone()),
@@ -54,7 +54,7 @@ pub fn returned(results: &[u8], calls: &[Shown]) -> Vec<Returned> {
     items.into_iter().map(|item| returned_item(item, calls.next())).collect()
 }
 
-fn returned_item(item: &str, call: Option<&Shown>) -> Returned {
+fn returned_item(item: &str, call: Option<&ShownCall>) -> Returned {
     let field =
         |key: &str| members(item).find(|(name, _)| *name == key).map(|(_, value)| value.to_owned());
     let text = |key: &str| field(key).filter(|value| value.starts_with('"'));
@@ -127,7 +127,7 @@ fn push_frame(sink: &mut Sink<'_>, frame: &str, result: &Returned) {
                 .iter()
                 .map(|byte| if byte.is_ascii_control() { b' ' } else { *byte })
                 .collect();
-            sink.marks.push_referenced(&mut sink.out, &text);
+            sink.push_referenced(&text);
         } else {
             push_value(sink, json);
         }
@@ -145,16 +145,16 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
     let text = plain(form, result, sink);
     match &form.text {
         ResultText::Array | ResultText::Plain => {
-            sink.marks.push_referenced(&mut sink.out, &text);
+            sink.push_referenced(&text);
         }
         ResultText::Json => push_value(sink, &json_string(&text)),
         ResultText::Marked(mark) => {
             let mut inside = Vec::with_capacity(text.len());
-            sink.marks.push_referenced(&mut inside, &text);
+            sink.marks().push_referenced(&mut inside, &text);
             if overlaps(&inside, mark) {
                 let json = json_string(&inside);
                 sink.push("\"");
-                let strings = Strings::Readable(sink.marks);
+                let strings = Strings::Readable(sink.marks());
                 push_string(&mut sink.out, &json[1..json.len() - 1], strings);
                 sink.push("\"");
             } else {
@@ -172,7 +172,7 @@ fn plain(form: &ResultsForm, result: &Returned, sink: &Sink<'_>) -> Vec<u8> {
         if json.starts_with('"') {
             return Cow::Owned(unescaped(json.as_bytes()).as_bytes().to_vec());
         }
-        let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
+        let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
         let mut out = Vec::new();
         push_json(&mut out, json, style, 0);
         Cow::Owned(out)
@@ -190,6 +190,6 @@ fn plain(form: &ResultsForm, result: &Returned, sink: &Sink<'_>) -> Vec<u8> {
 }
 
 fn push_value(sink: &mut Sink<'_>, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
+    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
     push_json(&mut sink.out, json, style, 0);
 }

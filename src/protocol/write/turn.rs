@@ -4,7 +4,7 @@ use crate::dialect::{Body, Dialect, Frame, JsonLayout, Pair};
 
 use super::super::Text;
 use super::super::text::trim;
-use super::Shown;
+use super::ShownCall;
 use super::calls::{answer, push_calls};
 use super::json::{Strings, Style, push_json};
 use super::marks::push_reference;
@@ -18,13 +18,13 @@ pub enum Part {
     /// Words for the user.
     Words(Text),
     /// Calls of one batch.
-    Calls(Vec<Shown>),
+    Calls(Vec<ShownCall>),
     /// What the model wrote, as it wrote it.
     Raw(Text),
 }
 
-/// Adds a turn.
-pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) {
+/// Adds a turn, and tells whether anything of it is shown.
+pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) -> bool {
     let form = &dialect.prompt.turn;
     let decision = match dialect.bodies.first() {
         Some(Body::Json(body)) => body.decision.as_ref(),
@@ -70,6 +70,7 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) {
         is_begun |= !matches!(part, Part::Thought(_));
         last = Some(part);
     }
+    last.is_some()
 }
 
 /// Whether nothing can be shown of a part: thoughts where a dialect has no marks for them, and no words at all.
@@ -141,6 +142,6 @@ fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &Text) {
 }
 
 fn push_decision(sink: &mut Sink<'_>, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
+    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
     push_json(&mut sink.out, json, style, 0);
 }

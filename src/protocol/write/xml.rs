@@ -4,7 +4,7 @@ use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 
 use super::super::json::unescaped;
 use super::super::text::trim;
-use super::Shown;
+use super::ShownCall;
 use super::json::{Strings, Style, elements, members, push_escape, push_json};
 use super::literal::overlaps;
 use super::sink::Sink;
@@ -16,7 +16,7 @@ const ITEM: &str = "item";
 const DEEPEST: usize = 32;
 
 /// Adds the elements of a call.
-pub fn push_call(sink: &mut Sink<'_>, form: &Xml, call: &Shown, layout: &CallsForm) {
+pub fn push_call(sink: &mut Sink<'_>, form: &Xml, call: &ShownCall, layout: &CallsForm) {
     let Some(XmlParts { server, name, args }) = &form.parts else { return };
     let local = String::from("\"local\"");
     for (element, text) in [(server, call.server.as_ref().unwrap_or(&local)), (name, &call.name)] {
@@ -117,7 +117,7 @@ fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
 
 /// Adds a value that is no text. What would be read as XML in its strings is escaped as JSON has it.
 fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks) };
+    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
     let mut value = Vec::new();
     push_json(&mut value, json, style, 0);
     for byte in value {

@@ -1,4 +1,15 @@
-//! The system prompt: teaches a model the protocol.
+//! How cogency's dialect is taught.
+
+use super::{Str, Teaching};
+
+/// The words of cogency's system prompt.
+pub fn teaching() -> Teaching {
+    Teaching {
+        how: Str::Borrowed(PROTOCOL),
+        example: Str::Borrowed(EXAMPLE),
+        no_tools: "There are none: answer without an execute block.".into(),
+    }
+}
 
 const PROTOCOL: &str = "\
 # How to write
@@ -46,61 +57,11 @@ I'll look at both settings files.
 The app listens on port 8080; there is no test.toml, so the tests use the same port.
 <end>";
 
-const IDENTITY: &str = "You are a careful assistant that works with tools. Base what you say on what the tools return.";
-
-const RECALL: &str = "# Memory\n\nThe tool `recall` finds what the user said in earlier conversations. Use it when the \
-                      user refers to one.";
-
-/// What the prompt says of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolLine<'a> {
-    /// The name the model calls it by.
-    pub name: &'a str,
-    /// One line: how it is called and what it does.
-    pub text: &'a str,
-}
-
-/// Builds the system prompt.
-///
-/// `identity` replaces the sentence on who the model is, `instructions` are added for this user or task.
-#[must_use]
-pub fn system_prompt(
-    tools: &[ToolLine<'_>],
-    identity: Option<&str>,
-    instructions: Option<&str>,
-) -> String {
-    let mut sections = vec![identity.unwrap_or(IDENTITY).to_owned(), PROTOCOL.to_owned()];
-    if tools.iter().any(|tool| tool.name == "recall") {
-        sections.push(RECALL.to_owned());
-    }
-    sections.push(EXAMPLE.to_owned());
-    if let Some(instructions) = instructions {
-        sections.push(format!("# Instructions\n\n{instructions}"));
-    }
-    let listing: Vec<_> = tools.iter().map(|tool| format!("- {}", tool.text)).collect();
-    sections.push(if listing.is_empty() {
-        "# Tools\n\nThere are none: answer without an execute block.".to_owned()
-    } else {
-        format!("# Tools\n\n{}", listing.join("\n"))
-    });
-    sections.join("\n\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dialect::presets::cogency;
     use crate::protocol::{Event, Options, Parser};
-
-    #[test]
-    fn the_prompt_has_what_it_was_given() {
-        let tools = [ToolLine { name: "recall", text: "recall(query) - search" }];
-        let prompt = system_prompt(&tools, Some("You are Ada."), Some("Be brief."));
-        for part in ["You are Ada.", "Be brief.", "- recall(query) - search", "# Memory"] {
-            assert!(prompt.contains(part), "{part}");
-        }
-        assert!(!system_prompt(&[], None, None).contains("# Memory"));
-    }
 
     #[test]
     fn the_block_in_the_example_is_a_valid_one() {

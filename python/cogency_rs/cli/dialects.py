@@ -1,0 +1,177 @@
+"""`cogency-rs dialects`: how models write their calls, as far as it is known here."""
+
+from __future__ import annotations
+
+import json as json_
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from .._core import Dialect
+from ..errors import ConfigError
+from ..types import ToolCall
+from .exits import UnusableError
+from .page import Page, cut
+from .text import count, visible
+
+__all__ = ["EXAMPLE", "MODELS", "dialects", "facts", "named"]
+
+EXAMPLE = ToolCall("read", {"file": "a.txt", "lines": 20})
+"""The call that is shown in every dialect."""
+
+MODELS = "any that is told how"
+"""What is said of the models where no particular ones were taught a dialect."""
+
+LABEL = 11
+
+
+def dialects(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Which dialect; without, all are listed."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print all fields as a line of JSON.")
+    ] = False,
+) -> None:
+    """List the dialects that models were taught, or describe one.
+
+    A dialect is how a model writes its calls. The call in the examples is one of read, with a file and a number of
+    lines.
+    """
+    shown = [Dialect(each) for each in Dialect.presets()] if name is None else named(name)
+    if json:
+        for dialect in shown:
+            print(json_.dumps(dialect.to_dict()))
+    elif name is None:
+        _list(shown)
+    else:
+        _describe(*shown)
+
+
+def named(names: str) -> list[Dialect]:
+    """The dialects of these names, between which commas stand.
+
+    Raises:
+        UnusableError: there is none of such a name; says which there are.
+    """
+    try:
+        return [Dialect(name.strip()) for name in names.split(",")]
+    except ConfigError as error:
+        raise UnusableError(str(error)) from error
+
+
+def _list(shown: list[Dialect]) -> None:
+    page = Page()
+    page.line(Text(f"{count(len(shown), 'dialect')}; with a NAME it says more of one", "bold"))
+    for dialect in shown:
+        page.hanging(Text(f"{dialect.name:<19}", "bold"), dialect.models or MODELS)
+        example = " ".join(visible(dialect.write_calls([EXAMPLE])).split())
+        page.write("    " + cut(example, page.width - 4) + "\n", "dim")
+
+
+def _describe(dialect: Dialect) -> None:
+    page = Page()
+    page.line(Text(dialect.name, "bold"))
+    for label, said in facts(dialect).items():
+        page.hanging(Text(f"{label:<{LABEL}}", "bold"), said)
+    label = "a call"
+    for line in visible(dialect.write_calls([EXAMPLE])).split("\n"):
+        page.begin(Text(f"{label:<{LABEL}}", "bold"))
+        page.write(line + "\n")
+        label = ""
+
+
+def facts(dialect: Dialect) -> dict[str, str]:
+    """What a person who uses a dialect wants to know of it, each under a word that says what it is."""
+    fields = dialect.to_dict()
+    said = {
+        "models": dialect.models or MODELS,
+        "opened by": _opened_by(fields),
+        "reasoning": _reasoning(fields),
+        "values": "; or ".join(dict.fromkeys(_values(body) for body in fields["bodies"])),
+        "run": _RUN[fields["batch"]],
+        "stop at": _listed([stop.replace("\n", "\\n") for stop in dialect.stop]) or "nothing",
+        "left out": _left_out(fields),
+    }
+    return {label: text for label, text in said.items() if text}
+
+
+_RUN = {
+    "answer": "when the answer ends; all its calls are one batch",
+    "block": "at once, behind the first block; nothing behind it is read",
+}
+
+
+def _opened_by(fields: dict[str, Any]) -> str:
+    heads = [body["head"] for body in fields["bodies"] if "head" in body]
+    marks = list(fields["open"])
+    marks += [head["open"] for head in heads if head["bare"] or not marks]
+    if fields["unmarked"] != "never":
+        marks.append(_UNMARKED[fields["unmarked"]])
+    said = "at the start of a line " * fields["at_line_start"] + _listed(marks, "or")
+    if fields["heads"] is None:
+        return said
+    message = f"a message with {fields['heads']['recipient']}{fields['heads']['prefix']}NAME"
+    return message if fields["heads"]["names_call"] else f"in {message}: {said}"
+
+
+_UNMARKED = {
+    "at_start": "nothing, at the start of the answer",
+    "anywhere": "nothing, anywhere in the answer",
+}
+
+
+def _reasoning(fields: dict[str, Any]) -> str:
+    said = [
+        f"{pair['open'].strip()} … {pair['close'] or '(up to the next mark)'}"
+        for pair in fields["reasoning"]
+    ]
+    if fields["heads"]:
+        said.append(f"messages of {_listed(fields['heads']['reasoning'], 'and')}")
+    for body in fields["bodies"]:
+        decision = body.get("json", {}).get("decision")
+        if decision:
+            said.append(f"the key {decision['thought_key']}")
+    if fields.get("begins_in_reasoning"):
+        said.append("open where the answer begins")
+    return _listed(said) or "not marked"
+
+
+def _values(body: dict[str, Any]) -> str:
+    """How it is known of what type an argument is."""
+    match body:
+        case {"json": _} | {"head": {"args": "json"}}:
+            return "JSON"
+        case {"python": _}:
+            return "Python literals; true, false and null too"
+        case {"head": {"args": {"text": key}}}:
+            return f"a JSON object, or one text: the tool's only parameter, or {key}"
+        case {"head": {"args": {"braces": mark}}}:
+            return f"text between two {mark}; else by the tool's schema; without one JSON"
+        case {"head": {"args": {"parameters": {"flag": {"name": name, "text": text}}}}}:
+            return f'text where {name}="{text}", else JSON'
+        case {"head": {"args": {"parameters": {"untyped": "json"}}}}:
+            return "by the tool's schema; without one JSON where it is some, else text"
+        case {"xml": _} | {"head": {"args": {"xml": _}}}:
+            return (
+                "by the tool's schema; without one numbers, true, false and null as such, else text"
+            )
+        case _:
+            return "by the tool's schema; without one text"
+
+
+def _left_out(fields: dict[str, Any]) -> str:
+    marks = [*fields["ignored"], *(mark for pair in fields["answer"] for mark in pair.values())]
+    said = [_listed(list(dict.fromkeys(marks)))]
+    if fields["turn_end"]:
+        said.append(f"{_listed(fields['turn_end'], 'or')} and all that stands behind")
+    said += [f"{each['open']} … {each['close']}" for each in fields["results"] if each["close"]]
+    return "; ".join(filter(None, said))
+
+
+def _listed(texts: list[str], word: str = "and") -> str:
+    """What is listed, as a person does: `a, b and c`."""
+    *first, last = texts or [""]
+    return f"{', '.join(first)} {word} {last}" if first else last

@@ -1,0 +1,366 @@
+//! The field of the calls.
+
+use super::super::{
+    Args as CallArgs, Body, Head, HeadForm, Json, Parameters, Shape, Str, Unmarked,
+};
+use super::error::{Read, TemplateError};
+use super::fields::{Content, Field, missing};
+use super::parameters::parameters;
+use super::pattern::{Boundary, Form, Piece, Row};
+use super::texts::{marks, trimmed, without_end};
+use super::transform::{Keys, Parts, parts};
+use super::{object, python};
+
+/// What the calls stand in.
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub open: Vec<Str>,
+    pub close: Vec<Str>,
+    /// Where they may stand without their opening mark.
+    pub unmarked: Unmarked,
+    pub body: Body,
+    /// What ends the turn behind them.
+    pub turn_end: Vec<Str>,
+}
+
+impl Calls {
+    pub fn new(open: Vec<Str>, close: Vec<Str>, body: Body) -> Self {
+        Self { open, close, unmarked: Unmarked::Never, body, turn_end: Vec::new() }
+    }
+}
+
+/// The field of the calls.
+pub(super) fn calls(field: &Field<'_>) -> Read<Calls> {
+    let open = opener(field)?;
+    match (field.content, parts(field, &groups(open))?) {
+        (Content::Json, Parts::Keys(keys)) => json(field, open, keys),
+        (Content::Json | Content::XmlInline, Parts::Group(name)) => named(field, open, &name),
+        (Content::XmlInline, Parts::Keys(_)) => Err(TemplateError::new(
+            format!("{}.transform", field.path),
+            "takes the name from a tag",
+            "match the name with a group of `open_pattern`",
+        )),
+        (Content::Text | Content::Other(_), _) => Err(TemplateError::new(
+            format!("{}.content", field.path),
+            "is no JSON and no tags",
+            "arguments can be read from json and xml-inline alone",
+        )),
+    }
+}
+
+pub(super) fn opener<'f>(field: &'f Field<'_>) -> Read<&'f Boundary> {
+    let advice = "say what opens a call: without a mark, all text would be one";
+    field.open.as_ref().ok_or_else(|| missing(&format!("{}.open", field.path), advice))
+}
+
+/// The names of the groups that the boundary has.
+fn groups(boundary: &Boundary) -> Vec<&str> {
+    let Form::Rows(rows) = &boundary.form else { return Vec::new() };
+    let pieces = rows.iter().flatten();
+    pieces
+        .filter_map(|piece| match piece {
+            Piece::Group(group) => Some(&*group.name),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Calls that are JSON, names and all.
+fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
+    for (key, is_set) in [
+        ("unquoted_keys", field.args.flag("unquoted_keys", false)?),
+        ("string_delims", delims(field)?.is_some()),
+        ("allow_non_json", field.args.flag("allow_non_json", false)?),
+    ] {
+        if is_set {
+            let path = field.args.at(key);
+            let advice = "it can be read only where the name stands in the opening mark";
+            return Err(TemplateError::new(path, "allows what is no JSON", advice));
+        }
+    }
+    let body = Body::Json(Json {
+        shape: if field.is_each { Shape::Array } else { Shape::Object },
+        name: vec![keys.name],
+        args: vec![keys.args],
+        args_optional: false,
+        skips_others: false,
+        id: keys.id,
+        server: None,
+        decision: None,
+    });
+    let close = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
+    Ok(Calls::new(outer(marks(open)?), outer(close), body))
+}
+
+/// The marks around strings that stand in for quotes.
+fn delims<'t>(field: &Field<'t>) -> Read<Option<Vec<&'t serde_json::Value>>> {
+    match field.args.get("string_delims") {
+        None => Ok(None),
+        Some(serde_json::Value::Array(pairs)) if pairs.is_empty() => Ok(None),
+        Some(serde_json::Value::Array(pairs)) => Ok(Some(pairs.iter().collect())),
+        Some(other) => {
+            Err(super::fields::not_a(&field.args.at("string_delims"), "a list of pairs", other))
+        }
+    }
+}
+
+/// Calls whose name stands in the opening mark.
+fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
+    if let Some(calls) = object::calls(field, open, name)? {
+        return Ok(calls);
+    }
+    if let Some(calls) = python::calls(field, open, name)? {
+        return Ok(calls);
+    }
+    let args = match field.content {
+        Content::Json => json_args(field)?,
+        _ => CallArgs::Parameters(parameters(&field.args)?),
+    };
+    let heads = Heads::of(open, name, &args)?;
+    let (close, block_close) = heads.closers(field, &args)?;
+    let Heads { blocks, open: head, mut ends, bare } = heads;
+    if matches!(args, CallArgs::Parameters(_)) && ends.is_empty() {
+        ends = name_ends(&args, &close);
+    }
+    let body = Body::Head(Head {
+        open: head.trim().to_owned().into(),
+        ends: strings(ends),
+        form: HeadForm::Name,
+        args,
+        close: close.trim().to_owned().into(),
+        until: Vec::new(),
+        bare,
+    });
+    Ok(Calls::new(outer(blocks), outer(block_close), body))
+}
+
+/// How arguments in JSON are written, where they are all of the content.
+fn json_args(field: &Field<'_>) -> Read<CallArgs> {
+    if field.args.flag("allow_non_json", false)? {
+        return Err(TemplateError::new(
+            field.args.at("allow_non_json"),
+            "takes any text for arguments",
+            "arguments are an object: leave it out",
+        ));
+    }
+    let unquoted = field.args.flag("unquoted_keys", false)?;
+    let path = field.args.at("string_delims");
+    match delims(field)? {
+        None if unquoted => Err(missing(
+            &path,
+            "keys without quotes can be read only where strings have marks of their own",
+        )),
+        None => Ok(CallArgs::Json),
+        Some(pairs) => match pairs[..] {
+            [serde_json::Value::Array(pair)] => match &pair[..] {
+                [serde_json::Value::String(open), serde_json::Value::String(close)]
+                    if open == close && !open.is_empty() && open != "\"" =>
+                {
+                    Ok(CallArgs::Braces(open.clone().into()))
+                }
+                _ => Err(TemplateError::new(
+                    path,
+                    "is not the same mark twice",
+                    "strings can be read only where one mark stands on either side",
+                )),
+            },
+            _ => Err(TemplateError::new(path, "is more than one pair", "keep one of them")),
+        },
+    }
+}
+
+/// What opens a call with its name in it.
+struct Heads {
+    /// What stands before it, and opens a block of calls.
+    blocks: Vec<String>,
+    open: String,
+    /// What ends the name; none where that is what follows the head.
+    ends: Vec<String>,
+    /// Whether a call also counts without what opens the block.
+    bare: bool,
+}
+
+impl Heads {
+    fn of(boundary: &Boundary, name: &str, args: &CallArgs) -> Read<Self> {
+        let Form::Rows(rows) = &boundary.form else {
+            return boundary.refuse("looks ahead", "match the mark itself");
+        };
+        let mut heads: Option<Self> = None;
+        for row in rows {
+            let (block, open, end) = head(boundary, row, name, args)?;
+            let heads = heads.get_or_insert_with(|| Self {
+                blocks: Vec::new(),
+                open: open.clone(),
+                ends: Vec::new(),
+                bare: false,
+            });
+            if heads.open != open {
+                return boundary.refuse(
+                    format!("has heads that begin with {:?} and with {open:?}", heads.open),
+                    "keep the one that the model writes",
+                );
+            }
+            match block {
+                Some(block) if !heads.blocks.contains(&block) => heads.blocks.push(block),
+                Some(_) => {}
+                None => heads.bare = true,
+            }
+            if let Some(end) = end.filter(|end| !heads.ends.contains(end)) {
+                heads.ends.push(end);
+            }
+        }
+        let Some(mut heads) = heads else {
+            return boundary.refuse("matches nothing", "match the mark itself");
+        };
+        heads.bare &= !heads.blocks.is_empty();
+        if heads.ends.is_empty() && !matches!(args, CallArgs::Parameters(_)) {
+            heads.ends.push("{".into());
+        }
+        Ok(heads)
+    }
+
+    /// What closes a call, and what the block around it.
+    fn closers(&self, field: &Field<'_>, args: &CallArgs) -> Read<(String, Vec<String>)> {
+        let has_end = !matches!(args, CallArgs::Parameters(_));
+        let Some(boundary) = &field.close else {
+            return if has_end && self.blocks.is_empty() {
+                Ok((String::new(), Vec::new()))
+            } else {
+                Err(missing(&format!("{}.close", field.path), "say what closes a call"))
+            };
+        };
+        let Form::Rows(rows) = &boundary.form else {
+            return boundary.refuse("looks ahead", "match the mark itself");
+        };
+        let (mut inner, mut outer, mut single) = (Vec::new(), Vec::new(), Vec::new());
+        for row in without_end(rows) {
+            match texts(boundary, trimmed(row), !self.blocks.is_empty())? {
+                (Some(first), second) => {
+                    inner.push(first);
+                    outer.push(second);
+                }
+                (None, only) => single.push(only),
+            }
+        }
+        for marks in [&mut inner, &mut outer, &mut single] {
+            marks.dedup();
+        }
+        match (&inner[..], &single[..], self.blocks.is_empty()) {
+            ([], [one], true) => Ok((one.clone(), Vec::new())),
+            ([], [_, ..], false) => {
+                let close = if has_end { Some(String::new()) } else { tag_end(&self.open) };
+                let Some(close) = close else {
+                    return boundary.refuse(
+                        "does not say what closes a call within its block",
+                        "put that mark before the one that closes the block",
+                    );
+                };
+                Ok((close, single))
+            }
+            ([one], [], false) => Ok((one.clone(), outer)),
+            ([one], [other], false) if one == other => Ok((one.clone(), outer)),
+            _ => boundary.refuse(
+                "has alternatives that close different things",
+                "keep the one that the model writes",
+            ),
+        }
+    }
+}
+
+/// What a way to open a call says: the mark of the block, that of the head, what ends the name.
+fn head(
+    boundary: &Boundary,
+    row: &Row,
+    name: &str,
+    args: &CallArgs,
+) -> Read<(Option<String>, String, Option<String>)> {
+    let groups = row.iter().filter(|piece| matches!(piece, Piece::Group(_))).count();
+    let at =
+        row.iter().position(|piece| matches!(piece, Piece::Group(group) if group.name == name));
+    let (Some(at), 1) = (at, groups) else {
+        return boundary.refuse(
+            "does not have one group in each alternative",
+            "match the name with a group, and all else without one",
+        );
+    };
+    let Piece::Group(group) = &row[at] else { unreachable!("it was found there") };
+    let (block, open) = texts(boundary, trimmed(&row[..at]), true)?;
+    let end = match trimmed(&row[at + 1..]) {
+        [] => None,
+        [Piece::Text(text)] => Some(text.clone()),
+        _ => {
+            return boundary.refuse(
+                "has more than one mark behind the name",
+                "one fixed text must end the name",
+            );
+        }
+    };
+    let ends_before = match (&end, args) {
+        (Some(end), _) => group.ends_before(end),
+        (None, CallArgs::Parameters(parameters)) => {
+            group.ends_before("\n") || group.ends_before(&parameters.open)
+        }
+        (None, _) => group.ends_before("{"),
+    };
+    if !group.holds("get_weather") || group.holds("") || !ends_before {
+        return boundary.refuse(
+            format!("has a group `{name}` that is not the name up to what ends it"),
+            "match names as `\\w+`, or as all but the first character of what follows",
+        );
+    }
+    Ok((block, open, end))
+}
+
+/// One mark, or two with free space between them.
+fn texts(boundary: &Boundary, row: &[Piece], may_part: bool) -> Read<(Option<String>, String)> {
+    match row {
+        [Piece::Text(one)] if !one.trim().is_empty() => match one.split_once("><") {
+            Some((first, second)) if may_part => {
+                Ok((Some(format!("{first}>")), format!("<{second}")))
+            }
+            _ => Ok((None, one.clone())),
+        },
+        [Piece::Text(first), Piece::Space(_), Piece::Text(second)] => {
+            Ok((Some(first.clone()), second.clone()))
+        }
+        [] | [Piece::Text(_)] => boundary.refuse(
+            "may match where there is no mark",
+            "make a fixed text a part of every alternative",
+        ),
+        _ => boundary.refuse(
+            "is more than a mark of a block and one of a call",
+            "write one or two fixed texts, with free space (`\\s*`) between them",
+        ),
+    }
+}
+
+/// What closes the tag that this begins.
+fn tag_end(open: &str) -> Option<String> {
+    let tag = open.strip_prefix('<')?;
+    let end = tag.find(['=', ' ']).filter(|end| *end > 0)?;
+    Some(format!("</{}>", &tag[..end]))
+}
+
+/// What ends a name that no mark of its own does: a line, the first parameter, or the call.
+fn name_ends(args: &CallArgs, close: &str) -> Vec<String> {
+    let open = match args {
+        CallArgs::Parameters(Parameters { open, .. }) => open.to_string(),
+        _ => return Vec::new(),
+    };
+    vec!["\n".into(), open, close.to_owned()]
+}
+
+fn strings(texts: Vec<String>) -> Vec<Str> {
+    texts.into_iter().map(Str::from).collect()
+}
+
+/// Marks around calls, each once. Space is free beside them.
+fn outer(texts: Vec<String>) -> Vec<Str> {
+    let mut marks: Vec<Str> = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !marks.iter().any(|mark| mark == text.trim()) {
+            marks.push(text.trim().to_owned().into());
+        }
+    }
+    marks
+}

@@ -1,0 +1,28 @@
+//! Why a response template is refused.
+
+use std::borrow::Cow;
+
+/// Why a response template is no dialect: nothing of it is guessed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the response template's `{field}` {reason}; {advice}")]
+pub struct TemplateError {
+    /// Where in the template, such as `fields.tool_calls.open_pattern`; `template` for all of it.
+    pub field: String,
+    /// What is wrong there, as the rest of a sentence about the field.
+    pub reason: Cow<'static, str>,
+    /// What to do.
+    pub advice: Cow<'static, str>,
+}
+
+/// What a part of a template is read as, or why it is refused.
+pub(super) type Read<T> = Result<T, TemplateError>;
+
+impl TemplateError {
+    pub(super) fn new(
+        field: impl Into<String>,
+        reason: impl Into<Cow<'static, str>>,
+        advice: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { field: field.into(), reason: reason.into(), advice: advice.into() }
+    }
+}

@@ -1,0 +1,240 @@
+//! Messages with a head: a channel, and for a call to whom it is.
+
+use serde_json::Value;
+
+use super::super::{
+    Args, Body, CallsForm, Frame, Head, HeadForm, Heads, Joints, Prompt, Str, TurnForm,
+};
+use super::calls::opener;
+use super::error::{Read, TemplateError};
+use super::fields::{Content, Field};
+use super::group::Group;
+use super::pattern::{Boundary, Form, Piece, Row};
+use super::texts::{marks, trimmed};
+use super::transform::{Parts, parts};
+use super::{ANSWER, CALLS};
+
+/// What a head says before its recipient.
+const TO: &str = "to=";
+
+/// Recipients that are no tools.
+const PEOPLE: [&str; 2] = ["assistant", "user"];
+
+/// What stands in a row before the name of a recipient, and the group of that name.
+fn recipient(row: &Row) -> Option<(&str, &Group)> {
+    row.windows(2).find_map(|pair| match pair {
+        [Piece::Text(text), Piece::Group(group)] => {
+            let at = text.rfind(TO)?;
+            let prefix = &text[at + TO.len()..];
+            let is_word = |char: char| char.is_alphanumeric() || "._-".contains(char);
+            prefix.chars().all(is_word).then_some((prefix, group))
+        }
+        _ => None,
+    })
+}
+
+/// Whether what opens a call names a recipient.
+pub(super) fn is_addressed(field: &Field<'_>) -> bool {
+    let Some(Boundary { form: Form::Rows(rows), .. }) = &field.open else { return false };
+    rows.iter().any(|row| recipient(row).is_some())
+}
+
+/// Messages with heads.
+pub(super) struct Messages {
+    pub heads: Heads,
+    /// The call that stands in one.
+    pub body: Body,
+    /// How the model's own messages are written.
+    pub prompt: Prompt,
+}
+
+/// The messages of a template whose calls name a recipient.
+pub(super) fn messages(
+    template: &Value,
+    fields: &[Field<'_>],
+    calls: &Field<'_>,
+) -> Read<Messages> {
+    let open = opener(calls)?;
+    let row = match &open.form {
+        Form::Rows(rows) => match &rows[..] {
+            [row] => recipient(row).map(|(prefix, group)| (row, prefix, group)),
+            _ => None,
+        },
+        Form::Ahead(_) => None,
+    };
+    let Some((row, prefix, name)) = row.filter(|(.., name)| name.holds("get_weather")) else {
+        return open
+            .refuse("is not one head with a name", "write one pattern for all heads of calls");
+    };
+    check_call(calls, name)?;
+    let end = message_mark(open, row)?;
+    let between = anchor(template)?;
+    let begin = between.find('>').map_or(&*between, |end| &between[..=end]);
+    let mut turn = TurnForm {
+        joints: Some(Joints {
+            thought: between.clone(),
+            calls: between.clone(),
+            other: between.clone(),
+        }),
+        ..TurnForm::default()
+    };
+    let mut heads = Heads {
+        open: vec![begin.to_owned().into()],
+        channel: Str::default(),
+        recipient: TO.into(),
+        end: end.clone().into(),
+        close: Vec::new(),
+        reasoning: Vec::new(),
+        answer: PEOPLE.map(Str::from).to_vec(),
+        prefix: prefix.to_owned().into(),
+        names_call: true,
+    };
+    for field in fields {
+        let close = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
+        for mark in &close {
+            if !heads.close.iter().any(|known| known == mark) {
+                heads.close.push(mark.clone().into());
+            }
+        }
+        if field.name == CALLS {
+            continue;
+        }
+        let open = channels(field, &end, &mut heads)?;
+        let frame = if field.name == ANSWER { &mut turn.text } else { &mut turn.thought };
+        *frame = framed(open, &close);
+    }
+    if heads.channel.is_empty() {
+        let advice = "give reasoning or content a channel of its own";
+        return open.refuse("stands in a template without channels", advice);
+    }
+    heads.open.push(heads.channel.clone());
+    let body = Body::Head(Head {
+        open: if prefix.is_empty() { TO.into() } else { prefix.to_owned().into() },
+        ends: vec![end.into()],
+        form: HeadForm::Name,
+        args: Args::Json,
+        close: Str::default(),
+        until: Vec::new(),
+        bare: false,
+    });
+    let close = calls.close.as_ref().map_or(Ok(Vec::new()), marks)?;
+    let message = framed(head_of(row), &close);
+    let form = CallsForm { between, message, ..CallsForm::default() };
+    Ok(Messages { heads, body, prompt: Prompt { turn, calls: form, ..Prompt::default() } })
+}
+
+fn framed(before: String, close: &[String]) -> Frame {
+    Frame { before: before.into(), behind: close.first().cloned().unwrap_or_default().into() }
+}
+
+/// How the head of a call is written.
+fn head_of(row: &Row) -> String {
+    let mut head = String::new();
+    for piece in trimmed(row) {
+        match piece {
+            Piece::Text(text) if head.is_empty() && text.starts_with(TO) => {
+                head.push(' ');
+                head.push_str(text);
+            }
+            Piece::Text(text) => head.push_str(text),
+            Piece::Group(_) => head.push_str("{name}"),
+            Piece::Space(_) => head.push(' '),
+            Piece::Any | Piece::Start | Piece::End => {}
+        }
+    }
+    head
+}
+
+/// A call that stands in a message has its name in the head, and nothing but arguments in the text.
+fn check_call(calls: &Field<'_>, name: &Group) -> Read<()> {
+    let is_named = parts(calls, &[&name.name])? == Parts::Group(name.name.clone());
+    if !is_named || calls.content != Content::Json {
+        return Err(TemplateError::new(
+            format!("{}.transform", calls.path),
+            "does not take the name from the head and the arguments from JSON",
+            "both stand there in messages with a recipient",
+        ));
+    }
+    if !calls.args.is_plain() {
+        let path = calls.args.path.clone();
+        return Err(TemplateError::new(path, "allows what is no JSON", "leave it out"));
+    }
+    Ok(())
+}
+
+/// What begins a message of the model, with a mark first: what the prompt ends with.
+fn anchor(template: &Value) -> Read<Str> {
+    let anchor = match (template.get("start_anchor"), template.get("start_anchor_pattern")) {
+        (Some(anchor), _) => Boundary::literal("start_anchor".into(), anchor)?,
+        (None, Some(Value::String(source))) => {
+            Boundary::pattern("start_anchor_pattern".into(), source)?
+        }
+        _ => Boundary { path: "start_anchor".into(), form: Form::Ahead(Vec::new()) },
+    };
+    let text = match &anchor.form {
+        Form::Rows(rows) => match rows.first().map(|row| trimmed(row)) {
+            Some([Piece::Text(text), ..]) => text.clone(),
+            _ => String::new(),
+        },
+        Form::Ahead(_) => String::new(),
+    };
+    if text.starts_with('<') && text.contains('>') {
+        return Ok(text.clone().into());
+    }
+    anchor.refuse(
+        "does not begin with a mark",
+        "where messages have heads, it must say what begins one, such as `<|start|>`",
+    )
+}
+
+/// The mark at the end of a head, behind which the message stands.
+fn message_mark(open: &Boundary, row: &Row) -> Read<String> {
+    match trimmed(row).last() {
+        Some(Piece::Text(text)) if text.ends_with('>') && text.contains('<') => {
+            Ok(text[text.rfind('<').unwrap_or(0)..].to_owned())
+        }
+        _ => open.refuse(
+            "does not end with a mark",
+            "end it with the mark that stands before the message, such as `<|message|>`",
+        ),
+    }
+}
+
+/// The channels of a field with text, which go into `heads`; gives the head of the first.
+fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<String> {
+    let Some(open) = &field.open else {
+        return Err(TemplateError::new(
+            format!("{}.open", field.path),
+            "is missing",
+            "where calls name a recipient, every field has a head of its own",
+        ));
+    };
+    if field.content != Content::Text || field.transform.is_some() {
+        let path = format!("{}.content", field.path);
+        return Err(TemplateError::new(path, "is not text as it stands", "leave it out"));
+    }
+    let marks = marks(open)?;
+    for mark in &marks {
+        let head = mark.strip_suffix(end).and_then(|head| Some(head.split_at(head.find('>')? + 1)));
+        let Some((begin, channel)) = head.filter(|(begin, channel)| {
+            let is_word = |char: char| char.is_alphanumeric() || "_-".contains(char);
+            begin.starts_with('<') && !channel.is_empty() && channel.chars().all(is_word)
+        }) else {
+            return open.refuse(
+                format!("is {mark:?}, which is no head of a channel"),
+                "it is a mark, the channel's name, and the mark that ends the head of a call",
+            );
+        };
+        if !heads.channel.is_empty() && heads.channel != begin {
+            return open.refuse(
+                format!("begins a head with {begin:?}, and another field with {:?}", heads.channel),
+                "keep the one that the model writes",
+            );
+        }
+        heads.channel = begin.to_owned().into();
+        if field.name != ANSWER {
+            heads.reasoning.push(channel.to_owned().into());
+        }
+    }
+    Ok(marks.into_iter().next().unwrap_or_default())
+}

@@ -1,0 +1,102 @@
+//! Calls that are written as Python, in a list: `[a(x=1), b()]`.
+
+use super::super::{Body, Python, Str};
+use super::calls::Calls;
+use super::error::{Read, TemplateError};
+use super::fields::{Content, Field};
+use super::parameters::tag_rows;
+use super::pattern::{Boundary, Form, Piece, Row};
+use super::texts::{trimmed, without_end};
+
+/// The calls, if each is opened by the list or by a comma, has its name in front of a parenthesis, and arguments of the
+/// form `key=value`.
+///
+/// The list is read as Python does: what a template can say of values in a pattern is less than that.
+pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Option<Calls>> {
+    let Form::Rows(rows) = &open.form else { return Ok(None) };
+    let before = rows.iter().map(|row| before(row, name)).collect::<Option<Vec<_>>>();
+    let Some(before) = before.filter(|_| field.content == Content::XmlInline) else {
+        return Ok(None);
+    };
+    let lists: Vec<&str> = before.iter().filter_map(|text| text.strip_suffix('[')).collect();
+    if lists.is_empty() || !before.iter().all(|text| text == "," || text.ends_with('[')) {
+        return Ok(None);
+    }
+    if lists.iter().any(|list| list.trim().is_empty()) {
+        return open.refuse(
+            "is a bracket alone, which any text may hold",
+            "put the mark that stands before the list into it",
+        );
+    }
+    check_arguments(field)?;
+    let open: Vec<Str> = lists.iter().map(|list| list.trim_end().to_owned().into()).collect();
+    Ok(Some(Calls::new(open, closers(field)?, Body::Python(Python::List))))
+}
+
+/// What stands in front of the name, where a parenthesis follows.
+fn before(row: &Row, name: &str) -> Option<String> {
+    match trimmed(row) {
+        [Piece::Text(text), rest @ ..] => {
+            let rest = if let [Piece::Space(_), rest @ ..] = rest { rest } else { rest };
+            match rest {
+                [Piece::Group(group), Piece::Text(paren)] if group.name == name && paren == "(" => {
+                    Some(text.clone())
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The marks behind the list.
+fn closers(field: &Field<'_>) -> Read<Vec<Str>> {
+    let Some(close) = &field.close else { return Ok(Vec::new()) };
+    let Form::Rows(rows) = &close.form else {
+        return close.refuse("looks ahead", "match the mark itself");
+    };
+    let mut marks: Vec<Str> = Vec::new();
+    for row in without_end(rows) {
+        let [Piece::Text(text)] = trimmed(row) else {
+            return close.refuse("is no fixed text", "write `\\)(?:\\]MARK)?`");
+        };
+        match text.strip_prefix(')').map(|rest| rest.strip_prefix(']').unwrap_or(rest)) {
+            Some("") => {}
+            Some(mark) => marks.push(mark.to_owned().into()),
+            None => {
+                return close
+                    .refuse("does not close a call", "begin it with the parenthesis, `\\)`");
+            }
+        }
+    }
+    Ok(marks)
+}
+
+/// Literals that a pattern of values must match whole.
+const LITERALS: [&str; 5] = ["1", "-2.5", "'a, b'", "[1, 2]", "{'a': 1}"];
+
+fn check_arguments(field: &Field<'_>) -> Read<()> {
+    let (path, rows) = tag_rows(&field.args)?;
+    let is_argument = matches!(&rows[..], [row] if match trimmed(row) {
+        [Piece::Group(key), Piece::Text(equals), Piece::Group(value)] => {
+            (&*key.name, &**equals, &*value.name) == ("key", "=", "value")
+                && LITERALS.iter().all(|literal| value.holds(literal))
+        }
+        _ => false,
+    });
+    if !is_argument {
+        return Err(TemplateError::new(
+            path,
+            "is not `key=value` with any literal as the value",
+            "of calls written as Python, only such arguments can be read",
+        ));
+    }
+    match field.args.value_parser()? {
+        Some((Content::Json, _)) => Ok(()),
+        _ => Err(TemplateError::new(
+            field.args.at("value_parser"),
+            "does not read values as literals",
+            "give `json` with `'` in `string_delims`",
+        )),
+    }
+}

@@ -1,0 +1,122 @@
+"""Where we and the sources agree, and how often: `python -m conformance.agreement` in `tests/` prints it.
+
+Calls agree where names and arguments are the same values of the same JSON types: 1, 1.0 and true are three values.
+
+Text agrees where content and reasoning are the same but for whitespace at their ends and round calls. It is compared
+where there is something to compare: calls agree, and the text is well-formed or has no calls. What a parser makes of
+damaged markup is its own affair.
+
+A source counts as keeping text behind calls if its parsers do so in their tests: llama.cpp, Ollama, Forge and the
+second dynamo-parsers. Of the others (vLLM, tool-parser, the first dynamo-parsers) some parsers keep it and some drop
+it, so there it is enough that what stands before the first call is the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from .cases import NO_CALL, WELL_FORMED, Case, cases
+from .reading import reading
+
+FLOORS = {"undisputed": 0.99, "well-formed": 0.97}
+"""The least share of the cases that must agree."""
+
+DROP_TEXT = re.compile(r"vLLM |smg |dynamo-parsers 11\.")
+"""Sources that may drop text behind a call."""
+
+
+class Outcome(Enum):
+    """How our calls stand to those that are expected."""
+
+    SAME = "the same calls"
+    FEWER = "fewer calls"
+    MORE = "more calls"
+    OTHER = "as many calls, with other names or values"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """How many of so many cases agree."""
+
+    name: str
+    agreeing: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.agreeing / self.of if self.of else 1.0
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.agreeing} of {self.of}, {self.share:.2%}"
+
+
+def outcome(case: Case) -> Outcome:
+    theirs, ours = case.calls, reading(case).calls
+    if same(ours, theirs):
+        return Outcome.SAME
+    if len(ours) == len(theirs):
+        return Outcome.OTHER
+    return Outcome.FEWER if len(ours) < len(theirs) else Outcome.MORE
+
+
+def same(value: Any, other: Any) -> bool:
+    """Whether both are one JSON value; Python alone would take 1, 1.0 and True for the same."""
+    if type(value) is not type(other):
+        return False
+    if isinstance(value, dict):
+        return value.keys() == other.keys() and all(same(value[key], other[key]) for key in value)
+    if isinstance(value, list):
+        return len(value) == len(other) and all(map(same, value, other))
+    return value == other
+
+
+def calls_agree(case: Case) -> bool:
+    return outcome(case) is Outcome.SAME
+
+
+def has_text_to_compare(case: Case) -> bool:
+    return case.kind in {WELL_FORMED, NO_CALL} and calls_agree(case)
+
+
+def text_agrees(case: Case) -> bool:
+    ours = reading(case)
+    enough = [ours.content, ours.before] if DROP_TEXT.match(case.source) else [ours.content]
+    return any(joined(pieces, case.content) for pieces in enough) and joined(
+        ours.reasoning, case.reasoning
+    )
+
+
+def joined(pieces: Iterable[str], text: str) -> bool:
+    """Whether a text is these pieces with whitespace, or nothing, round each."""
+    pattern = r"\s*".join(["", *map(re.escape, pieces), ""])
+    return re.fullmatch(pattern, text) is not None
+
+
+def figures(chosen: Iterable[Case]) -> list[Figure]:
+    chosen = list(chosen)
+    well_formed = [case for case in chosen if case.kind == WELL_FORMED]
+    return [
+        figure("undisputed", [case for case in chosen if case.undisputed], calls_agree),
+        figure("well-formed", well_formed, calls_agree),
+        figure("others", [case for case in chosen if case.kind != WELL_FORMED], calls_agree),
+        figure("text", filter(has_text_to_compare, chosen), text_agrees),
+    ]
+
+
+def figure(name: str, chosen: Iterable[Case], agrees: Callable[[Case], bool]) -> Figure:
+    found = [agrees(case) for case in chosen]
+    return Figure(name, sum(found), len(found))
+
+
+def every_case() -> list[Case]:
+    return [case for found in cases().values() for case in found]
+
+
+if __name__ == "__main__":
+    for dialect, found in cases().items():
+        print(dialect, *(f"  {each}" for each in figures(found) if each.of), sep="\n")
+    print("all dialects", *(f"  {each}" for each in figures(every_case())), sep="\n")

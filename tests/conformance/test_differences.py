@@ -1,0 +1,38 @@
+"""The table of differences is whole, says why, and stands in the documentation."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from .differences import ALL, Outcome, Part
+from .document import DOCUMENT, with_section
+
+
+@pytest.mark.parametrize("difference", ALL, ids=lambda difference: difference.name)
+def test_a_difference_says_what_and_why(difference):
+    assert difference.cases
+    for words in (difference.expected, difference.others, difference.ours, difference.why):
+        assert words.endswith(".")
+        assert "|" not in words
+
+
+@pytest.mark.parametrize("part", Part)
+def test_a_case_has_one_reason(part):
+    found = Counter(case for each in ALL if each.part is part for case in each.cases)
+    assert [case for case, count in found.items() if count > 1] == []
+
+
+def test_a_reason_stands_once():
+    assert [name for name, count in Counter(each.name for each in ALL).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("difference", ALL, ids=lambda difference: difference.name)
+def test_only_calls_that_differ_are_other_calls(difference):
+    assert (difference.outcome is Outcome.SAME) == (difference.part is Part.TEXT)
+
+
+def test_the_documentation_says_what_the_table_says():
+    page = DOCUMENT.read_text(encoding="utf-8")
+    assert page == with_section(page), "run in tests/: python -m conformance.document"
