@@ -291,15 +291,17 @@ impl Grammar {
             self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
         let heads = dialects.flat_map(|heads| heads.open.iter().chain([&heads.recipient]));
         let heads = heads.map(|mark| (mark, Reopened::Head));
-        let mut is_known = true;
+        let mut longest: Option<(usize, Reopened)> = None;
         for (mark, reopened) in spans.chain(heads).filter(|(mark, _)| !mark.is_empty()) {
             match super::marks::starts_with(text, mark) {
-                Some(true) => return Ok(Some(reopened)),
-                Some(false) => {}
-                None => is_known = false,
+                Some(true) if longest.is_none_or(|(length, _)| length < mark.len()) => {
+                    longest = Some((mark.len(), reopened));
+                }
+                Some(_) => {}
+                None => return Err(()), // one of two marks may begin with the other
             }
         }
-        if is_known { Ok(None) } else { Err(()) }
+        Ok(longest.map(|(_, reopened)| reopened))
     }
 
     /// Whether a mark that opens none of these is left out.
