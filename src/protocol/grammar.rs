@@ -268,6 +268,14 @@ impl Grammar {
         Ok(None)
     }
 
+    /// Whether `text`, which is read as a head of the dialect of this number, lacks the mark of one: without its end it is
+    /// none.
+    #[must_use]
+    pub fn is_headless(&self, number: usize, text: &[u8]) -> bool {
+        let heads = self.dialects[self.heads[number].dialect].heads.as_ref();
+        !heads.is_some_and(|heads| heads.open.iter().any(|open| text.starts_with(open.as_bytes())))
+    }
+
     fn follows(&self, opening: &Opening, text: &[u8]) -> Option<bool> {
         let dialect = &self.dialects[opening.dialect];
         match opening.entry {
