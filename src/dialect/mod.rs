@@ -269,6 +269,9 @@ pub struct Json {
     /// Whether a call without arguments may leave that key out.
     #[serde(default)]
     pub args_optional: bool,
+    /// Whether a name may be empty, as in cogency 3.3.0.
+    #[serde(default)]
+    pub empty_names: bool,
     /// Whether items of an array that are no calls are passed over.
     #[serde(default)]
     pub skips_others: bool,

@@ -57,7 +57,13 @@ fn rows() -> Vec<Dialect> {
             end: marks(&["<end>"]),
             batch: Batch::Block,
             lone_mark: LoneMark::Block,
-            ..dialect("cogency", json(Shape::Array, &["name"], &["args"]))
+            ..dialect(
+                "cogency",
+                Body::Json(Json {
+                    empty_names: true,
+                    ..json_form(Shape::Array, &["name"], &["args"])
+                }),
+            )
         },
         Dialect {
             reasoning: pairs(&[("<thinking>", "</thinking>")]),
@@ -109,6 +115,7 @@ fn rows() -> Vec<Dialect> {
             )
             .or(Body::Json(Json {
                 args_optional: true,
+                empty_names: false,
                 skips_others: true,
                 ..json_form(Shape::Array, &["name", "function"], &["arguments", "parameters"])
             }))
@@ -575,6 +582,7 @@ fn json_form(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Json
         name: marks(name),
         args: marks(args),
         args_optional: false,
+        empty_names: false,
         skips_others: false,
         id: None,
         server: None,

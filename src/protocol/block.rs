@@ -53,9 +53,9 @@ enum Fence {
     Refused,
     /// One may open.
     Awaited,
-    /// One may close.
+    /// One may close, whether one was opened or not.
     Open,
-    /// It was closed, or there was none.
+    /// It was closed.
     Closed,
 }
 
@@ -174,7 +174,7 @@ impl BlockReader {
                         let Some(width) = opening_fence(&text[*at..]) else { return Ok(None) };
                         *at += width;
                         *at += leading_space(&text[*at..]);
-                        self.fence = if width > 0 { Fence::Open } else { Fence::Closed };
+                        self.fence = Fence::Open;
                     }
                     let at = *at;
                     match self.next(text, at, 0..self.dialect.bodies.len()) {

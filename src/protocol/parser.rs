@@ -327,7 +327,8 @@ impl Parser {
                 State::Text => {
                     let report = self.cut_answer(ending, text);
                     let rest = std::mem::take(text).into();
-                    self.end_run(Run::Respond, rest, Blank::Shown, events);
+                    let blank = if self.is_batch_open { Blank::Hidden } else { Blank::Shown };
+                    self.end_run(Run::Respond, rest, blank, events);
                     return report;
                 }
                 State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
