@@ -110,8 +110,8 @@ class Dialect:
     def from_response_template(template: dict[str, Any], /) -> Dialect:
         """The dialect that a `response_template` of Hugging Face transformers describes, version 1.
 
-        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks like its
-        end, or keeps only the last of several texts, the dialect reads more.
+        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks
+        like its end, or keeps only the last of several texts, the dialect reads more.
 
         Raises:
             ConfigError: the template says something that cannot be read in one pass; says which field, and why.
