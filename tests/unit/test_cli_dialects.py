@@ -97,7 +97,11 @@ def test_what_is_said_of_one_names_its_marks(command, name):
             "values",
             "text between two <escape>; else by the tool's schema; without one JSON",
         ),
-        ("deepseek-v4-dsml", "values", 'text where string="true", else JSON'),
+        (
+            "deepseek-v4-dsml",
+            "values",
+            'by the tool\'s schema; without one text where string="true", else JSON',
+        ),
         ("qwen3-coder", "values", "by the tool's schema; without one text"),
         (
             "muse-glimmer",

@@ -151,7 +151,7 @@ def _values(body: dict[str, Any]) -> str:
         case {"head": {"args": {"braces": mark}}}:
             return f"text between two {mark}; else by the tool's schema; without one JSON"
         case {"head": {"args": {"parameters": {"flag": {"name": name, "text": text}}}}}:
-            return f'text where {name}="{text}", else JSON'
+            return f'by the tool\'s schema; without one text where {name}="{text}", else JSON'
         case {"head": {"args": {"parameters": {"untyped": "json"}}}}:
             return "by the tool's schema; without one JSON where it is some, else text"
         case {"xml": _} | {"head": {"args": {"xml": _}}}:

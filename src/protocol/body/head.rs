@@ -11,9 +11,9 @@ use super::braces::BracesReader;
 use super::found::{problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
-use super::parameters::{ParametersReader, any_starts};
+use super::parameters::{Forms, ParametersReader, any_starts};
 use super::{Calls, ItemReader, Scope, XmlArgs};
-use crate::dialect::{Args, Head, HeadForm, Str};
+use crate::dialect::{Args, Head, HeadForm, Parameters, Str};
 
 /// The longest head, in bytes: a name and an id.
 const LONGEST: usize = 4096;
@@ -22,6 +22,8 @@ const LONGEST: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct HeadReader {
     place: Place,
+    /// The quote that is open in a head of attributes.
+    quote: Option<u8>,
     call: Named,
 }
 
@@ -60,7 +62,7 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        Self { place: Place::Head(start, start), call: Named::default() }
+        Self { place: Place::Head(start, start), quote: None, call: Named::default() }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -77,27 +79,37 @@ impl ItemReader for HeadReader {
             match &mut self.place {
                 Place::Head(start, at) => {
                     let (start, at) = (*start, *at);
-                    let Some((end, mark)) = head_end(form, text, start, at)? else {
-                        self.place = Place::Head(
-                            start,
-                            text.len().saturating_sub(longest_end(form)).max(at),
-                        );
-                        return Ok(None);
+                    let found = match form.form {
+                        HeadForm::Attributes(_) => self.tag_end(form, text, start, at)?,
+                        _ => head_end(form, text, start, at, calls)?,
+                    };
+                    let (end, mark) = match found {
+                        Ok(found) => found,
+                        Err(searched) => {
+                            self.place = Place::Head(start, searched);
+                            return Ok(None);
+                        }
                     };
                     self.call = named(&form.form, &text[start..end], calls.scope.tools.as_deref());
-                    if self.call.name == "\"\"" {
+                    if self.call.name == "\"\"" || !is_name(&form.form, &self.call.name) {
                         calls.refuse(ProblemKind::NoName(calls.len()), start);
                     }
                     calls.name(&self.call.name);
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.place = match &form.args {
                         _ if *mark == form.close => Place::Close(end, "{}".into()),
-                        args => Place::Args(ArgsReader::new(args, behind, &calls.scope)),
+                        args => {
+                            if matches!(args, Args::Braces(_) | Args::Xml(_)) {
+                                calls.begin_args(behind);
+                            }
+                            Place::Args(ArgsReader::new(args, behind, &calls.scope))
+                        }
                     };
                 }
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
+                        calls.end_args(text, end);
                         let Place::Args(args) =
                             std::mem::replace(&mut self.place, Place::Head(0, 0))
                         else {
@@ -113,7 +125,9 @@ impl ItemReader for HeadReader {
                     return Ok(Some(end));
                 }
                 Place::Close(at, _) => {
-                    *at += leading_space(&text[*at..]);
+                    if !form.close.is_empty() {
+                        *at += leading_space(&text[*at..]);
+                    }
                     let end = match starts_with(&text[*at..], &form.close) {
                         None => return Ok(None),
                         Some(true) => *at + form.close.len(),
@@ -160,7 +174,44 @@ impl HeadReader {
     #[must_use]
     pub fn named(form: &Head, name: String, start: usize, scope: &Scope) -> Self {
         let place = Place::Args(ArgsReader::new(&form.args, start, scope));
-        Self { place, call: Named { name, id: None } }
+        Self { place, quote: None, call: Named { name, id: None } }
+    }
+
+    /// Where the head of attributes ends that begins at `start`, outside quotes, or up to where that is known not to be; it
+    /// has been searched up to `at`.
+    fn tag_end<'f>(
+        &mut self,
+        form: &'f Head,
+        text: &[u8],
+        start: usize,
+        at: usize,
+    ) -> Result<Result<(usize, &'f Str), usize>, Problem> {
+        for (at, &byte) in text.iter().enumerate().skip(at) {
+            if at - start > LONGEST {
+                return Err(unended(form, start));
+            }
+            match (self.quote, byte) {
+                (Some(quote), _) if byte == quote => self.quote = None,
+                (Some(_), _) => {}
+                // A quote that stands for nothing opens nothing.
+                (None, b'"' | b'\'') if text[..at].ends_with(b"=") => self.quote = Some(byte),
+                (None, _) => {
+                    let mut ends = form.ends.iter();
+                    if let Some(end) = ends.find(|end| text[at..].starts_with(end.as_bytes())) {
+                        return Ok(Ok((at, end)));
+                    }
+                    if any_starts(&text[at..], &form.ends).is_none() {
+                        return Ok(Err(at));
+                    }
+                    match starts_with(&text[at..], &form.open) {
+                        None => return Ok(Err(at)),
+                        Some(true) => return Err(unexpected(&[&form.ends[0]], text, at)),
+                        Some(false) => {}
+                    }
+                }
+            }
+        }
+        Ok(Err(text.len()))
     }
 
     /// The call is complete.
@@ -180,41 +231,64 @@ fn ends(form: &Head) -> &[Str] {
     if form.close.is_empty() { &form.until } else { std::slice::from_ref(&form.close) }
 }
 
+fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
+    Forms { parameters, ends: ends(form), call: &form.open }
+}
+
 fn is_lenient(calls: &Calls) -> bool {
     calls.scope.reading == super::super::limits::Reading::Lenient
 }
 
-fn longest_end(form: &Head) -> usize {
-    form.ends.iter().map(|end| end.len()).max().unwrap_or(1)
-}
-
-/// Where the head that begins at `start` ends, and with which mark; it has been searched up to `at`.
+/// Where the head that begins at `start` ends, and with which mark, or up to where it has none; it has been searched up to
+/// `at`. What opens or closes something else does not stand in a head.
 fn head_end<'f>(
     form: &'f Head,
     text: &[u8],
     start: usize,
     at: usize,
-) -> Result<Option<(usize, &'f Str)>, Problem> {
+    calls: &Calls,
+) -> Result<Result<(usize, &'f Str), usize>, Problem> {
     let within = &text[..text.len().min(start + LONGEST)];
+    let at = at.min(within.len());
     let mut first: Option<(usize, &Str)> = None;
     let mut pending = within.len();
+    let others = [&form.open, &form.close].into_iter().chain(&form.until);
+    let others = others.chain(&calls.followers).chain(&calls.openers);
+    let others = others.filter(|mark| !mark.is_empty() && !form.ends.contains(mark));
+    let first_of = |mark: &Str| match find(within, at, mark) {
+        Ok(found) => (Some(found), found),
+        Err(begins) => (None, begins),
+    };
     for mark in &form.ends {
-        match find(within, at.min(within.len()), mark) {
-            Ok(found) if first.is_none_or(|(least, _)| found < least) => {
-                first = Some((found, mark))
+        match first_of(mark) {
+            (Some(found), _) if first.is_none_or(|(least, _)| found < least) => {
+                first = Some((found, mark));
             }
-            Ok(_) => {}
-            Err(begins) => pending = pending.min(begins),
+            (Some(_), _) => {}
+            (None, begins) => pending = pending.min(begins),
         }
     }
-    match first {
-        Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
-        _ if within.len() < text.len() => {
-            let expected = format!("{:?} behind the name", form.ends[0]);
-            Err(problem(expected, "a name without an end".into(), start))
+    let mut other: Option<usize> = None;
+    for mark in others {
+        match first_of(mark) {
+            (Some(found), _) => other = Some(other.map_or(found, |least| least.min(found))),
+            (None, begins) => pending = pending.min(begins),
         }
-        _ => Ok(None),
     }
+    match (first, other) {
+        (Some((found, _)), Some(other)) if other < found && other <= pending => {
+            Err(unexpected(&[&form.ends[0]], text, other))
+        }
+        (None, Some(other)) if other <= pending => Err(unexpected(&[&form.ends[0]], text, other)),
+        (Some((found, mark)), _) if found <= pending => Ok(Ok((found, mark))),
+        _ if within.len() < text.len() => Err(unended(form, start)),
+        _ => Ok(Err(pending.max(at))),
+    }
+}
+
+fn unended(form: &Head, start: usize) -> Problem {
+    let expected = format!("{:?} behind the name", form.ends[0]);
+    problem(expected, "a name without an end".into(), start)
 }
 
 /// Whether the mark that ends the head is also what follows it.
@@ -233,7 +307,6 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
 fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
     let name = |name: &[u8]| json_string(trim(name));
     match form {
-        HeadForm::Doubled => Named { name: single(name(head), tools), id: None },
         HeadForm::Name => Named { name: name(head), id: None },
         HeadForm::Id(mark) => match find(head, 0, mark) {
             Ok(at) => Named { name: name(&head[..at]), id: Some(name(&head[at + mark.len()..])) },
@@ -252,11 +325,19 @@ fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
             Named { name: name(&bare[..end.unwrap_or(bare.len())]), id: end.map(|_| name(head)) }
         }
         HeadForm::Attributes(key) => Named {
-            name: attribute(head, key)
-                .map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())),
+            name: attribute(head, key).map_or_else(
+                || "\"\"".into(),
+                |text| single(json_string(trim(text.as_bytes())), tools),
+            ),
             id: None,
         },
     }
+}
+
+/// Whether a name (a JSON string) may be one: what stands bare in a head is one line, and no markup.
+fn is_name(form: &HeadForm, name: &str) -> bool {
+    matches!(form, HeadForm::Attributes(_))
+        || !(name.contains(['<', '{']) || name.contains("\\n") || name.contains("\\r"))
 }
 
 /// A name that is a tool's twice over is that tool's.
@@ -292,11 +373,31 @@ pub fn attribute(tag: &[u8], key: &str) -> Option<Text> {
     }
 }
 
+/// How long the attribute is that `text` begins with, whether it has a value or not; 0 where there is none, and `None` while
+/// it may go on.
+#[must_use]
+pub fn attribute_width(text: &[u8]) -> Option<usize> {
+    let is_part = |byte: &u8| !b"=<>\"'".contains(byte) && !byte.is_ascii_whitespace();
+    let word = |from: usize| Some(from + text[from..].iter().position(|byte| !is_part(byte))?);
+    let name = word(0)?;
+    let equals = name + leading_space(&text[name..]);
+    if name == 0 || *text.get(equals)? != b'=' {
+        return Some(name);
+    }
+    let value = equals + 1;
+    let value = value + leading_space(&text[value..]);
+    match *text.get(value)? {
+        quote @ (b'"' | b'\'') => Some(value + 2 + memchr::memchr(quote, &text[value + 1..])?),
+        _ => word(value),
+    }
+}
+
 /// The entities that stand in attributes.
 const ENTITIES: [(&[u8], &[u8]); 5] =
     [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
 
-fn unescaped(mut value: &[u8]) -> Text {
+/// The text of an attribute.
+pub(super) fn unescaped(mut value: &[u8]) -> Text {
     let mut text = Text::default();
     while let Some(at) = memchr::memchr(b'&', value) {
         text.push(&value[..at]);
@@ -332,10 +433,14 @@ impl ArgsReader {
     ) -> Result<Option<usize>, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.read((parameters, ends(form)), name, text, calls)
+                reader.read(forms(form, parameters), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
-            (Self::Xml(reader), Args::Xml(xml)) => reader.read(xml, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => {
+                let end = reader.read(xml, name, text, calls)?;
+                calls.read_args(text, end.unwrap_or(reader.position()));
+                Ok(end)
+            }
             (Self::Braces(reader), Args::Braces(mark)) => {
                 let tools = calls.scope.tools.clone();
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));
@@ -358,7 +463,7 @@ impl ArgsReader {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
                 let is_bare = form.close.is_empty();
-                reader.cut_off((parameters, ends(form)), name, text, calls, is_bare)
+                reader.cut_off(forms(form, parameters), name, text, calls, is_bare)
             }
             (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
             (Self::Xml(reader), Args::Xml(xml)) => {
