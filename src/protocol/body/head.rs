@@ -501,7 +501,8 @@ mod tests {
     fn a_call_without_a_closing_mark_ends_with_its_arguments_however_much_follows() {
         let row = presets::preset("react").expect("a preset");
         let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
-        let scope = Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
+        let scope =
+            Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
         for behind in ["", "\n", "\n\nAction:"] {
             let text = format!(" tool\nAction Input: {{}}{behind}");
             let mut calls = Calls::new(scope.clone());
