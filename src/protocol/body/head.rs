@@ -322,8 +322,9 @@ fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
 
 /// Whether a name (a JSON string) may be one: what stands bare in a head is one line, and no markup.
 fn is_name(form: &HeadForm, name: &str) -> bool {
+    let is_odd = |byte: &u8| matches!(byte, b'<' | b'{' | b'\n' | b'\r');
     matches!(form, HeadForm::Attributes(_))
-        || !(name.contains(['<', '{']) || name.contains("\\n") || name.contains("\\r"))
+        || !super::super::json::unescaped(name.as_bytes()).as_bytes().iter().any(is_odd)
 }
 
 /// A name that is a tool's twice over is that tool's.

@@ -163,7 +163,10 @@ impl Value {
         let at = start + end.len() - mark.len();
         let marks = Marks { forms, close: &self.close, followers: &calls.followers };
         let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
-        marks.unclosed(&text[self.start..at], &self.key, schema).is_none().then_some(at)
+        let value = &text[self.start..at];
+        let is_one =
+            marks.unclosed(value, &self.key, schema).is_none() && !marks.call_ends_in(value);
+        is_one.then_some(at)
     }
 
     /// Writes the key and the value, which ends where `text` does.
@@ -261,6 +264,13 @@ impl Marks<'_> {
             }
         }
         found.filter(|_| depth > 0)
+    }
+
+    /// Whether a call ends anywhere in `value`, with what may follow one behind it.
+    #[must_use]
+    pub fn call_ends_in(self, value: &[u8]) -> bool {
+        let first = self.forms.ends[0].as_bytes()[0];
+        memchr::memchr_iter(first, value).any(|at| self.ends_call(&value[at..]))
     }
 
     /// Whether `text` begins with what ends a call, and what may follow one.
