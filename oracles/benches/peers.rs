@@ -1,6 +1,7 @@
 //! The same streams of text and calls, read by the core and by the peers that stream: how long each takes.
 //!
-//! Each reader is held to the calls that were written before it is timed: who misreads them is left out, and named.
+//! Each reader is held to the calls that were written before it is timed: who misreads them is left out, and named. No value
+//! has space at its ends, since readers differ in whether that is part of it.
 
 use std::{fmt, hint::black_box};
 
@@ -16,27 +17,27 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench(args = cases("hermes"))]
+#[divan::bench(max_time = 3, args = cases("hermes"))]
 fn hermes(bencher: Bencher, case: &Case) {
     case.run(bencher);
 }
 
-#[divan::bench(args = cases("qwen3-coder"))]
+#[divan::bench(max_time = 3, args = cases("qwen3-coder"))]
 fn qwen3_coder(bencher: Bencher, case: &Case) {
     case.run(bencher);
 }
 
-#[divan::bench(args = cases("llama3-json"))]
+#[divan::bench(max_time = 3, args = cases("llama3-json"))]
 fn llama3_json(bencher: Bencher, case: &Case) {
     case.run(bencher);
 }
 
-#[divan::bench(args = cases("harmony"))]
+#[divan::bench(max_time = 3, args = cases("harmony"))]
 fn harmony(bencher: Bencher, case: &Case) {
     case.run(bencher);
 }
 
-#[divan::bench(args = cases("forge-xml"))]
+#[divan::bench(max_time = 3, args = cases("forge-xml"))]
 fn forge_xml(bencher: Bencher, case: &Case) {
     case.run(bencher);
 }
@@ -60,7 +61,7 @@ enum Reader {
 enum Work {
     /// 32 answers of some text and two calls, each with a parser of its own.
     Turns,
-    /// One call, whose argument is 64 KiB of code.
+    /// One call, whose argument is 16 KiB of code.
     Long,
 }
 
@@ -192,8 +193,8 @@ fn turn(dialect: &str, number: usize) -> Turn {
     let edit = json!({
         "path": format!("src/protocol/part_{number}.rs"),
         "line": 17 * number,
-        "old": "    let total = items.iter().map(|item| item.size).sum();",
-        "new": "    let total = items.iter().filter(|item| item.is_open).map(|item| item.size).sum();\n",
+        "old": "let total = items.iter().map(|item| item.size).sum();",
+        "new": "let total = items.iter()\n    .filter(|item| item.is_open)\n    .map(|item| item.size)\n    .sum();",
     });
     let words = "I have read the two files. The sum also counts what is closed, so that is where it goes wrong. ";
     answer(
@@ -204,12 +205,12 @@ fn turn(dialect: &str, number: usize) -> Turn {
 }
 
 fn long(dialect: &str) -> Turn {
-    let line = "    if (value[\"key\"] == 'x') { return total + offset * 2; } // keep it short\n";
-    let content = line.repeat((64 << 10) / line.len());
+    let line = "if (value[\"key\"] == 'x') { return total + offset * 2; } // keep it short\n    ";
+    let content = line.repeat((16 << 10) / line.len());
     answer(
         dialect,
         "",
-        vec![call("write_file", json!({ "path": "src/main.c", "content": content }))],
+        vec![call("write_file", json!({ "path": "src/main.c", "content": content.trim() }))],
     )
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cogency_rs::dialect::presets::{grammar, preset};
-use cogency_rs::protocol::write::{Renderer, Shown};
+use cogency_rs::protocol::stored::shown_call;
+use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{Ending, Event, Options, Parser, Tools};
 use serde_json::Value;
 
-use crate::{Call, writers::writer};
+use crate::Call;
 
 /// A new parser for the dialect.
 pub fn parser(dialect: &str, tools: Arc<Tools>) -> Option<Parser> {
@@ -55,20 +56,16 @@ pub fn text_of(events: &[Event]) -> String {
     events.iter().filter_map(text).collect()
 }
 
-/// Writes calls, as the whole answer, from how the core stores them.
+/// Writes calls, as the whole answer.
 pub fn write(dialect: &str, calls: &[Call]) -> Option<String> {
     let renderer = Renderer::new(preset(dialect)?);
-    let stored = (writer("cogency").write)(calls);
-    let events = events("cogency", &[&stored], &[])?;
-    let mut shown: Vec<Shown> = events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Call(call) => Some(call.into()),
-            _ => None,
-        })
-        .collect();
-    renderer.give_ids(&mut shown, 0);
-    renderer.calls(&shown, true).to_str().map(str::to_owned)
+    let stored = |(name, args): &Call| {
+        let json = serde_json::json!({ "name": name, "args": args }).to_string();
+        shown_call(json.as_bytes()).expect("JSON").expect("a call")
+    };
+    let mut calls: Vec<_> = calls.iter().map(stored).collect();
+    renderer.give_ids(&mut calls, 0);
+    renderer.calls(&calls, true).to_str().map(str::to_owned)
 }
 
 /// See [`crate::Peer::calls`].

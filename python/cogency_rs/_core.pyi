@@ -99,7 +99,7 @@ class Dialect:
         """The names of the dialects that models were taught."""
 
     @staticmethod
-    def from_dict(fields: dict[str, Any], /) -> Dialect:
+    def from_dict(fields: dict[str, Any]) -> Dialect:
         """A dialect of these fields, as `to_dict` gives them.
 
         Raises:
@@ -107,11 +107,11 @@ class Dialect:
         """
 
     @staticmethod
-    def from_response_template(template: dict[str, Any], /) -> Dialect:
+    def from_response_template(template: dict[str, Any]) -> Dialect:
         """The dialect that a `response_template` of Hugging Face transformers describes, version 1.
 
-        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks like its
-        end, or keeps only the last of several texts, the dialect reads more.
+        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks
+        like its end, or keeps only the last of several texts, the dialect reads more.
 
         Raises:
             ConfigError: the template says something that cannot be read in one pass; says which field, and why.
@@ -196,7 +196,7 @@ class Parser:
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
-        begins_in_think: bool = False,
+        begins_in_think: bool | None = None,
     ) -> Parser: ...
     def feed(self, text: str) -> list[Event]:
         """Read the next chunk.
@@ -307,7 +307,7 @@ class Turn:
         limits: Limits | None = None,
         errors: ErrorMode = "respond",
         lenient: bool = False,
-        begins_in_think: bool = False,
+        begins_in_think: bool | None = None,
     ) -> Turn: ...
     @property
     def outcome(self) -> str: ...
@@ -564,8 +564,8 @@ def to_messages(
     Returns:
         Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, each
         result in the frame that the model knows. In that frame, the first character of what looks like one of the
-        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left out
-        where the dialect has no marks for them.
+        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left
+        out where the dialect has no marks for them.
 
     Raises:
         ConfigError: `dialect` is not known.

@@ -26,7 +26,7 @@ def parse_tokens(
     limits: Limits | None = None,
     errors: ErrorMode = "respond",
     lenient: bool = False,
-    begins_in_think: bool = False,
+    begins_in_think: bool | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Parse a model's output into events while it streams.
 
@@ -47,7 +47,8 @@ def parse_tokens(
         lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array,
             `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one, a
             comma in front of a closing bracket. What is valid means the same.
-        begins_in_think: the text begins inside reasoning, which the prompt has opened already.
+        begins_in_think: whether the text begins inside reasoning, which the prompt has opened already; where it is not
+            given, what the dialect says.
 
     Yields:
         Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after
@@ -107,7 +108,7 @@ class Reading(TypedDict):
     limits: Limits | None
     errors: ErrorMode
     lenient: bool
-    begins_in_think: bool
+    begins_in_think: bool | None
 
 
 class TextStream:

@@ -261,6 +261,7 @@ impl Body {
 /// JSON that holds names and arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a liberty of its own")]
 pub struct Json {
     /// How many calls there are.
     pub shape: Shape,
@@ -271,6 +272,9 @@ pub struct Json {
     /// Whether a call without arguments may leave that key out.
     #[serde(default)]
     pub args_optional: bool,
+    /// Whether a name may be empty, as in cogency 3.3.0.
+    #[serde(default)]
+    pub empty_names: bool,
     /// Whether the arguments may also be a string that holds the object.
     #[serde(default)]
     pub args_as_text: bool,

@@ -53,9 +53,9 @@ enum Fence {
     Refused,
     /// One may open.
     Awaited,
-    /// One may close.
+    /// One may close, whether one was opened or not.
     Open,
-    /// It was closed, or there was none.
+    /// It was closed.
     Closed,
 }
 
@@ -74,7 +74,6 @@ enum Place {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "as for the place")]
 enum Item {
     Json(JsonReader),
     Head(HeadReader),
@@ -178,7 +177,7 @@ impl BlockReader {
                         let Some(width) = opening_fence(&text[*at..]) else { return Ok(None) };
                         *at += width;
                         *at += leading_space(&text[*at..]);
-                        self.fence = if width > 0 { Fence::Open } else { Fence::Closed };
+                        self.fence = Fence::Open;
                     }
                     let at = *at;
                     match self.next(text, at, 0..self.dialect.bodies.len()) {
@@ -191,7 +190,9 @@ impl BlockReader {
                 }
                 Place::Item(body, item) => {
                     let form = &self.dialect.bodies[*body];
-                    match item.read(form, text, &mut self.calls)? {
+                    let read = item.read(form, text, &mut self.calls);
+                    self.calls.settle(text, read.as_ref().err());
+                    match read? {
                         None => return Ok(None),
                         Some(end) => self.place = Place::Behind(*body, end),
                     }

@@ -113,10 +113,17 @@ impl Marks {
         // A mark that began before the one that was found, or goes on behind it, needs more text.
         let tail = from.max((text.len() + 1).saturating_sub(self.longest));
         let found_at = found.map_or(text.len(), |found| from + found.start());
-        let pending = (tail..text.len().min(found_at + 1)).find(|&start| {
-            let rest = &text[start..];
-            self.marks.iter().any(|mark| mark.len() > rest.len() && mark.starts_with(rest))
-        });
+        let end = text.len().min(found_at + 1);
+        let mut start = tail;
+        let mut pending = None;
+        while let Some(first) = text.get(start..end).and_then(|tail| self.first.find(tail)) {
+            let rest = &text[start + first..];
+            if self.marks.iter().any(|mark| mark.len() > rest.len() && mark.starts_with(rest)) {
+                pending = Some(start + first);
+                break;
+            }
+            start += first + 1;
+        }
         match (pending, found) {
             (Some(start), _) => Search::Pending(start),
             (None, None) => Search::Absent,

@@ -116,8 +116,8 @@ enum Said {
 /// Whether the answer has begun, for dialects in which its first thing may be a block without a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// It has not: the open run is so many bytes of space.
-    Space(usize),
+    /// It has not: the open run is so many bytes of space, and something that may be more.
+    Space(usize, Lookahead),
     /// It begins with something else, which may be reasoning.
     Else,
     /// It has begun.
@@ -148,7 +148,30 @@ enum Perhaps {
     /// Of a span of results, behind a mark of so many bytes: an array, or nothing at all.
     Array(usize, usize, Box<Scanner>),
     /// Of a block of calls: the number of the mark, and its length.
-    Block(usize, usize),
+    Block(usize, usize, Lookahead),
+}
+
+/// How much of what follows a place has been looked at in vain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lookahead {
+    /// Up to where; `None` before the first look.
+    seen: Option<usize>,
+    /// Whether the last of it was space, so that more space changes nothing. Without this a flood of it would be looked at
+    /// again and again.
+    ends_in_space: bool,
+}
+
+impl Lookahead {
+    /// Whether what follows, all of which is `text`, may say more than it did.
+    fn says_more(&mut self, text: &[u8]) -> bool {
+        let seen = self.seen.replace(text.len());
+        let new = &text[seen.unwrap_or(0)..];
+        if new.is_empty() {
+            return seen.is_none();
+        }
+        let was_space = std::mem::replace(&mut self.ends_in_space, is_blank(new));
+        seen.is_none() || !was_space || !self.ends_in_space
+    }
 }
 
 /// A block that is open.
@@ -169,7 +192,8 @@ impl Parser {
             _ => State::Text,
         };
         let begins_anywhere = grammar.unmarked.is_empty() && grammar.heads.is_empty();
-        let start = if begins_anywhere { Start::Past } else { Start::Space(0) };
+        let start =
+            if begins_anywhere { Start::Past } else { Start::Space(0, Lookahead::default()) };
         let is_watched = calls == CallStream::Pieces;
         Self {
             grammar,
@@ -252,7 +276,7 @@ impl Parser {
     /// The open run, if all that `chunk` can do is to go on with it: no mark has begun, and none begins.
     fn goes_on(&self, chunk: &[u8]) -> Option<Run> {
         let (run, marks) = match &self.state {
-            State::Text if matches!(self.start, Start::Space(_)) => return None,
+            State::Text if matches!(self.start, Start::Space(..)) => return None,
             State::Text => (Run::Respond, &self.grammar.outside),
             State::Inside(..) if self.may_reopen => return None,
             State::Inside(span, _) => {
@@ -271,6 +295,11 @@ impl Parser {
 
     fn limits(&self) -> &Limits {
         &self.scope.limits
+    }
+
+    /// How much text may be needed to tell a block by how it begins.
+    fn longest_opening(&self) -> usize {
+        self.limits().max_block_bytes.saturating_add(LONGEST_HEAD)
     }
 
     /// The text has ended: hands out what is still open.
@@ -302,10 +331,14 @@ impl Parser {
                 State::Text => {
                     let report = self.cut_answer(ending, text);
                     let rest = std::mem::take(text).into();
-                    self.end_run(Run::Respond, rest, Blank::Shown, events);
+                    let blank = if self.is_batch_open { Blank::Hidden } else { Blank::Shown };
+                    self.end_run(Run::Respond, rest, blank, events);
                     return report;
                 }
                 State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
+                State::Head(number) if self.grammar.is_headless(*number, text) => {
+                    self.state = State::Text;
+                }
                 State::Head(_) => return self.cut_answer(ending, text),
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);
@@ -433,12 +466,18 @@ impl Parser {
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
-        if let Start::Space(known) = self.start {
+        if let Start::Space(known, mut ahead) = self.start {
             let at = *start + known;
             let at = at + leading_space(&text[at..]);
-            self.start = Start::Space(at - *start);
+            let says_more = ahead.says_more(&text[at..]);
+            self.start = Start::Space(at - *start, ahead);
             if at < text.len() {
-                match grammar.headless(&text[at..]) {
+                let rest = &text[at..text.len().min(at.saturating_add(self.longest_opening()))];
+                if !says_more && at + rest.len() == text.len() {
+                    self.at = at;
+                    return false;
+                }
+                match grammar.headless(rest) {
                     Ok(None) => {}
                     Ok(Some(head)) => {
                         self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
@@ -452,16 +491,14 @@ impl Parser {
                         return false;
                     }
                 }
-                match grammar.opening(&grammar.unmarked, &text[at..]) {
+                match grammar.opening(&grammar.unmarked, rest) {
                     Ok(Some(opening)) => {
                         let block = OpenBlock { opening: opening.clone(), mark: 0 };
                         self.open_block(grammar, block, text, (start, at), events);
                         return true;
                     }
                     Ok(None) => self.start = Start::Else,
-                    Err(()) if text.len() - at > self.limits().max_block_bytes => {
-                        self.start = Start::Else;
-                    }
+                    Err(()) if text.len() - at > rest.len() => self.start = Start::Else,
                     Err(()) => {
                         self.at = at;
                         return false;
@@ -485,7 +522,10 @@ impl Parser {
                 self.state = State::Perhaps(perhaps, at - *start);
             }
             Mark::Block(_) => {
-                self.state = State::Perhaps(Perhaps::Block(mark, end - at), at - *start);
+                self.state = State::Perhaps(
+                    Perhaps::Block(mark, end - at, Lookahead::default()),
+                    at - *start,
+                );
             }
             Mark::Head(number) => {
                 self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
@@ -493,7 +533,8 @@ impl Parser {
                 self.state = State::Head(*number);
             }
             Mark::Unmarked => {
-                self.state = State::Perhaps(Perhaps::Block(mark, 0), at - *start);
+                self.state =
+                    State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
             }
             meaning => {
                 self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
@@ -572,23 +613,31 @@ impl Parser {
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
-        let State::Perhaps(Perhaps::Block(mark, length), at) = self.state else { return true };
+        let State::Perhaps(Perhaps::Block(mark, length, mut ahead), at) = self.state else {
+            return true;
+        };
         let openings = match &grammar.marks[mark] {
             Mark::Block(openings) => openings,
             _ => &grammar.unmarked,
         };
         let at = *start + at;
         let rest = &text[at + length..];
-        match grammar.opening(openings, rest) {
+        let says_more = ahead.says_more(rest);
+        let most = self.longest_opening();
+        let opening = match says_more {
+            true => grammar.opening(openings, &rest[..rest.len().min(most)]),
+            false => Err(()),
+        };
+        match opening {
             Ok(Some(opening)) => {
                 let block = OpenBlock { opening: opening.clone(), mark: length };
                 self.open_block(grammar, block, text, (start, at), events);
                 true
             }
-            Err(()) if rest.len() <= self.limits().max_block_bytes => {
+            Err(()) if rest.len() <= most => {
                 let used = self.stream_run(Run::Respond, &text[*start..at], events);
                 *start += used;
-                self.state = State::Perhaps(Perhaps::Block(mark, length), at - *start);
+                self.state = State::Perhaps(Perhaps::Block(mark, length, ahead), at - *start);
                 self.at = text.len();
                 false
             }
@@ -712,7 +761,7 @@ impl Parser {
             Some(Inner::Next) | None => (end, end), // the mark begins something else
         };
         if grammar.spans[number].run == Run::Think && self.start == Start::Else {
-            self.start = Start::Space(0);
+            self.start = Start::Space(0, Lookahead::default());
         }
         if inner == Some(Inner::TurnEnd) {
             self.end_turn(events);
@@ -785,7 +834,8 @@ impl Parser {
         let most = raw(&self.scope.limits, grammar, held, block).len();
         let length = match found {
             Some(end) => Some(most.min(end - *start)),
-            None => (most < held.len()).then_some(most),
+            // A mark that has begun may end the block earlier.
+            None => (most < search.or_end(text) - *start).then_some(most),
         };
         let report = length.and_then(|length| {
             let problem = problem.take()?;

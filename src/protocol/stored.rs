@@ -50,6 +50,7 @@ fn stored_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
         name: vec!["name".into()],
         args: vec!["args".into()],
         args_optional: true,
+        empty_names: false,
         args_as_text: false,
         skips_others: false,
         id: Some("id".into()),

@@ -97,21 +97,23 @@ pub struct ReaderArguments<'a, 'py> {
     pub calls: Option<&'a Bound<'py, PyAny>>,
     pub limits: Option<Limits>,
     pub lenient: bool,
-    pub begins_in_think: bool,
+    pub begins_in_think: Option<bool>,
 }
 
 impl ReaderArguments<'_, '_> {
     /// The parser that these ask for.
     pub fn parser(self, stream: Stream) -> PyResult<core::Parser> {
+        let grammar = grammar_of(self.dialect)?;
+        let begins_in_think = self.begins_in_think;
         let options = Options {
             stream,
             calls: self.calls.map_or(Ok(CallStream::Whole), calls_of)?,
             limits: self.limits.map_or_else(core::Limits::default, |limits| limits.inner),
             reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
-            begins_in_think: self.begins_in_think,
+            begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),
             tools: tools_of(self.tools)?,
         };
-        Ok(core::Parser::new(grammar_of(self.dialect)?, options))
+        Ok(core::Parser::new(grammar, options))
     }
 }
 

@@ -43,11 +43,11 @@ impl Parser {
         limits=None,
         errors=None,
         lenient=false,
-        begins_in_think=false,
+        begins_in_think=None,
     ))]
     #[pyo3(
         text_signature = "(*, dialect=\"cogency\", tools=None, stream=\"event\", calls=\"whole\", limits=None, \
-                          errors=\"respond\", lenient=False, begins_in_think=False)"
+                          errors=\"respond\", lenient=False, begins_in_think=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
@@ -58,7 +58,7 @@ impl Parser {
         limits: Option<Limits>,
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
-        begins_in_think: bool,
+        begins_in_think: Option<bool>,
     ) -> PyResult<Self> {
         let stream = stream.map_or(Ok(Stream::Event), stream_of)?;
         let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };

@@ -137,11 +137,11 @@ impl Turn {
         limits=None,
         errors=None,
         lenient=false,
-        begins_in_think=false,
+        begins_in_think=None,
     ))]
     #[pyo3(
         text_signature = "(*, stream, dialect=\"cogency\", tools=None, calls=\"whole\", limits=None, \
-                          errors=\"respond\", lenient=False, begins_in_think=False)"
+                          errors=\"respond\", lenient=False, begins_in_think=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
@@ -152,7 +152,7 @@ impl Turn {
         limits: Option<Limits>,
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
-        begins_in_think: bool,
+        begins_in_think: Option<bool>,
     ) -> PyResult<Self> {
         let stream = stream_of(stream)?;
         let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };

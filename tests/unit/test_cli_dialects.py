@@ -74,7 +74,7 @@ def test_what_is_said_of_one_names_its_marks(command, name):
         ("harmony", "models", "gpt-oss"),
         ("granite", "opened by", "<|tool_call|> or <tool_call>"),
         ("llama3-json", "opened by", "<|python_tag|> or nothing, at the start of the answer"),
-        ("json", "opened by", "nothing, anywhere in the answer"),
+        ("json-plain", "opened by", "nothing, anywhere in the answer"),
         ("minimax-m2", "opened by", '<minimax:tool_call> or <invoke name="'),
         ("react", "opened by", "at the start of a line Action:"),
         ("harmony", "opened by", "a message with to=functions.NAME"),
@@ -87,7 +87,7 @@ def test_what_is_said_of_one_names_its_marks(command, name):
         ("react", "reasoning", "Thought: … (up to the next mark)"),
         ("harmony", "reasoning", "messages of analysis"),
         ("react-json", "reasoning", "the key thought"),
-        ("json", "reasoning", "not marked"),
+        ("json-plain", "reasoning", "not marked"),
         ("hermes", "values", "JSON"),
         ("kimi-k2", "values", "JSON"),
         ("lfm2", "values", "Python literals; true, false and null too"),
@@ -97,7 +97,11 @@ def test_what_is_said_of_one_names_its_marks(command, name):
             "values",
             "text between two <escape>; else by the tool's schema; without one JSON",
         ),
-        ("deepseek-v4-dsml", "values", 'text where string="true", else JSON'),
+        (
+            "deepseek-v4-dsml",
+            "values",
+            'by the tool\'s schema; without one text where string="true", else JSON',
+        ),
         ("qwen3-coder", "values", "by the tool's schema; without one text"),
         (
             "muse-glimmer",
@@ -113,7 +117,7 @@ def test_what_is_said_of_one_names_its_marks(command, name):
         ("hermes", "run", "when the answer ends; all its calls are one batch"),
         ("cogency", "stop at", "<results>"),
         ("react", "stop at", "\\nObservation:"),
-        ("json", "stop at", "nothing"),
+        ("json-plain", "stop at", "nothing"),
         ("cogency", "left out", "<results> … </results>"),
     ],
 )
@@ -123,7 +127,7 @@ def test_what_is_said_of_one(command, name, label, expected):
 
 
 def test_what_a_dialect_has_not_is_not_said(command):
-    assert "left out" not in command("dialects", "json").out
+    assert "left out" not in command("dialects", "json-plain").out
 
 
 def test_a_dialect_of_ones_own_can_be_described():

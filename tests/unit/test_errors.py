@@ -264,8 +264,23 @@ def test_a_text_may_begin_inside_reasoning(stream):
         ("think", "hm"),
         ("respond", "yes"),
     ]
-    events = read(f"<execute>{ONE}</execute>", stream=stream, begins_in_think=True)
-    assert names(events) == ["think"]  # nothing inside reasoning is ever a call
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"<execute>{ONE}</execute>", ["think", "unfinished"]),
+        (f"so\n<execute>{ONE}</execute>", ["think", "unfinished"]),
+        (f"so <execute>{ONE}</execute>", ["think"]),  # a mention
+        (f"<execute>{ONE}</execute></think>yes", ["think", "respond"]),
+    ],
+)
+@pytest.mark.parametrize("stream", ["event", "token"])
+def test_nothing_inside_reasoning_is_ever_a_call(stream, text, expected):
+    events = read(text, stream=stream, begins_in_think=True)
+    assert list(dict.fromkeys(names(events))) == expected
+    if "unfinished" in expected:
+        assert "</think>" in events[-1]["content"]
 
 
 # Lenient reading
@@ -285,6 +300,7 @@ def test_a_text_may_begin_inside_reasoning(stream):
         '[{"name": "t", "arguments": {"x": 1}}]',
         '[{"parameters": {"x": 1}, "name": "t"}]',
         '[{"name": "t", "input": {"x": 1}}]',
+        '[{"name": "t", "args": "{\\"x\\": 1}"}]',
         '[{"name": "t", "args": null, "input": {"x": 1}}]',
         '[{"name": "t", "args": {"x": 1},},]',
         '[{"name": "t", "args": {"x": 1,}}]',
@@ -310,7 +326,9 @@ def test_blocks_as_small_models_write_them(body):
         '{"name": "t"}',
         '{"args": {}}',
         '{"name": "t", "args": {}} {"name": "t", "args": {}}',
-        '[{"name": "t", "arguments": "{}"}]',
+        '[{"name": "t", "arguments": "{"}]',
+        '[{"name": "t", "arguments": "[]"}]',
+        '[{"name": "t", "arguments": "{} {}"}]',
         "```" + "j" * 40 + f"\n{ONE}",
         "`" * 20 + ONE,
         "'[]'",

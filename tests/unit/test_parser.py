@@ -1257,3 +1257,12 @@ def test_parse_execute_block_refuses_and_keeps_the_input(text):
 def test_parse_execute_block_says_where():
     with pytest.raises(ProtocolError, match="line 2, column 3"):
         parse_execute_block(block("\n  oops"))
+
+
+@pytest.mark.parametrize("stream", ["event", "token"])
+@pytest.mark.parametrize("space", ["", "\n", " \n\n\t"])
+def test_space_around_the_calls_of_an_answer_is_no_text(stream, space):
+    call = '<tool_call>{"name": "t", "arguments": {}}</tool_call>'
+    parser = Parser(dialect="hermes", stream=stream)
+    events = [*parser.feed(space + call + space + call + space), *parser.finish()]
+    assert [event["type"] for event in events] == ["call", "call", "execute"]

@@ -106,11 +106,13 @@ _RUN = {
 
 def _opened_by(fields: dict[str, Any]) -> str:
     heads = [body["head"] for body in fields["bodies"] if "head" in body]
-    marks = list(fields["open"])
+    marks: list[str] = [*fields["open"]]
     marks += [head["open"] for head in heads if head["bare"] or not marks]
     if fields["unmarked"] != "never":
         marks.append(_UNMARKED[fields["unmarked"]])
-    said = "at the start of a line " * fields["at_line_start"] + _listed(marks, "or")
+    said = _listed(marks, "or")
+    if fields["at_line_start"]:
+        said = f"at the start of a line {said}"
     if fields["heads"] is None:
         return said
     message = f"a message with {fields['heads']['recipient']}{fields['heads']['prefix']}NAME"
@@ -151,7 +153,7 @@ def _values(body: dict[str, Any]) -> str:
         case {"head": {"args": {"braces": mark}}}:
             return f"text between two {mark}; else by the tool's schema; without one JSON"
         case {"head": {"args": {"parameters": {"flag": {"name": name, "text": text}}}}}:
-            return f'text where {name}="{text}", else JSON'
+            return f'by the tool\'s schema; without one text where {name}="{text}", else JSON'
         case {"head": {"args": {"parameters": {"untyped": "json"}}}}:
             return "by the tool's schema; without one JSON where it is some, else text"
         case {"xml": _} | {"head": {"args": {"xml": _}}}:

@@ -116,7 +116,7 @@ def parse(
         calls=calls.value,
         errors=errors.value,
         lenient=lenient,
-        begins_in_think=begins_in_think,
+        begins_in_think=begins_in_think or None,
     )
     text = Utf8()
     with closing(_standard_input() if file == "-" else _file(Path(file))) as chunks:

@@ -85,7 +85,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// The parameters of a tool: name, schema, and whether it is required.
-fn parameters<'a>(schema: &'a Value) -> impl Iterator<Item = (&'a String, &'a Value, bool)> {
+fn parameters(schema: &Value) -> impl Iterator<Item = (&String, &Value, bool)> {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = move |name: &str| {
         required.is_some_and(|names| names.iter().any(|required| required == name))

@@ -64,6 +64,7 @@ pub(super) fn json_form(shape: Shape, name: &[&'static str], args: &[&'static st
         args: marks(args),
         args_optional: false,
         args_as_text: false,
+        empty_names: false,
         skips_others: false,
         id: None,
         server: None,

@@ -22,7 +22,13 @@ pub(super) fn rows() -> Vec<Dialect> {
             end: marks(&["<end>"]),
             batch: Batch::Block,
             lone_mark: LoneMark::Block,
-            ..dialect("cogency", json(Shape::Array, &["name"], &["args"]))
+            ..dialect(
+                "cogency",
+                Body::Json(Json {
+                    empty_names: true,
+                    ..json_form(Shape::Array, &["name"], &["args"])
+                }),
+            )
         },
         Dialect {
             reasoning: pairs(&[("<thinking>", "</thinking>")]),

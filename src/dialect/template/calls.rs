@@ -1,7 +1,8 @@
 //! The field of the calls.
 
 use super::super::{
-    Args as CallArgs, Body, Head, HeadForm, Json, Parameters, Shape, Str, Unmarked,
+    Args as CallArgs, Blocks, Body, CallsForm, Head, HeadForm, Json, Parameters, Shape, Str,
+    Unmarked,
 };
 use super::error::{Read, TemplateError};
 use super::fields::{Content, Field, missing};
@@ -21,11 +22,14 @@ pub(super) struct Calls {
     pub body: Body,
     /// What ends the turn behind them.
     pub turn_end: Vec<Str>,
+    /// How they are written.
+    pub form: CallsForm,
 }
 
 impl Calls {
     pub fn new(open: Vec<Str>, close: Vec<Str>, body: Body) -> Self {
-        Self { open, close, unmarked: Unmarked::Never, body, turn_end: Vec::new() }
+        let (turn_end, form) = (Vec::new(), CallsForm::default());
+        Self { open, close, unmarked: Unmarked::Never, body, turn_end, form }
     }
 }
 
@@ -83,6 +87,7 @@ fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
         name: vec![keys.name],
         args: vec![keys.args],
         args_optional: false,
+        empty_names: false,
         args_as_text: false,
         skips_others: false,
         id: keys.id,
@@ -123,6 +128,14 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
     if matches!(args, CallArgs::Parameters(_)) && ends.is_empty() {
         ends = name_ends(&args, &close);
     }
+    // What opens the block opens the call, so that there is one for each, if it may not be left out.
+    let mut form = CallsForm::default();
+    if !bare {
+        form.blocks = Blocks::Each;
+    }
+    if matches!(&args, CallArgs::Parameters(parameters) if !parameters.value_open.is_empty()) {
+        form.key = "\n".into();
+    }
     let body = Body::Head(Head {
         open: head.trim().to_owned().into(),
         ends: strings(ends),
@@ -132,7 +145,7 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
         until: Vec::new(),
         bare,
     });
-    Ok(Calls::new(outer(blocks), outer(block_close), body))
+    Ok(Calls { form, ..Calls::new(outer(blocks), outer(block_close), body) })
 }
 
 /// How arguments in JSON are written, where they are all of the content.

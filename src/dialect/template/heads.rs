@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::calls::opener;
 use super::error::{Read, TemplateError};
-use super::fields::{Content, Field};
+use super::fields::{Content, Field, missing};
 use super::group::Group;
 use super::pattern::{Boundary, Form, Piece, Row};
 use super::texts::{marks, trimmed};
@@ -16,6 +16,9 @@ use super::{ANSWER, CALLS};
 
 /// What a head says before its recipient.
 const TO: &str = "to=";
+
+/// A head that begins with it.
+const TO_ALONE: &str = " to=";
 
 /// Recipients that are no tools.
 const PEOPLE: [&str; 2] = ["assistant", "user"];
@@ -99,6 +102,10 @@ pub(super) fn messages(
         if field.name == CALLS {
             continue;
         }
+        if close.is_empty() && field.name != ANSWER {
+            let path = format!("{}.close", field.path);
+            return Err(missing(&path, "without it, all that follows would be reasoning"));
+        }
         let open = channels(field, &end, &mut heads)?;
         let frame = if field.name == ANSWER { &mut turn.text } else { &mut turn.thought };
         *frame = framed(open, &close);
@@ -108,6 +115,13 @@ pub(super) fn messages(
         return open.refuse("stands in a template without channels", advice);
     }
     heads.open.push(heads.channel.clone());
+    let begin = head_of(row);
+    if !heads.open.iter().any(|mark| begin.starts_with(&**mark)) && !begin.starts_with(TO_ALONE) {
+        return open.refuse(
+            format!("begins a head with another mark than {:?}", heads.channel),
+            "keep the one that the model writes",
+        );
+    }
     let body = Body::Head(Head {
         open: if prefix.is_empty() { TO.into() } else { prefix.to_owned().into() },
         ends: vec![end.into()],
@@ -132,9 +146,9 @@ fn head_of(row: &Row) -> String {
     let mut head = String::new();
     for piece in trimmed(row) {
         match piece {
-            Piece::Text(text) if head.is_empty() && text.starts_with(TO) => {
+            Piece::Text(text) if head.is_empty() && text.trim_start().starts_with(TO) => {
                 head.push(' ');
-                head.push_str(text);
+                head.push_str(text.trim_start());
             }
             Piece::Text(text) => head.push_str(text),
             Piece::Group(_) => head.push_str("{name}"),

@@ -6,6 +6,7 @@
 //!
 //! - A closing mark inside a JSON string, or one in a raw value that nothing follows which may, is text. For transformers
 //!   the first one ends the call.
+//! - Space beside the marks of calls is free, also where a template asks for some.
 //! - All texts and calls of an answer are kept; of a field that does not repeat, transformers keeps the last. Text that no
 //!   field takes is told to the user; there it is dropped. Where `content` has an opening mark, calls in it are calls.
 //! - What closes `content` where no mark opens it ends the turn, and what stands behind is dropped.
@@ -113,6 +114,7 @@ fn translated(template: &Value, fields: &[Field<'_>]) -> Read<Dialect> {
         dialect.close = calls.close;
         dialect.unmarked = calls.unmarked;
         dialect.bodies = vec![calls.body];
+        dialect.prompt.calls = calls.form;
         for end in calls.turn_end {
             if !dialect.turn_end.contains(&end) {
                 dialect.turn_end.push(end);

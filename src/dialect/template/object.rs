@@ -50,6 +50,7 @@ pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Opti
         name: vec![name_key.into()],
         args: vec![args_key.into()],
         args_optional: false,
+        empty_names: false,
         args_as_text: false,
         skips_others: false,
         id: None,

@@ -80,6 +80,8 @@ fn check_arguments(field: &Field<'_>) -> Read<()> {
     let is_argument = matches!(&rows[..], [row] if match trimmed(row) {
         [Piece::Group(key), Piece::Text(equals), Piece::Group(value)] => {
             (&*key.name, &**equals, &*value.name) == ("key", "=", "value")
+                && key.holds("city_2")
+                && key.ends_before("=")
                 && LITERALS.iter().all(|literal| value.holds(literal))
         }
         _ => false,

@@ -147,7 +147,10 @@ impl BracesReader {
     /// One past the last byte that is known to belong to the arguments.
     #[must_use]
     pub fn position(&self) -> usize {
-        self.at
+        match self.unit {
+            Unit::Bare(start) if self.place == Place::KeyOrClose => start,
+            _ => self.at,
+        }
     }
 
     /// The arguments that have been read, a canonical JSON object.
@@ -381,7 +384,9 @@ impl BracesReader {
                 Step::On
             }
             Ok(_) => {
-                self.at = text.len();
+                if let Unit::Quoted(_, scanner) = &self.unit {
+                    self.at = scanner.position();
+                }
                 Step::More
             }
             Err(fault) => {
@@ -469,6 +474,7 @@ impl BracesReader {
     }
 
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
+        calls.know_args(self.position());
         calls.refuse(kind, at);
         self.keys = Vec::new();
         self.unit = Unit::None;

@@ -51,6 +51,8 @@ pub struct Calls {
     notes: Vec<Note>,
     /// The first byte of the open call's arguments that no note has.
     unseen: Option<usize>,
+    /// Up to where the text is known to be that of arguments, where that is not to be seen from what is wrong with them.
+    known: usize,
 }
 
 impl Calls {
@@ -88,13 +90,17 @@ impl Calls {
 
     /// The arguments of the call that has begun start at this byte.
     pub fn begin_args(&mut self, at: usize) {
-        self.unseen = Some(at).filter(|_| self.scope.is_watched);
+        if self.problem.is_none() {
+            self.unseen = Some(at).filter(|_| self.scope.is_watched);
+            self.known = at;
+        }
     }
 
     /// The arguments have been read up to this byte of `text`, which ends no character.
     pub fn read_args(&mut self, text: &[u8], to: usize) {
         if let Some(from) = self.unseen
             && from < to
+            && self.problem.is_none()
         {
             self.unseen = Some(to);
             self.note(|| Note::Args(text[from..to].into()));
@@ -103,8 +109,29 @@ impl Calls {
 
     /// The arguments end in front of this byte.
     pub fn end_args(&mut self, text: &[u8], at: usize) {
-        self.read_args(text, at);
-        self.unseen = None;
+        if self.problem.is_none() {
+            self.read_args(text, at);
+            self.unseen = None;
+        }
+    }
+
+    /// The arguments have been read up to this byte, although something in front of it turns out to be wrong with them.
+    pub fn know_args(&mut self, to: usize) {
+        if self.problem.is_none() {
+            self.known = to;
+        }
+    }
+
+    /// Something may have turned out to be wrong: this, or what was refused. Arguments that are open are shown up to there, as
+    /// they are where the text arrives in smaller pieces.
+    pub fn settle(&mut self, text: &[u8], wrong: Option<&Problem>) {
+        let Some(problem) = self.problem.as_ref().or(wrong) else { return };
+        let to = problem.at.max(self.known).min(text.len());
+        if let Some(from) = self.unseen.take()
+            && from < to
+        {
+            self.notes.push(Note::Args(text[from..to].into()));
+        }
     }
 
     /// A call is complete.
@@ -124,7 +151,6 @@ impl Calls {
     pub fn refuse(&mut self, kind: ProblemKind, at: usize) {
         self.problem.get_or_insert(Problem { kind, at });
         self.events.clear();
-        self.unseen = None;
     }
 
     /// Whether something is wrong already, so that the block is read for its end only.

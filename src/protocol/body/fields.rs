@@ -286,7 +286,7 @@ impl Fields {
     fn call(self, form: &Json, start: usize, calls: &mut Calls) {
         let index = calls.len();
         let (name, args) = match (self.name.slot, self.args.slot) {
-            (Ok(name), Ok(args)) if name != "\"\"" => (name, args),
+            (Ok(name), Ok(args)) if form.empty_names || name != "\"\"" => (name, args),
             (Err(found), _) => {
                 return calls
                     .refuse(ProblemKind::Name { index, key: key_of(&form.name), found }, start);

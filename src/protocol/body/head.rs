@@ -48,7 +48,6 @@ enum Place {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "as for the place")]
 enum ArgsReader {
     Json(ObjectReader),
     Parameters(ParametersReader),
@@ -98,12 +97,18 @@ impl ItemReader for HeadReader {
                     let behind = if is_kept(form, mark) { end } else { end + mark.len() };
                     self.place = match &form.args {
                         _ if *mark == form.close => Place::Close(end, "{}".into()),
-                        args => Place::Args(ArgsReader::new(args, behind, &calls.scope)),
+                        args => {
+                            if matches!(args, Args::Braces(_) | Args::Xml(_)) {
+                                calls.begin_args(behind);
+                            }
+                            Place::Args(ArgsReader::new(args, behind, &calls.scope))
+                        }
                     };
                 }
                 Place::Args(args) => match args.read(form, &self.call.name, text, calls)? {
                     None => return Ok(None),
                     Some(end) => {
+                        calls.end_args(text, end);
                         let Place::Args(args) =
                             std::mem::replace(&mut self.place, Place::Head(0, 0))
                         else {
@@ -112,8 +117,16 @@ impl ItemReader for HeadReader {
                         self.place = Place::Close(end, args.take());
                     }
                 },
+                // Space is looked over for the mark behind it; without one, how much is there already must not count.
+                Place::Close(at, _) if form.close.is_empty() => {
+                    let end = *at;
+                    self.push(calls);
+                    return Ok(Some(end));
+                }
                 Place::Close(at, _) => {
-                    *at += leading_space(&text[*at..]);
+                    if !form.close.is_empty() {
+                        *at += leading_space(&text[*at..]);
+                    }
                     let end = match starts_with(&text[*at..], &form.close) {
                         None => return Ok(None),
                         Some(true) => *at + form.close.len(),
@@ -360,6 +373,25 @@ pub fn attribute(tag: &[u8], key: &str) -> Option<Text> {
     }
 }
 
+/// How long the attribute is that `text` begins with, whether it has a value or not; 0 where there is none, and `None` while
+/// it may go on.
+#[must_use]
+pub fn attribute_width(text: &[u8]) -> Option<usize> {
+    let is_part = |byte: &u8| !b"=<>\"'".contains(byte) && !byte.is_ascii_whitespace();
+    let word = |from: usize| Some(from + text[from..].iter().position(|byte| !is_part(byte))?);
+    let name = word(0)?;
+    let equals = name + leading_space(&text[name..]);
+    if name == 0 || *text.get(equals)? != b'=' {
+        return Some(name);
+    }
+    let value = equals + 1;
+    let value = value + leading_space(&text[value..]);
+    match *text.get(value)? {
+        quote @ (b'"' | b'\'') => Some(value + 2 + memchr::memchr(quote, &text[value + 1..])?),
+        _ => word(value),
+    }
+}
+
 /// The entities that stand in attributes.
 const ENTITIES: [(&[u8], &[u8]); 5] =
     [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
@@ -404,7 +436,11 @@ impl ArgsReader {
                 reader.read(forms(form, parameters), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
-            (Self::Xml(reader), Args::Xml(xml)) => reader.read(xml, name, text, calls),
+            (Self::Xml(reader), Args::Xml(xml)) => {
+                let end = reader.read(xml, name, text, calls)?;
+                calls.read_args(text, end.unwrap_or(reader.position()));
+                Ok(end)
+            }
             (Self::Braces(reader), Args::Braces(mark)) => {
                 let tools = calls.scope.tools.clone();
                 let schema = tools.as_deref().and_then(|tools| tools.schema(name));
@@ -451,6 +487,27 @@ impl ArgsReader {
             Self::Text(reader) => reader.take(),
             Self::Xml(reader) => reader.take(),
             Self::Braces(reader) => reader.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::limits::{Limits, Reading};
+    use super::*;
+    use crate::dialect::{Body, presets};
+
+    #[test]
+    fn a_call_without_a_closing_mark_ends_with_its_arguments_however_much_follows() {
+        let row = presets::preset("react").expect("a preset");
+        let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
+        let scope =
+            Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
+        for behind in ["", "\n", "\n\nAction:"] {
+            let text = format!(" tool\nAction Input: {{}}{behind}");
+            let mut calls = Calls::new(scope.clone());
+            let end = HeadReader::new(form, 0, &scope).read(form, text.as_bytes(), &mut calls);
+            assert_eq!(end, Ok(Some(text.len() - behind.len())), "{text:?}");
         }
     }
 }

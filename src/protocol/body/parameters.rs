@@ -6,10 +6,10 @@
 use super::super::canonical::{Layout, Writer};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{is_blank, leading_space, trim};
+use super::super::text::{leading_space, trim};
 use super::Calls;
 use super::found::{problem, unexpected};
-use super::head::{attribute, unescaped};
+use super::head::{attribute, attribute_width, unescaped};
 use super::json::ObjectReader;
 use super::value::Value;
 use crate::dialect::{Parameters, Str};
@@ -36,8 +36,8 @@ enum Place {
     Between(usize),
     /// In a key that begins at the first byte, searched up to the second.
     Key(usize, usize),
-    /// Behind a key that ends at `end`, in front of its value; what stands between begins at the second byte.
-    Attributes(Str, usize),
+    /// Behind a key, in front of its value: what stands between begins at the first byte and has been read up to the second.
+    Attributes(Str, usize, usize),
     Value(Value),
     /// In a JSON object that stands for all of them, between marks of its own or with none.
     Object(ObjectReader, bool),
@@ -152,7 +152,8 @@ impl ParametersReader {
                     match find(within, *at, &form.key_end) {
                         Ok(end) => {
                             let key = key_of(form, &text[start..end]);
-                            Place::Attributes(key, end + form.key_end.len())
+                            let start = end + form.key_end.len();
+                            Place::Attributes(key, start, start)
                         }
                         Err(_) if within.len() < text.len() => {
                             return Err(unended(&form.key_end, start));
@@ -163,7 +164,7 @@ impl ParametersReader {
                         }
                     }
                 }
-                Place::Attributes(key, start) => match attributes(form, text, *start)? {
+                Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
                         Place::Value(Value::new(form, std::mem::take(key), is_text, behind))
@@ -225,10 +226,9 @@ impl ParametersReader {
                 None => return Err(missing(value.close())),
             },
             Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
-            Place::Between(_) if may_end => {}
+            Place::Between(_) | Place::BehindObject(_) if may_end => {}
             Place::Done(_) => {}
             Place::Object(reader, _) => return Err(reader.missing(text)),
-            Place::BehindObject(_) if may_end => {}
             Place::Around(_) | Place::Between(_) | Place::BehindObject(_) => {
                 return Err(missing(&ends[0]));
             }
@@ -252,9 +252,10 @@ impl ParametersReader {
 /// The key that a parameter's opening holds.
 pub(super) fn key_of(form: &Parameters, raw: &[u8]) -> Str {
     let key = trim(raw);
-    let key = match form.entities {
-        true => unescaped(key).to_string(),
-        false => String::from_utf8_lossy(key).into_owned(),
+    let key = if form.entities {
+        unescaped(key).to_string()
+    } else {
+        String::from_utf8_lossy(key).into_owned()
     };
     key.into()
 }
@@ -270,27 +271,36 @@ pub(super) fn attributes(
     form: &Parameters,
     text: &[u8],
     start: usize,
+    at: &mut usize,
 ) -> Result<Option<(usize, Option<bool>)>, Problem> {
     if form.value_open.is_empty() {
         return Ok(Some((start, None)));
     }
     let within = &text[..text.len().min(start + LONGEST)];
-    let Ok(end) = find(within, start, &form.value_open) else {
-        return if within.len() < text.len() {
-            Err(unended(&form.value_open, start))
-        } else {
-            Ok(None)
-        };
-    };
-    let between = &text[start..end];
-    let is_text = match &form.flag {
-        Some(flag) => {
-            attribute(between, &flag.name).map(|value| value.as_bytes() == flag.text.as_bytes())
+    loop {
+        *at += leading_space(&within[*at..]);
+        let rest = &within[*at..];
+        match starts_with(rest, &form.value_open) {
+            Some(true) => break,
+            Some(false) => {}
+            None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
+            None => return Ok(None),
         }
-        None if is_blank(between) => None,
-        None => return Err(unexpected(&[&form.value_open], text, start)),
-    };
-    Ok(Some((end + form.value_open.len(), is_text)))
+        match attribute_width(rest) {
+            Some(0) => return Err(unexpected(&[&form.value_open], text, *at)),
+            Some(_) if form.flag.is_none() => {
+                return Err(unexpected(&[&form.value_open], text, *at));
+            }
+            Some(width) => *at += width,
+            None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
+            None => return Ok(None),
+        }
+    }
+    let said = form.flag.as_ref().and_then(|flag| {
+        let said = attribute(&text[start..*at], &flag.name)?;
+        Some(said.as_bytes() == flag.text.as_bytes())
+    });
+    Ok(Some((*at + form.value_open.len(), said)))
 }
 
 /// Whether `text` begins with any of `marks`; `None` while it may yet.

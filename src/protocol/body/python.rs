@@ -108,6 +108,7 @@ impl PythonReader {
     fn known(&self) -> usize {
         match self.unit {
             Unit::Quote(_, look) => look.quote,
+            Unit::Word(start) => start,
             _ => self.at,
         }
     }
@@ -365,6 +366,7 @@ impl PythonReader {
     }
 
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
+        calls.know_args(self.known());
         calls.refuse(kind, at);
         self.place = Place::Refused;
         self.unit = Unit::None;

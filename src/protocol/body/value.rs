@@ -131,7 +131,7 @@ impl Value {
         calls: &Calls,
         may_end: bool,
     ) -> Option<usize> {
-        let end = match self.end {
+        match self.end {
             Some(end) if end.beyond > 0 => Some(end.at),
             Some(end) => {
                 let is_cut = is_begun(forms.parameters, &text[end.behind..]);
@@ -141,8 +141,7 @@ impl Value {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
-        };
-        end
+        }
     }
 
     /// Where the marks that close the call begin at the end of the text, if they do.
@@ -295,7 +294,7 @@ fn opened(form: &Parameters, text: &[u8]) -> Option<Str> {
         return None;
     }
     let behind = end + form.key_end.len();
-    let begins = attributes(form, within, behind);
+    let begins = attributes(form, within, behind, &mut { behind });
     matches!(begins, Ok(Some((_, is_text))) if form.flag.is_none() || is_text.is_some())
         .then(|| key_of(form, key))
 }

@@ -1,6 +1,6 @@
 //! A turn of the model: its thoughts, its words and its calls.
 
-use crate::dialect::{Body, Dialect, Frame, JsonLayout, Pair};
+use crate::dialect::{Body, Decision, Dialect, Frame, Json, JsonLayout, Pair};
 
 use super::super::Text;
 use super::super::text::trim;
@@ -25,21 +25,14 @@ pub enum Part {
 
 /// Adds a turn, and tells whether anything of it is shown.
 pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) -> bool {
+    if let Some(Body::Json(Json { decision: Some(decision), .. })) = dialect.bodies.first() {
+        return push_decisions(sink, dialect, decision, parts);
+    }
     let form = &dialect.prompt.turn;
-    let decision = match dialect.bodies.first() {
-        Some(Body::Json(body)) => body.decision.as_ref(),
-        _ => None,
-    };
     let mut last: Option<&Part> = None;
-    let mut thought: Option<&Text> = None;
     let mut is_begun = false;
     for (index, part) in parts.iter().enumerate() {
         if is_left_out(dialect, part) {
-            continue;
-        }
-        let has_decision = matches!(parts.get(index + 1), Some(Part::Words(_) | Part::Calls(_)));
-        if let (Part::Thought(text), Some(_), true) = (part, decision, has_decision) {
-            thought = Some(text);
             continue;
         }
         if let Some(last) = last {
@@ -47,30 +40,61 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) -> bool
         }
         match part {
             Part::Thought(text) => push_thought(sink, dialect, text),
-            Part::Words(text) => match decision {
-                Some(decision) => {
-                    let thought = thought.take().map_or(&[][..], Text::as_bytes);
-                    push_decision(sink, &answer(decision, thought, text.as_bytes()));
-                }
-                None => {
-                    let has_calls = |part: &Part| matches!(part, Part::Calls(_));
-                    let frame = match &form.preamble {
-                        Some(frame) if parts[index..].iter().any(has_calls) => frame,
-                        _ => &form.text,
-                    };
-                    push_framed(sink, frame, kept(dialect, text));
-                }
-            },
-            Part::Calls(calls) => {
-                let thought = thought.take().map(Text::as_bytes);
-                push_calls(sink, dialect, calls, !is_begun, thought);
+            Part::Words(text) => {
+                let frame = match &form.preamble {
+                    Some(frame) if has_calls(&parts[index..]) => frame,
+                    _ => &form.text,
+                };
+                push_framed(sink, frame, kept(dialect, text));
             }
+            Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, None),
             Part::Raw(text) => sink.push(text.as_bytes()),
         }
         is_begun |= !matches!(part, Part::Thought(_));
         last = Some(part);
     }
     last.is_some()
+}
+
+fn has_calls(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Calls(_)))
+}
+
+/// Adds a turn in which each call, and the answer, is an object that holds what the model thought. What it said before a call
+/// is a thought, since only the last object can be the answer.
+fn push_decisions(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    decision: &Decision,
+    parts: &[Part],
+) -> bool {
+    let mut thoughts: Vec<&[u8]> = Vec::new();
+    let mut is_begun = false;
+    for (index, part) in parts.iter().enumerate() {
+        let text = match part {
+            Part::Thought(text) => Some(text),
+            Part::Words(text) if text.is_blank() || has_calls(&parts[index..]) => Some(text),
+            _ => None,
+        };
+        if let Some(text) = text {
+            thoughts.extend(Some(trim(text.as_bytes())).filter(|text| !text.is_empty()));
+            continue;
+        }
+        sink.push(if is_begun { "\n" } else { "" });
+        let thought = std::mem::take(&mut thoughts).join(&b'\n');
+        match part {
+            Part::Words(text) => {
+                let json = answer(decision, &thought, trim(text.as_bytes()));
+                let strings = Strings::Readable(sink.marks());
+                push_json(&mut sink.out, &json, Style { layout: JsonLayout::Compact, strings }, 0);
+            }
+            Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, Some(&thought)),
+            Part::Raw(text) => sink.push(text.as_bytes()),
+            Part::Thought(_) => {}
+        }
+        is_begun = true;
+    }
+    is_begun
 }
 
 /// Whether nothing can be shown of a part: thoughts where a dialect has no marks for them, and no words at all.
@@ -82,7 +106,7 @@ fn is_left_out(dialect: &Dialect, part: &Part) -> bool {
         Part::Thought(text) => {
             let is_marked =
                 !dialect.reasoning.is_empty() || has_frame(&dialect.prompt.turn.thought);
-            !(is_marked || has_thought_key(dialect)) || text.is_blank()
+            !is_marked || text.is_blank()
         }
         Part::Words(text) => text.is_blank(),
         Part::Calls(_) | Part::Raw(_) => false,
@@ -91,11 +115,6 @@ fn is_left_out(dialect: &Dialect, part: &Part) -> bool {
 
 fn has_frame(frame: &Frame) -> bool {
     !(frame.before.is_empty() && frame.behind.is_empty())
-}
-
-fn has_thought_key(dialect: &Dialect) -> bool {
-    let body = dialect.bodies.first();
-    matches!(body, Some(Body::Json(body)) if body.decision.is_some())
 }
 
 /// Text as it is shown: where the space around it is the dialect's, without its own.
@@ -141,7 +160,84 @@ fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &Text) {
     sink.push(&**close);
 }
 
-fn push_decision(sink: &mut Sink<'_>, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
-    push_json(&mut sink.out, json, style, 0);
+#[cfg(test)]
+mod tests {
+    use super::super::Renderer;
+    use super::*;
+    use crate::dialect::presets::preset;
+
+    fn turn(row: &str, parts: &[Part]) -> Option<String> {
+        let turn = Renderer::new(preset(row).expect("a row")).turn(parts);
+        turn.map(|turn| turn.to_string())
+    }
+
+    fn call() -> Part {
+        let [name, args] = ["\"a\"", "{\"x\": 1}"].map(str::to_owned);
+        Part::Calls(vec![ShownCall { name, args, id: None, server: None }])
+    }
+
+    #[test]
+    fn parts_stand_as_each_row_has_them() {
+        let parts = [Part::Thought(" hm\n".into()), Part::Words("ok\n\n".into()), call()];
+        for (row, expected) in [
+            (
+                "hermes",
+                "<think>\nhm\n</think>\n\nok\n<tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": 1}}\n</tool_call>",
+            ),
+            ("llama3-json", "ok\n<|python_tag|>{\"name\": \"a\", \"parameters\": {\"x\": 1}}"),
+            ("pythonic", "ok[a(x=1)]"),
+            ("react", "Thought: hm\nok\nAction: a\nAction Input: {\"x\": 1}"),
+            (
+                "react-json",
+                "{\"thought\": \"hm\\nok\", \"type\": \"call_tool\", \"tool\": \"a\", \"args\": {\"x\": 1}}",
+            ),
+            (
+                "harmony",
+                "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary<|message|>ok<|end|>\
+                 <|start|>assistant to=functions.a<|channel|>commentary json<|message|>{\"x\": 1}<|call|>",
+            ),
+            (
+                "cogency",
+                "<think> hm\n</think>\nok\n\n\n<execute>\n[\n  {\n    \"name\": \"a\",\n    \"args\": {\n      \
+                 \"x\": 1\n    }\n  }\n]\n</execute>",
+            ),
+        ] {
+            assert_eq!(turn(row, &parts).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn an_answer_stands_as_each_row_has_it() {
+        let parts = [Part::Thought("hm".into()), Part::Words("done".into())];
+        for (row, expected) in [
+            ("glm47", "<think>hm</think>done"),
+            ("phi4", "done"),
+            ("react", "Thought: hm\nFinal Answer: done"),
+            (
+                "react-json",
+                "{\"thought\": \"hm\", \"type\": \"final_answer\", \"answer\": \"done\"}",
+            ),
+            (
+                "cohere",
+                "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>done<|END_RESPONSE|>",
+            ),
+        ] {
+            assert_eq!(turn(row, &parts).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn thoughts_without_marks_are_left_out() {
+        let parts = [Part::Thought("hm".into())];
+        assert_eq!(turn("phi4", &parts), None);
+        assert_eq!(turn("react-json", &parts), None);
+        assert_eq!(turn("glm47", &[Part::Words(" \n".into())]), None);
+        assert_eq!(turn("cogency", &[Part::Words("".into())]).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_thought_cannot_end_before_it_does() {
+        let parts = [Part::Thought("a</think>b".into())];
+        assert_eq!(turn("glm47", &parts).as_deref(), Some("<think>a&lt;/think>b</think>"));
+    }
 }

@@ -52,10 +52,10 @@ pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &Call
                 open.push(Step::Close(name.clone()));
                 match value.as_bytes() {
                     [b'"', ..] => {
-                        push_text(sink, form, &name, unescaped(value.as_bytes()).as_bytes())
+                        push_text(sink, form, &name, unescaped(value.as_bytes()).as_bytes());
                     }
                     [b'{', ..] if !is_flat && is_object_of_elements(value) => {
-                        push_members(&mut open, value, "")
+                        push_members(&mut open, value, "");
                     }
                     [b'[', _, _, ..] if !is_flat => {
                         let items: Vec<_> = elements(value).collect();

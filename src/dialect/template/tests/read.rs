@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::{Args, Body, HeadForm, Pair, Python, Shape, Trim, Unmarked, Untyped};
+use super::super::super::{
+    Args, Blocks, Body, HeadForm, Pair, Python, Shape, Trim, Unmarked, Untyped,
+};
 use super::{addressed, pattern, plain, read, refused, tagged, with};
 
 #[test]
@@ -122,6 +124,7 @@ fn a_head_may_be_written_in_many_ways() {
     assert_eq!((&*expected.open[0], &*head.open), ("<tool_call>", "<function="));
     assert_eq!((&*head.close, &*expected.close[0]), ("</function>", "</tool_call>"));
     assert_eq!((&head.form, head.bare), (&HeadForm::Name, false));
+    assert_eq!(expected.prompt.calls.blocks, Blocks::Each);
     for (open, close) in [
         (r"\s*<tool_call>\s*<function=(?P<name>[^>\n]+)>\s*", r"</function>\s*</tool_call>\s*"),
         ("<tool_call>\n?<function=(?P<name>.+?)>", "</function></tool_call>"),
@@ -133,6 +136,7 @@ fn a_head_may_be_written_in_many_ways() {
     let bare = r"(?:<tool_call>\s*)?<function=(?P<name>\w+)>";
     let dialect = read(&pattern(tagged(), "tool_calls", "open", bare));
     assert!(matches!(&dialect.bodies[..], [Body::Head(head)] if head.bare));
+    assert_eq!(dialect.prompt.calls.blocks, Blocks::default());
     let (open, close) = (
         r"(?:<｜tool▁calls▁begin｜>)?<｜tool▁call▁begin｜>(?P<name>[^<]+)<｜tool▁sep｜>",
         r"<｜tool▁call▁end｜>(?:<｜tool▁calls▁end｜>)?",
@@ -234,6 +238,7 @@ fn messages_with_a_recipient_have_heads() {
         ("/fields/thinking/open", json!("analysis<|message|>"), "fields.thinking.open", "no head"),
         ("/fields/thinking/open", json!("<|channel|>a<|end|>"), "fields.thinking.open", "no head"),
         ("/fields/thinking/content", json!("json"), "fields.thinking.content", "not text"),
+        ("/fields/thinking/close", Value::Null, "fields.thinking.close", "is missing"),
         (
             "/fields/content/open",
             json!("<c>final<|message|>"),
@@ -258,6 +263,7 @@ fn messages_with_a_recipient_have_heads() {
         refused(&with(addressed(), pointer, value), field, words);
     }
     for (source, words) in [
+        (r"<c>to=functions\.(?P<name>\w+)<\|message\|>", "begins a head with another"),
         (r"to=functions\.(?P<name>\w+).*?", "does not end with a mark"),
         (r"to=functions\.(?P<name>\d+)<\|message\|>", "not one head with a name"),
         (r"to=(?P<name>\w+)<m>|to=b\.(?P<name2>\w+)<m>", "not one head with a name"),

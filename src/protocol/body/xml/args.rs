@@ -194,13 +194,14 @@ impl XmlArgs {
         let max_depth = calls.scope.limits.max_depth;
         let json = Arguments { form, text, elements: &self.elements, max_depth }.json(schema);
         json.unwrap_or_else(|| {
+            calls.know_args(self.position());
             calls.refuse(ProblemKind::TooDeep(max_depth), self.elements[0].content.start);
             "{}".into()
         })
     }
 
     /// Up to where the text is known to be that of arguments.
-    pub(super) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         match &self.place {
             Place::Text(_, at) | Place::Done(at) => *at,
             Place::Tag(_, tag) | Place::Either(tag) => tag.start,
@@ -284,6 +285,7 @@ impl XmlArgs {
         }
         if let [_] = self.open[..] {
             let at = from + leading_space(&text[from..to]);
+            calls.know_args(to);
             calls.refuse(expected("an argument", character(text, at)), at);
         }
         self.innermost().has_text = true;

@@ -1,0 +1,15 @@
+//! What the parser promises, for every dialect: no way of cutting a text matters, nothing is lost, nothing runs that is not
+//! meant to, all is bounded, and the cost is linear.
+
+#[path = "dialects/account.rs"]
+mod account;
+#[path = "dialects/pieces.rs"]
+mod pieces;
+#[path = "dialects/read.rs"]
+mod read;
+#[path = "dialects/reasoning.rs"]
+mod reasoning;
+#[path = "dialects/texts.rs"]
+mod texts;
+#[path = "dialects/write.rs"]
+mod write;

@@ -1,0 +1,242 @@
+//! Nothing is lost: every character of a text is in one event, in a mark, or in what is left out by name.
+//!
+//! The bookkeeping knows marks and events, and nothing of how the parser works.
+
+use std::sync::Arc;
+
+use cogency_rs::dialect::{Batch, Body, Heads};
+use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::read::{Read, Setting, each_grammar};
+use crate::texts::{ending, whole_text};
+use crate::write::marks;
+
+/// What of the text an event holds.
+fn content(event: &Event) -> Option<String> {
+    match event {
+        Event::Think(text) | Event::Respond(text) | Event::Result(text) => Some(text.to_string()),
+        Event::Error(report) => Some(report.raw.to_string()).filter(|raw| !raw.is_empty()),
+        Event::Call(_) | Event::Execute | Event::End | Event::Piece(..) => None,
+    }
+}
+
+/// Words of which each stands in the text once.
+fn words(text: &str) -> Vec<&str> {
+    let parts = text.split(|character: char| !character.is_ascii_alphanumeric());
+    parts.filter(|part| part.len() > 2 && part.starts_with('w') && part.ends_with('w')).collect()
+}
+
+/// The words that an event holds, those of a call's name and arguments among them.
+fn words_of(event: &Event) -> Vec<String> {
+    let mut texts = Vec::new();
+    if let Event::Call(call) = event {
+        let mut values = vec![serde_json::from_str(call.json()).expect("a call is JSON")];
+        while let Some(value) = values.pop() {
+            match value {
+                Value::String(text) => texts.push(text),
+                Value::Array(items) => values.extend(items),
+                Value::Object(members) => members.into_iter().for_each(|(key, value)| {
+                    texts.push(key);
+                    values.push(value);
+                }),
+                _ => {}
+            }
+        }
+    }
+    texts.extend(content(event));
+    let mut words: Vec<_> = texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect();
+    // A name may be part of an id.
+    words.sort();
+    words.dedup();
+    words
+}
+
+/// Each word is in exactly one event, unless it stands behind the end of the turn or in the head of a message.
+fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
+    let held: Vec<String> = read.events.iter().flat_map(words_of).collect();
+    let left_out = LeftOut::new(grammar);
+    let is_one_batch = grammar.dialects.iter().any(|dialect| dialect.batch == Batch::Block);
+    let is_over = read.is_done || (is_one_batch && read.events.last() == Some(&Event::Execute));
+    let mut is_behind = false;
+    for word in words(text) {
+        let at = text.find(word).expect("it is one of the text");
+        let times = held.iter().filter(|held| *held == word).count();
+        let is_in_head = left_out.may_be_in_head(text, at);
+        is_behind |= times == 0 && !is_in_head && (is_over || left_out.may_be_over(text, at));
+        let is_known = match times {
+            0 => is_behind || is_in_head,
+            1 => !is_behind,
+            _ => false,
+        };
+        if !is_known {
+            return Err(format!("{word} comes {times} times"));
+        }
+    }
+    Ok(())
+}
+
+/// What may be left out, beside space.
+struct LeftOut<'g> {
+    marks: Vec<String>,
+    turn_ends: Vec<&'g str>,
+    heads: Vec<&'g Heads>,
+}
+
+impl<'g> LeftOut<'g> {
+    fn new(grammar: &'g Grammar) -> Self {
+        let dialects = || grammar.dialects.iter();
+        Self {
+            marks: dialects().flat_map(|dialect| marks(dialect)).collect(),
+            turn_ends: dialects().flat_map(|dialect| &dialect.turn_end).map(|end| &**end).collect(),
+            heads: dialects().filter_map(|dialect| dialect.heads.as_ref()).collect(),
+        }
+    }
+
+    /// Whether byte `at` of the text stands in what may be the head of a message.
+    fn may_be_in_head(&self, text: &str, at: usize) -> bool {
+        let before = &text[..at];
+        self.heads.iter().any(|heads| {
+            let opens = heads.open.iter().filter_map(|open| before.rfind(&**open)).max();
+            opens
+                .or_else(|| before.find(&*heads.recipient))
+                .is_some_and(|start| !before[start..].contains(&*heads.end))
+        })
+    }
+
+    /// Whether the text in front of byte `at` may have ended the model's turn.
+    fn may_be_over(&self, text: &str, at: usize) -> bool {
+        self.turn_ends.iter().any(|end| text[..at].contains(end))
+    }
+
+    /// Whether all of `gap` may be, which may stand at the end of the text.
+    fn is_all_of(&self, gap: &str, is_last: bool) -> bool {
+        let mut is_reached = vec![false; gap.len() + 1];
+        is_reached[0] = true;
+        for at in 0..gap.len() {
+            if !is_reached[at] || !gap.is_char_boundary(at) {
+                continue;
+            }
+            let rest = &gap[at..];
+            let space = rest.chars().next().filter(|first| is_space(*first));
+            if let Some(space) = space {
+                is_reached[at + space.len_utf8()] = true;
+            }
+            if is_last && self.turn_ends.iter().any(|end| rest.starts_with(end)) {
+                return true;
+            }
+            for mark in self.marks.iter().filter(|mark| rest.starts_with(&**mark)) {
+                is_reached[at + mark.len()] = true;
+            }
+            for heads in &self.heads {
+                let begins = heads.open.iter().any(|open| rest.starts_with(&**open));
+                match rest.find(&*heads.end) {
+                    // Only the first one may lack its mark.
+                    Some(end) if begins || rest.starts_with(&*heads.recipient) => {
+                        is_reached[at + end + heads.end.len()] = true;
+                    }
+                    None if begins && is_last => return true,
+                    _ => {}
+                }
+            }
+        }
+        is_reached[gap.len()]
+    }
+}
+
+/// What Python calls space.
+fn is_space(character: char) -> bool {
+    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
+}
+
+/// Each event holds a part of the text, in its order, and between them stands only what is left out, or calls.
+fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
+    let left_out = LeftOut::new(grammar);
+    // Where the text may go on behind the events so far.
+    let mut places = vec![0];
+    let mut has_calls = false;
+    for event in &read.events {
+        let Some(content) = content(event) else {
+            has_calls |= matches!(event, Event::Call(_) | Event::Execute);
+            continue;
+        };
+        let mut next = Vec::new();
+        for &place in &places {
+            let rest = &text[place..];
+            let found = |at: &usize| rest[*at..].starts_with(&*content);
+            for at in rest.char_indices().map(|(at, _)| at).filter(found) {
+                let gap = &rest[..at];
+                let behind = place + at + content.len();
+                if !next.contains(&behind) && (has_calls || left_out.is_all_of(gap, false)) {
+                    next.push(behind);
+                }
+            }
+        }
+        if next.is_empty() {
+            return Err(format!("{event:?} does not follow what stands before it"));
+        }
+        (places, has_calls) = (next, false);
+    }
+    let is_end = |&place: &usize| left_out.is_all_of(&text[place..], true);
+    if has_calls || read.is_done || places.iter().any(is_end) {
+        return Ok(());
+    }
+    Err(format!("the end of the text is lost, from one of {places:?} on"))
+}
+
+/// Whether an object says which part of it is text, which is not there as it stands in the answer.
+fn decides(grammar: &Grammar) -> bool {
+    let bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
+    bodies.into_iter().any(|body| matches!(body, Body::Json(json) if json.decision.is_some()))
+}
+
+fn inputs(grammar: &Arc<Grammar>) -> impl Strategy<Value = (String, Setting)> + use<> {
+    let setting = (any::<(bool, bool, bool)>(), ending()).prop_map(
+        |((lenient, typed, begins_in_think), ending)| Setting {
+            lenient,
+            typed,
+            begins_in_think,
+            ending,
+            ..Setting::default()
+        },
+    );
+    (whole_text(grammar), setting)
+}
+
+#[test]
+fn nothing_is_lost() {
+    each_grammar(inputs, |grammar, (text, setting)| {
+        let read = setting.read(grammar, (Stream::Event, CallStream::Whole), &[&text]);
+        let words = words_come_once(grammar, &text, &read);
+        prop_assert!(words.is_ok(), "{:?} in {:?}", words, read.events);
+        if !decides(grammar) {
+            let characters = characters_come_in_order(grammar, &text, &read);
+            prop_assert!(characters.is_ok(), "{:?} in {:?}", characters, read.events);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_bookkeeping_sees_what_is_lost() {
+    let grammar = crate::read::grammar(&["hermes"]);
+    let read = |events: &[Event]| Read { events: events.to_vec(), is_done: false };
+    let respond = |text: &str| Event::Respond(text.into());
+    let text = "w1w <think>w2w</think> w3w";
+    let think = Event::Think("w2w".into());
+    for (events, is_whole) in [
+        (vec![respond("w1w "), think.clone(), respond(" w3w")], true),
+        (vec![respond("w1w "), think.clone()], false),
+        (vec![respond("w1w"), respond(" w3w")], false),
+        (vec![think.clone(), respond("w1w "), respond(" w3w")], false),
+        (vec![respond("w1w "), think.clone(), think, respond(" w3w")], false),
+    ] {
+        let read = read(&events);
+        let is_found = words_come_once(&grammar, text, &read).is_ok()
+            && characters_come_in_order(&grammar, text, &read).is_ok();
+        assert_eq!(is_found, is_whole, "{events:?}");
+    }
+    let cut = [respond("w1w "), Event::Think("w2w".into()), respond("3w")];
+    assert!(characters_come_in_order(&grammar, text, &read(&cut)).is_err());
+}

@@ -1,0 +1,218 @@
+"""Prompts beside those of the models' own chat templates, rendered whole: between the marks of roles they are equal.
+
+The marks of roles are the server's, so of each turn only its inside is compared: the assistant's with its calls, the
+results, and the declaration of the tools.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from recordings import FOLDER
+from tools import FunctionTool, nothing
+
+from cogency_rs import system_prompt, to_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FILE = FOLDER / "chat_template_renders.json"
+RENDERS: list[dict[str, Any]] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else []
+
+needs_renders = pytest.mark.skipif(not RENDERS, reason=f"there is no {FILE}")
+
+DIALECTS = {
+    "deepseek_v32": "deepseek-v32-dsml",
+    "granite3": "granite",
+    "llama4_pythonic": "pythonic",
+    "mistral_pre11": "mistral",
+}
+"""Our names, where they are others than the recording's."""
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer", "description": "first"},
+        "s": {"type": "string", "description": "text"},
+    },
+    "required": ["a"],
+}
+
+ARGUMENTS = ({"a": 1, "s": "x y"}, {"a": 2, "s": '<b>"q"\n'})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a prompt of ours is not the template's, and why."""
+
+    template: str
+    part: str
+    reason: str
+    mend: Callable[[str], str] | None = None
+    """What makes the template's text ours; `None` where nothing does."""
+
+
+ROLE = "the template gives each result a turn and a role of its own; in the user's turn a frame says what it is"
+SPACES = "the template leaves the spaces of its own layout between the marks"
+ANOTHER = "the template has another form of it"
+
+
+def without_spaces(text: str) -> str:
+    return re.sub(r" {4,}", "", text)
+
+
+def framed(text: str, before: str, between: str, behind: str) -> str:
+    """The results, each in our frame in place of the template's role."""
+    inside = text.removeprefix(before).partition(behind)[0].split(between)
+    return "\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in inside)
+
+
+def llama(role: str, end: str) -> Callable[[str], str]:
+    head = f"<|{role}|>ipython<|{role.replace('start', 'end')}|>\n\n"
+    answer = f"{end}<|{role}|>assistant"
+    return partial(framed, before=end + head, between=end + head, behind=answer)
+
+
+def granite(text: str) -> str:
+    end, head = "<|end_of_text|>\n", "<|start_of_role|>tool_response<|end_of_role|>"
+    return framed(text, end + head, end + head, f"{end}<|start_of_role|>assistant")
+
+
+def kimi(role: str) -> Callable[[str], str]:
+    return lambda text: text.replace(f"<|im_end|><|im_system|>{role}<|im_middle|>", "\n")
+
+
+def first_kimi(text: str) -> str:
+    text = text.replace("abcdefgh1\\n", "functions.add:0\n")
+    return kimi("tool")(text.replace("abcdefgh2\\n", "functions.add:1\n"))
+
+
+DIFFERENCES = (
+    Difference("tool_chat_template_deepseekv3.jinja", "calls", SPACES, without_spaces),
+    Difference("tool_chat_template_deepseekv3.jinja", "results", SPACES, without_spaces),
+    Difference(
+        "deepseek-ai-DeepSeek-V3.1.jinja",
+        "calls",
+        "the template opens and closes reasoning where there was none",
+        lambda text: text.removeprefix("<think></think>"),
+    ),
+    Difference(
+        "deepseek-ai-DeepSeek-V3.1.jinja",
+        "tools",
+        "the template declares none: its model card does",
+    ),
+    Difference(
+        "openai-gpt-oss-120b.jinja",
+        "calls",
+        "the head of the first message is the server's to open",
+        lambda text: text.removeprefix("<|start|>assistant"),
+    ),
+    Difference(
+        "tool_chat_template_llama4_pythonic.jinja",
+        "calls",
+        "the template quotes numbers, and escapes no quotes",
+        lambda text: re.sub(r'a="(\d)"', r"a=\1", text).replace('<b>"q"\n', r"<b>\"q\"\n"),
+    ),
+    Difference(
+        "mistralai-Mistral-Nemo-Instruct-2407.jinja",
+        "results",
+        "the template does not quote a text, which makes no JSON of it",
+        lambda text: re.sub(r"RES\d", r'"\g<0>"', text),
+    ),
+    Difference(
+        "moonshotai-Kimi-K2.jinja", "results", f"{ROLE}; it writes \\n as it is", first_kimi
+    ),
+    Difference("Kimi-K2-Thinking.jinja", "results", ROLE, kimi("add")),
+    Difference(
+        "meta-llama-Llama-3.1-8B-Instruct.jinja",
+        "results",
+        ROLE,
+        llama("start_header_id", "<|eot_id|>"),
+    ),
+    Difference(
+        "tool_chat_template_llama4_pythonic.jinja",
+        "results",
+        ROLE,
+        llama("header_start", "<|eot|>"),
+    ),
+    Difference("tool_chat_template_granite.jinja", "results", ROLE, granite),
+    Difference(
+        "Cohere2MoE.jinja",
+        "results",
+        ANOTHER,
+        lambda text: re.sub(r'\{"content": ("RES\d")\}', r"\1", text),
+    ),
+    Difference("NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja", "tools", ANOTHER),
+    Difference("Qwen3.5-4B.jinja", "tools", ANOTHER),
+)
+
+
+def dialect_of(render: dict[str, Any]) -> str:
+    if render["template"] == "GLM-4.7-Flash.jinja":
+        return "glm47"
+    name: str = render["dialect"]
+    return DIALECTS.get(name, name.replace("_", "-"))
+
+
+def events_of(render: dict[str, Any]) -> list[dict[str, str]]:
+    """The conversation that was rendered, from the assistant's turn on."""
+    rendered = render["rendered"]
+    said = [("think", "RSN"), ("respond", "TXT")]
+    events = [(kind, text) for kind, text in said if text in render["assistant"]]
+    results: list[dict[str, str]] = []
+    for number, args in enumerate(ARGUMENTS, 1):
+        if f"RES{number}" in rendered:
+            id = {"id": f"abcdefgh{number}"} if f"abcdefgh{number}" in rendered else {}
+            events.append(("call", json.dumps({"name": "add", "args": args} | id)))
+            results.append({"tool": "add", "status": "success", "content": f"RES{number}"})
+    events.append(("result", json.dumps(results)))
+    return [{"type": kind, "content": content} for kind, content in events]
+
+
+def parts_of(render: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Of each part, what we write, and the template's text that it must be or stand in."""
+    dialect = dialect_of(render)
+    calls, results = (
+        message["content"] for message in to_messages(events_of(render), dialect=dialect)
+    )
+    prompt = system_prompt([FunctionTool("add", nothing, "Add.", SCHEMA)], dialect=dialect)
+    turn = render["assistant"].strip()
+    behind = render["rendered"].partition(turn)[2]
+    return {
+        "calls": (calls, turn),
+        "results": (results, behind),
+        "tools": (prompt.partition("# Tools\n\n")[2], render["rendered"]),
+    }
+
+
+def is_equal(part: str, ours: str, theirs: str) -> bool:
+    return ours == theirs if part == "calls" else ours in theirs
+
+
+@needs_renders
+@pytest.mark.parametrize("part", ["calls", "results", "tools"])
+@pytest.mark.parametrize("render", RENDERS, ids=lambda render: render["template"])
+def test_what_stands_between_the_roles_is_the_template_s(render, part):
+    ours, theirs = parts_of(render)[part]
+    [*differences] = (
+        row for row in DIFFERENCES if (row.template, row.part) == (render["template"], part)
+    )
+    match differences:
+        case []:
+            assert is_equal(part, ours, theirs), (ours, theirs)
+        case [difference]:
+            assert not is_equal(part, ours, theirs), f"no difference any more: {difference.reason}"
+            if difference.mend is not None:
+                assert is_equal(part, ours, difference.mend(theirs)), (ours, theirs)
+        case _:
+            pytest.fail("several rows for one part")
+
+
+@needs_renders
+def test_the_table_names_templates_that_there_are():
+    assert {row.template for row in DIFFERENCES} <= {render["template"] for render in RENDERS}
