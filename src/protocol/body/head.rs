@@ -231,7 +231,9 @@ fn ends(form: &Head) -> &[Str] {
 }
 
 fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
-    Forms { parameters, ends: ends(form), call: &form.open }
+    // Where the marks that end a call are those of messages, so are those that begin one.
+    let call = if form.close.is_empty() { "" } else { &form.open };
+    Forms { parameters, ends: ends(form), call }
 }
 
 fn is_lenient(calls: &Calls) -> bool {

@@ -184,7 +184,7 @@ impl ParametersReader {
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, tool, text, calls)? {
+                Place::Value(value) => match value.end(forms, tool, text, calls) {
                     None => {
                         calls.read_args(text, value.searched());
                         return Ok(None);

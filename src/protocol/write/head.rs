@@ -185,7 +185,7 @@ fn push_parameter(
         let text = text.as_bytes();
         let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
         let marks = ValueMarks { forms, close: &close, followers };
-        let runs_over = marks.call_ends_in(text);
+        let runs_over = marks.may_run_over(text);
         (text, !is_trimmed && !runs_over && !ends_early(text, form, &close, ends))
     });
     // Where a flag says what a value is, text that would end early can be JSON.

@@ -247,6 +247,7 @@ FEWER: tuple[Difference, ...] = (
             "neither is run."
         ),
         cases=ids(
+            deepseek_v4_dsml="975b2dfa24",
             glm47="d9f9795f0c",
             muse_glimmer="a19ec7c7f1 870c156723 ad873a4283 5c41d5a7ac a95158749d",
         ),

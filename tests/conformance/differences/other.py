@@ -17,9 +17,6 @@ OTHER: tuple[Difference, ...] = (
             "the value."
         ),
         why="Text that a model writes about markup must not change its calls; in such text what is opened is closed.",
-        cases=ids(
-            deepseek_v4_dsml="975b2dfa24",
-        ),
         strict=ids(
             beam_rfl="cd71f8f8c6",
             deepseek_v32_dsml="091766bc5d",
