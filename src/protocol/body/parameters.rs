@@ -184,7 +184,7 @@ impl ParametersReader {
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, tool, text, calls)? {
+                Place::Value(value) => match value.end(forms, tool, text, calls) {
                     None => {
                         calls.read_args(text, value.searched());
                         return Ok(None);
@@ -226,10 +226,9 @@ impl ParametersReader {
                 None => return Err(missing(value.close())),
             },
             Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
-            Place::Between(_) if may_end => {}
+            Place::Between(_) | Place::BehindObject(_) if may_end => {}
             Place::Done(_) => {}
             Place::Object(reader, _) => return Err(reader.missing(text)),
-            Place::BehindObject(_) if may_end => {}
             Place::Around(_) | Place::Between(_) | Place::BehindObject(_) => {
                 return Err(missing(&ends[0]));
             }
@@ -253,9 +252,10 @@ impl ParametersReader {
 /// The key that a parameter's opening holds.
 pub(super) fn key_of(form: &Parameters, raw: &[u8]) -> Str {
     let key = trim(raw);
-    let key = match form.entities {
-        true => unescaped(key).to_string(),
-        false => String::from_utf8_lossy(key).into_owned(),
+    let key = if form.entities {
+        unescaped(key).to_string()
+    } else {
+        String::from_utf8_lossy(key).into_owned()
     };
     key.into()
 }
