@@ -8,7 +8,7 @@ use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::super::tools::Tools;
 use super::braces::BracesReader;
-use super::found::{problem, unexpected};
+use super::found::{expected, problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
 use super::parameters::{ParametersReader, any_starts};
@@ -77,7 +77,14 @@ impl ItemReader for HeadReader {
             match &mut self.place {
                 Place::Head(start, at) => {
                     let (start, at) = (*start, *at);
-                    let Some((end, mark)) = head_end(form, text, start, at)? else {
+                    let head = head_end(form, text, start, at);
+                    // Else this call would have the arguments of that one.
+                    if let Some(next) = next_call(form, text, (start, at), &head) {
+                        let found = "another call".into();
+                        calls.refuse(expected(behind_name(form), found), next);
+                        return Ok(Some(next));
+                    }
+                    let Some((end, mark)) = head? else {
                         self.place = Place::Head(
                             start,
                             text.len().saturating_sub(longest_end(form)).max(at),
@@ -212,11 +219,27 @@ fn head_end<'f>(
     match first {
         Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
         _ if within.len() < text.len() => {
-            let expected = format!("{:?} behind the name", form.ends[0]);
-            Err(problem(expected, "a name without an end".into(), start))
+            Err(problem(behind_name(form), "a name without an end".into(), start))
         }
         _ => Ok(None),
     }
+}
+
+/// What must stand behind a name.
+fn behind_name(form: &Head) -> String {
+    format!("{:?} behind the name", form.ends[0])
+}
+
+/// Where another call begins before the end of the head that begins at `start`; it has been searched up to `at`.
+fn next_call(
+    form: &Head,
+    text: &[u8],
+    (start, at): (usize, usize),
+    end: &Result<Option<(usize, &Str)>, Problem>,
+) -> Option<usize> {
+    let end = if let Ok(Some((end, _))) = end { *end } else { text.len().min(start + LONGEST) };
+    let from = at.saturating_sub(form.open.len()).max(start);
+    find(&text[..end], from.min(end), &form.open).ok()
 }
 
 /// Whether the mark that ends the head is also what follows it.
