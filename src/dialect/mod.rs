@@ -207,6 +207,8 @@ pub enum LoneMark {
     /// It is text like any other.
     #[default]
     Text,
+    /// It is left out, as a token that is never text.
+    Ignored,
     /// It opens a block, which is reported.
     Block,
 }
@@ -272,6 +274,9 @@ pub struct Json {
     /// Whether a name may be empty, as in cogency 3.3.0.
     #[serde(default)]
     pub empty_names: bool,
+    /// Whether the arguments may also be a string that holds the object.
+    #[serde(default)]
+    pub args_as_text: bool,
     /// Whether items of an array that are no calls are passed over.
     #[serde(default)]
     pub skips_others: bool,
@@ -352,9 +357,7 @@ pub enum HeadForm {
     Id(Str),
     /// This mark in front of the name.
     Behind(Str),
-    /// Nothing; `NAME.NAME` is `NAME`, if that is a tool.
-    Doubled,
-    /// Attributes of a tag; the name is the one with this key.
+    /// Attributes of a tag; the name is the one with this key. `NAME.NAME` is `NAME`, if only that is a tool.
     Attributes(Str),
 }
 
@@ -388,6 +391,9 @@ pub struct Parameters {
     pub open: Str,
     /// Stands behind the key.
     pub key_end: Str,
+    /// Whether entities are read in the key.
+    #[serde(default)]
+    pub entities: bool,
     /// Stands before the value, where that is more than `key_end`. Space between the two is free.
     #[serde(default)]
     pub value_open: Str,

@@ -91,6 +91,7 @@ impl BlockReader {
             Reading::Lenient => Fence::Awaited,
         };
         let mut calls = Calls::new(scope);
+        calls.openers.extend_from_slice(&dialect.open);
         let place = match entry {
             Entry::Block | Entry::None => Place::Start(0),
             Entry::Call(body) => {
@@ -145,6 +146,9 @@ impl BlockReader {
                 item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls)
             }
             Place::Behind(_, at) if *at > most => Err(self.too_long()),
+            Place::Behind(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
+                Err(Problem { kind: FaultKind::Ended.into(), at: text.len() })
+            }
             Place::Behind(..) => Ok(()),
         };
         match result {
@@ -206,8 +210,11 @@ impl BlockReader {
                         *at += leading_space(&text[*at..]);
                         self.fence = Fence::Closed;
                     }
-                    let at = *at;
                     let is_row = matches!(self.dialect.bodies[body], Body::Head(_));
+                    if is_row && self.fence != Fence::Refused {
+                        *at += words(&self.dialect, body, &text[*at..]);
+                    }
+                    let at = *at;
                     match self.next(text, at, body..body + usize::from(is_row)) {
                         Next::Unknown => return Ok(None),
                         Next::Close(end) => return Ok(Some(end)),
@@ -279,6 +286,23 @@ impl BlockReader {
         let most = self.calls.scope.limits.max_block_bytes;
         Problem { kind: ProblemKind::TooLong(most), at: most }
     }
+}
+
+/// Whether `rest`, with which the text ends, is the beginning of another call: a batch that lacks one is another batch.
+fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
+    let Body::Head(head) = &dialect.bodies[body] else { return false };
+    let rest = &rest[leading_space(rest)..];
+    let is_cut = |mark: &Str| mark.as_bytes().starts_with(rest);
+    !rest.is_empty() && is_cut(&head.open) && !dialect.close.iter().any(is_cut)
+}
+
+/// How many bytes of words stand in front of the next mark of a block: what a model says between two calls, which lenient
+/// reading passes over.
+fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
+    let Body::Head(head) = &dialect.bodies[body] else { return 0 };
+    let marks = dialect.close.iter().chain(&dialect.turn_end).chain([&head.open]);
+    let firsts: Vec<u8> = marks.filter_map(|mark| mark.bytes().next()).collect();
+    text.iter().position(|byte| firsts.contains(byte)).unwrap_or(text.len())
 }
 
 /// What comes next in a block.

@@ -179,6 +179,8 @@ pub enum Entry {
 pub struct Span {
     /// What it is.
     pub run: Run,
+    /// What opens it; empty where a head does.
+    pub open: Str,
     /// What closes it, for messages; empty where any mark does.
     pub close: Str,
     /// Whether it begins only where a JSON array follows.
@@ -187,6 +189,15 @@ pub struct Span {
     pub inside: Option<Marks>,
     /// What the marks of that search mean.
     pub marks: Vec<Inner>,
+}
+
+/// With what an answer opens its reasoning again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reopened {
+    /// With a mark of so many bytes.
+    Mark(usize),
+    /// With the head of a message.
+    Head,
 }
 
 /// What a mark means inside a span.
@@ -268,6 +279,40 @@ impl Grammar {
             }
         }
         Ok(None)
+    }
+
+    /// What an answer that begins in reasoning makes of `text`, with which it begins: the model may open its reasoning itself,
+    /// although the prompt has done so. `None` where it does not, and `Err` while that is not known.
+    ///
+    /// # Errors
+    /// More text decides it.
+    pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, ()> {
+        let spans = self.spans.iter().filter(|span| span.run == Run::Think);
+        let spans = spans.map(|span| (&span.open, Reopened::Mark(span.open.len())));
+        let dialects =
+            self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
+        let heads = dialects.flat_map(|heads| heads.open.iter().chain([&heads.recipient]));
+        let heads = heads.map(|mark| (mark, Reopened::Head));
+        let mut longest: Option<(usize, Reopened)> = None;
+        for (mark, reopened) in spans.chain(heads).filter(|(mark, _)| !mark.is_empty()) {
+            match super::marks::starts_with(text, mark) {
+                Some(true) if longest.is_none_or(|(length, _)| length < mark.len()) => {
+                    longest = Some((mark.len(), reopened));
+                }
+                Some(_) => {}
+                None => return Err(()), // one of two marks may begin with the other
+            }
+        }
+        Ok(longest.map(|(_, reopened)| reopened))
+    }
+
+    /// Whether a mark that opens none of these is left out.
+    #[must_use]
+    pub fn leaves_out(&self, openings: &[Opening]) -> bool {
+        openings.iter().any(|opening| {
+            let lone_mark = self.dialects[opening.dialect].lone_mark;
+            opening.entry == Entry::Block && lone_mark == LoneMark::Ignored
+        })
     }
 
     /// Whether `text`, which is read as a head of the dialect of this number, lacks the mark of one: without its end it is
@@ -459,6 +504,7 @@ impl Table {
             let marks: Vec<_> = close.chain(next).chain(openers).collect();
             self.spans.push(Span {
                 run,
+                open: Str::default(),
                 close: heads.close.first().cloned().unwrap_or_default(),
                 needs_array: false,
                 inside: Some(Marks::new(marks.iter().map(|(mark, _)| mark.as_bytes()))),
@@ -479,6 +525,7 @@ impl Table {
         );
         let span = Span {
             run,
+            open: pair.open.clone(),
             close: pair.close.clone(),
             needs_array,
             inside: Some(inside).filter(|_| !pair.close.is_empty()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::block::{BlockReader, Progress};
 use super::body::{Note, Scope};
 use super::canonical::json_string;
-use super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Span};
+use super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Reopened, Span};
 use super::json::{FaultKind, Scanner};
 use super::limits::{Limits, Reading};
 use super::marks::{Search, find, starts_with};
@@ -94,6 +94,8 @@ pub struct Parser {
     run: Known,
     said: Said,
     start: Start,
+    /// Whether the prompt has opened the reasoning, which the answer may begin by opening again.
+    may_reopen: bool,
     /// How many calls have begun.
     begun: usize,
     /// Whether calls were handed out that wait for their execute event.
@@ -197,12 +199,13 @@ impl Parser {
             grammar,
             stream,
             scope: Scope { limits, reading, tools, is_watched },
-            state,
             held: Vec::new(),
             at: 0,
             run: Known::Blank(0),
             said: Said::Nothing,
             start,
+            may_reopen: matches!(state, State::Inside(..)),
+            state,
             begun: 0,
             is_batch_open: false,
             is_at_line_start: true,
@@ -275,6 +278,7 @@ impl Parser {
         let (run, marks) = match &self.state {
             State::Text if matches!(self.start, Start::Space(..)) => return None,
             State::Text => (Run::Respond, &self.grammar.outside),
+            State::Inside(..) if self.may_reopen => return None,
             State::Inside(span, _) => {
                 let span = &self.grammar.spans[*span];
                 (span.run, span.inside.as_ref().unwrap_or(&self.grammar.outside))
@@ -639,6 +643,10 @@ impl Parser {
             }
             Ok(None) | Err(()) => {
                 (self.state, self.at) = (State::Text, at + length.max(1));
+                if grammar.leaves_out(openings) {
+                    self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                    *start = self.at;
+                }
                 true
             }
         }
@@ -705,6 +713,25 @@ impl Parser {
         start: &mut usize,
         events: &mut Vec<Event>,
     ) -> bool {
+        if self.may_reopen {
+            let at = *start + leading_space(&text[*start..]);
+            let is_known = at < text.len() || at - *start > self.limits().max_block_bytes;
+            let Ok(reopened) = (if is_known { grammar.reopened(&text[at..]) } else { Err(()) })
+            else {
+                self.at = text.len();
+                return false;
+            };
+            self.may_reopen = false;
+            match reopened {
+                None => self.at = *start,
+                Some(Reopened::Mark(width)) => (*start, self.at) = (at + width, at + width),
+                Some(Reopened::Head) => {
+                    (*start, self.at) = (at, at);
+                    self.state = State::Text;
+                    return true;
+                }
+            }
+        }
         let marks = span.inside.as_ref().unwrap_or(&grammar.outside);
         let search = marks.search(text, self.at);
         let Search::Found { mark, start: end, end: behind } = search else {

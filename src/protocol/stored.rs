@@ -51,6 +51,7 @@ fn stored_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
         args: vec!["args".into()],
         args_optional: true,
         empty_names: false,
+        args_as_text: false,
         skips_others: false,
         id: Some("id".into()),
         server: Some("server".into()),

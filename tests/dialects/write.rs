@@ -116,11 +116,14 @@ pub fn answer(decision: &Decision, thought: &str, text: &str) -> String {
 fn head(form: &Head, call: &Written) -> String {
     let name = &call.name;
     let head = match &form.form {
-        HeadForm::Name | HeadForm::Doubled => name.clone(),
+        HeadForm::Name => name.clone(),
         HeadForm::Numbered => format!("functions.{name}:0"),
         HeadForm::Id(mark) => format!("{name}{mark}id"),
         HeadForm::Behind(mark) => format!("{mark}{name}"),
-        HeadForm::Attributes(key) => format!("{key}=\"{name}\" index=\"1\""),
+        HeadForm::Attributes(key) => {
+            let space = if form.open.ends_with(' ') { "" } else { " " };
+            format!("{space}{key}=\"{name}\" index=\"1\"")
+        }
     };
     let args = arguments(&form.args, call);
     let behind = format!("{args}{}", form.close);

@@ -88,6 +88,7 @@ fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
         args: vec![keys.args],
         args_optional: false,
         empty_names: false,
+        args_as_text: false,
         skips_others: false,
         id: keys.id,
         server: None,

@@ -51,6 +51,7 @@ pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Opti
         args: vec![args_key.into()],
         args_optional: false,
         empty_names: false,
+        args_as_text: false,
         skips_others: false,
         id: None,
         server: None,

@@ -20,6 +20,7 @@ pub(super) fn parameters(args: &Args<'_>) -> Read<Parameters> {
     let tag = tag(args)?;
     let trim = if strips { Trim::Space } else { tag.trim };
     Ok(Parameters {
+        entities: false,
         around: None,
         whole: None,
         open: tag.open.into(),

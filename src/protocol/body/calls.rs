@@ -43,6 +43,8 @@ pub struct Calls {
     pub has_stopped: bool,
     /// Marks that may stand behind a call in a block; none where nothing is known of that.
     pub followers: Vec<Str>,
+    /// Marks that open a block, none of which stands in the head of a call.
+    pub openers: Vec<Str>,
     events: Vec<Event>,
     count: usize,
     problem: Option<Problem>,

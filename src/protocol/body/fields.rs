@@ -15,6 +15,9 @@ use crate::dialect::{Decision, Json, Str};
 /// Other usual keys of arguments, for lenient reading.
 const OTHER_ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
 
+/// Likewise of names.
+const OTHER_NAMES: [&str; 4] = ["name", "tool_name", "tool", "function"];
+
 /// What is found in the place of a field that is not there.
 const NOTHING: &str = "nothing";
 
@@ -29,6 +32,8 @@ pub struct Fields {
     /// How the arguments are written.
     layout: Layout,
     reading: Reading,
+    /// Whether arguments may be a string that holds them.
+    takes_text: bool,
     name: Ranked,
     args: Ranked,
     id: Slot,
@@ -58,7 +63,8 @@ impl Ranked {
         Self { rank: usize::MAX, slot }
     }
 
-    fn put(&mut self, rank: usize, slot: Slot) {
+    /// Takes a value, if it is better; tells whether it is.
+    fn put(&mut self, rank: usize, slot: Slot) -> bool {
         let is_better = match (&self.slot, &slot) {
             _ if rank == self.rank => true,
             (Ok(_), Err(_)) if self.rank < usize::MAX => false,
@@ -68,6 +74,7 @@ impl Ranked {
         if is_better {
             (self.rank, self.slot) = (rank, slot);
         }
+        is_better
     }
 }
 
@@ -124,6 +131,7 @@ impl Fields {
             depth,
             layout,
             reading,
+            takes_text: form.args_as_text || reading == Reading::Lenient,
             name: Ranked::new(Err(NOTHING)),
             args: Ranked::new(args),
             id: Err(NOTHING),
@@ -178,15 +186,15 @@ impl Fields {
         }
         match (self.open.take(), token) {
             (Some(Field::Name(rank)), token) => {
-                let name = string(text, token);
-                if let Ok(name) = &name {
+                if self.name.put(rank, string(text, token))
+                    && let Ok(name) = &self.name.slot
+                {
                     calls.name(name);
                 }
-                self.name.put(rank, name);
             }
             (Some(Field::Args(rank, writer)), token) => {
                 calls.end_args(text, at + 1);
-                self.args.put(rank, args_of(text, writer, token, self.reading));
+                let _ = self.args.put(rank, args_of(text, writer, token, self.takes_text));
             }
             (Some(Field::Id), token) => self.id = string(text, token),
             (Some(Field::Server), token) => self.server = string(text, token),
@@ -209,11 +217,7 @@ impl Fields {
         if let Some(rank) = form.name.iter().position(is) {
             return Field::Name(rank);
         }
-        let args = form.args.iter().position(is).or_else(|| {
-            let is_other = OTHER_ARGS.iter().any(|name| name.as_bytes() == key);
-            (is_other && self.reading == Reading::Lenient).then_some(form.args.len())
-        });
-        if let Some(rank) = args {
+        if let Some(rank) = form.args.iter().position(is) {
             return Field::Args(rank, Writer::new(self.layout, room));
         }
         match &form.decision {
@@ -222,7 +226,14 @@ impl Fields {
             Some(decision) if is(&decision.key) => Field::Decision,
             Some(decision) if is(&decision.thought_key) => Field::Thought,
             Some(decision) if is(&decision.answer_key) => Field::Answer,
-            _ => Field::Other,
+            _ if self.reading == Reading::Strict => Field::Other,
+            _ if is_one_of(&OTHER_ARGS, key) => {
+                Field::Args(form.args.len(), Writer::new(self.layout, room))
+            }
+            _ => match OTHER_NAMES.iter().position(|name| name.as_bytes() == key) {
+                Some(rank) => Field::Name(form.name.len() + rank),
+                None => Field::Other,
+            },
         }
     }
 
@@ -295,6 +306,10 @@ impl Fields {
     }
 }
 
+fn is_one_of(names: &[&str], key: &[u8]) -> bool {
+    names.iter().any(|name| name.as_bytes() == key)
+}
+
 fn key_of(keys: &[Str]) -> Str {
     keys.first().cloned().unwrap_or_default()
 }
@@ -315,11 +330,11 @@ fn said(text: &[u8], token: &Token) -> Option<Text> {
     }
 }
 
-/// The arguments that end with `token`. Read leniently, they may also be a string that holds them.
-fn args_of(text: &[u8], writer: Writer, token: &Token, reading: Reading) -> Slot {
+/// The arguments that end with `token`, which may also be a string that holds them.
+fn args_of(text: &[u8], writer: Writer, token: &Token, takes_text: bool) -> Slot {
     match token {
         Token::Close(Container::Object) => Ok(writer.finish()),
-        Token::String(range) if reading == Reading::Lenient => {
+        Token::String(range) if takes_text => {
             object(unescaped(&text[range.clone()]).as_bytes()).ok_or("a string")
         }
         token => Err(name_of(token)),

@@ -8,12 +8,12 @@ use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::super::tools::Tools;
 use super::braces::BracesReader;
-use super::found::{expected, problem, unexpected};
+use super::found::{problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
-use super::parameters::{ParametersReader, any_starts};
+use super::parameters::{Forms, ParametersReader, any_starts};
 use super::{Calls, ItemReader, Scope, XmlArgs};
-use crate::dialect::{Args, Head, HeadForm, Str};
+use crate::dialect::{Args, Head, HeadForm, Parameters, Str};
 
 /// The longest head, in bytes: a name and an id.
 const LONGEST: usize = 4096;
@@ -22,6 +22,8 @@ const LONGEST: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct HeadReader {
     place: Place,
+    /// The quote that is open in a head of attributes.
+    quote: Option<u8>,
     call: Named,
 }
 
@@ -60,7 +62,7 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        Self { place: Place::Head(start, start), call: Named::default() }
+        Self { place: Place::Head(start, start), quote: None, call: Named::default() }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -77,22 +79,19 @@ impl ItemReader for HeadReader {
             match &mut self.place {
                 Place::Head(start, at) => {
                     let (start, at) = (*start, *at);
-                    let head = head_end(form, text, start, at);
-                    // Else this call would have the arguments of that one.
-                    if let Some(next) = next_call(form, text, (start, at), &head) {
-                        let found = "another call".into();
-                        calls.refuse(expected(behind_name(form), found), next);
-                        return Ok(Some(next));
-                    }
-                    let Some((end, mark)) = head? else {
-                        self.place = Place::Head(
-                            start,
-                            text.len().saturating_sub(longest_end(form)).max(at),
-                        );
-                        return Ok(None);
+                    let found = match form.form {
+                        HeadForm::Attributes(_) => self.tag_end(form, text, start, at)?,
+                        _ => head_end(form, text, start, at, calls)?,
+                    };
+                    let (end, mark) = match found {
+                        Ok(found) => found,
+                        Err(searched) => {
+                            self.place = Place::Head(start, searched);
+                            return Ok(None);
+                        }
                     };
                     self.call = named(&form.form, &text[start..end], calls.scope.tools.as_deref());
-                    if self.call.name == "\"\"" {
+                    if self.call.name == "\"\"" || !is_name(&form.form, &self.call.name) {
                         calls.refuse(ProblemKind::NoName(calls.len()), start);
                     }
                     calls.name(&self.call.name);
@@ -119,6 +118,12 @@ impl ItemReader for HeadReader {
                         self.place = Place::Close(end, args.take());
                     }
                 },
+                // Space is looked over for the mark behind it; without one, how much is there already must not count.
+                Place::Close(at, _) if form.close.is_empty() => {
+                    let end = *at;
+                    self.push(calls);
+                    return Ok(Some(end));
+                }
                 Place::Close(at, _) => {
                     if !form.close.is_empty() {
                         *at += leading_space(&text[*at..]);
@@ -169,7 +174,44 @@ impl HeadReader {
     #[must_use]
     pub fn named(form: &Head, name: String, start: usize, scope: &Scope) -> Self {
         let place = Place::Args(ArgsReader::new(&form.args, start, scope));
-        Self { place, call: Named { name, id: None } }
+        Self { place, quote: None, call: Named { name, id: None } }
+    }
+
+    /// Where the head of attributes ends that begins at `start`, outside quotes, or up to where that is known not to be; it
+    /// has been searched up to `at`.
+    fn tag_end<'f>(
+        &mut self,
+        form: &'f Head,
+        text: &[u8],
+        start: usize,
+        at: usize,
+    ) -> Result<Result<(usize, &'f Str), usize>, Problem> {
+        for (at, &byte) in text.iter().enumerate().skip(at) {
+            if at - start > LONGEST {
+                return Err(unended(form, start));
+            }
+            match (self.quote, byte) {
+                (Some(quote), _) if byte == quote => self.quote = None,
+                (Some(_), _) => {}
+                // A quote that stands for nothing opens nothing.
+                (None, b'"' | b'\'') if text[..at].ends_with(b"=") => self.quote = Some(byte),
+                (None, _) => {
+                    let mut ends = form.ends.iter();
+                    if let Some(end) = ends.find(|end| text[at..].starts_with(end.as_bytes())) {
+                        return Ok(Ok((at, end)));
+                    }
+                    if any_starts(&text[at..], &form.ends).is_none() {
+                        return Ok(Err(at));
+                    }
+                    match starts_with(&text[at..], &form.open) {
+                        None => return Ok(Err(at)),
+                        Some(true) => return Err(unexpected(&[&form.ends[0]], text, at)),
+                        Some(false) => {}
+                    }
+                }
+            }
+        }
+        Ok(Err(text.len()))
     }
 
     /// The call is complete.
@@ -189,57 +231,64 @@ fn ends(form: &Head) -> &[Str] {
     if form.close.is_empty() { &form.until } else { std::slice::from_ref(&form.close) }
 }
 
+fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
+    Forms { parameters, ends: ends(form), call: &form.open }
+}
+
 fn is_lenient(calls: &Calls) -> bool {
     calls.scope.reading == super::super::limits::Reading::Lenient
 }
 
-fn longest_end(form: &Head) -> usize {
-    form.ends.iter().map(|end| end.len()).max().unwrap_or(1)
-}
-
-/// Where the head that begins at `start` ends, and with which mark; it has been searched up to `at`.
+/// Where the head that begins at `start` ends, and with which mark, or up to where it has none; it has been searched up to
+/// `at`. What opens or closes something else does not stand in a head.
 fn head_end<'f>(
     form: &'f Head,
     text: &[u8],
     start: usize,
     at: usize,
-) -> Result<Option<(usize, &'f Str)>, Problem> {
+    calls: &Calls,
+) -> Result<Result<(usize, &'f Str), usize>, Problem> {
     let within = &text[..text.len().min(start + LONGEST)];
+    let at = at.min(within.len());
     let mut first: Option<(usize, &Str)> = None;
     let mut pending = within.len();
+    let others = [&form.open, &form.close].into_iter().chain(&form.until);
+    let others = others.chain(&calls.followers).chain(&calls.openers);
+    let others = others.filter(|mark| !mark.is_empty() && !form.ends.contains(mark));
+    let first_of = |mark: &Str| match find(within, at, mark) {
+        Ok(found) => (Some(found), found),
+        Err(begins) => (None, begins),
+    };
     for mark in &form.ends {
-        match find(within, at.min(within.len()), mark) {
-            Ok(found) if first.is_none_or(|(least, _)| found < least) => {
-                first = Some((found, mark))
+        match first_of(mark) {
+            (Some(found), _) if first.is_none_or(|(least, _)| found < least) => {
+                first = Some((found, mark));
             }
-            Ok(_) => {}
-            Err(begins) => pending = pending.min(begins),
+            (Some(_), _) => {}
+            (None, begins) => pending = pending.min(begins),
         }
     }
-    match first {
-        Some((found, mark)) if found <= pending => Ok(Some((found, mark))),
-        _ if within.len() < text.len() => {
-            Err(problem(behind_name(form), "a name without an end".into(), start))
+    let mut other: Option<usize> = None;
+    for mark in others {
+        match first_of(mark) {
+            (Some(found), _) => other = Some(other.map_or(found, |least| least.min(found))),
+            (None, begins) => pending = pending.min(begins),
         }
-        _ => Ok(None),
+    }
+    match (first, other) {
+        (Some((found, _)), Some(other)) if other < found && other <= pending => {
+            Err(unexpected(&[&form.ends[0]], text, other))
+        }
+        (None, Some(other)) if other <= pending => Err(unexpected(&[&form.ends[0]], text, other)),
+        (Some((found, mark)), _) if found <= pending => Ok(Ok((found, mark))),
+        _ if within.len() < text.len() => Err(unended(form, start)),
+        _ => Ok(Err(pending.max(at))),
     }
 }
 
-/// What must stand behind a name.
-fn behind_name(form: &Head) -> String {
-    format!("{:?} behind the name", form.ends[0])
-}
-
-/// Where another call begins before the end of the head that begins at `start`; it has been searched up to `at`.
-fn next_call(
-    form: &Head,
-    text: &[u8],
-    (start, at): (usize, usize),
-    end: &Result<Option<(usize, &Str)>, Problem>,
-) -> Option<usize> {
-    let end = if let Ok(Some((end, _))) = end { *end } else { text.len().min(start + LONGEST) };
-    let from = at.saturating_sub(form.open.len()).max(start);
-    find(&text[..end], from.min(end), &form.open).ok()
+fn unended(form: &Head, start: usize) -> Problem {
+    let expected = format!("{:?} behind the name", form.ends[0]);
+    problem(expected, "a name without an end".into(), start)
 }
 
 /// Whether the mark that ends the head is also what follows it.
@@ -258,7 +307,6 @@ fn is_kept(form: &Head, mark: &Str) -> bool {
 fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
     let name = |name: &[u8]| json_string(trim(name));
     match form {
-        HeadForm::Doubled => Named { name: single(name(head), tools), id: None },
         HeadForm::Name => Named { name: name(head), id: None },
         HeadForm::Id(mark) => match find(head, 0, mark) {
             Ok(at) => Named { name: name(&head[..at]), id: Some(name(&head[at + mark.len()..])) },
@@ -277,11 +325,19 @@ fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
             Named { name: name(&bare[..end.unwrap_or(bare.len())]), id: end.map(|_| name(head)) }
         }
         HeadForm::Attributes(key) => Named {
-            name: attribute(head, key)
-                .map_or_else(|| "\"\"".into(), |text| json_string(text.as_bytes())),
+            name: attribute(head, key).map_or_else(
+                || "\"\"".into(),
+                |text| single(json_string(trim(text.as_bytes())), tools),
+            ),
             id: None,
         },
     }
+}
+
+/// Whether a name (a JSON string) may be one: what stands bare in a head is one line, and no markup.
+fn is_name(form: &HeadForm, name: &str) -> bool {
+    matches!(form, HeadForm::Attributes(_))
+        || !(name.contains(['<', '{']) || name.contains("\\n") || name.contains("\\r"))
 }
 
 /// A name that is a tool's twice over is that tool's.
@@ -340,7 +396,8 @@ pub fn attribute_width(text: &[u8]) -> Option<usize> {
 const ENTITIES: [(&[u8], &[u8]); 5] =
     [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
 
-fn unescaped(mut value: &[u8]) -> Text {
+/// The text of an attribute.
+pub(super) fn unescaped(mut value: &[u8]) -> Text {
     let mut text = Text::default();
     while let Some(at) = memchr::memchr(b'&', value) {
         text.push(&value[..at]);
@@ -376,7 +433,7 @@ impl ArgsReader {
     ) -> Result<Option<usize>, Problem> {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
-                reader.read((parameters, ends(form)), name, text, calls)
+                reader.read(forms(form, parameters), name, text, calls)
             }
             (Self::Text(reader), Args::Text(key)) => reader.read(form, key, name, text, calls),
             (Self::Xml(reader), Args::Xml(xml)) => {
@@ -406,7 +463,7 @@ impl ArgsReader {
         match (self, &form.args) {
             (Self::Parameters(reader), Args::Parameters(parameters)) => {
                 let is_bare = form.close.is_empty();
-                reader.cut_off((parameters, ends(form)), name, text, calls, is_bare)
+                reader.cut_off(forms(form, parameters), name, text, calls, is_bare)
             }
             (Self::Text(reader), Args::Text(key)) => reader.cut_off(key, name, text, calls),
             (Self::Xml(reader), Args::Xml(xml)) => {
@@ -430,6 +487,27 @@ impl ArgsReader {
             Self::Text(reader) => reader.take(),
             Self::Xml(reader) => reader.take(),
             Self::Braces(reader) => reader.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::limits::{Limits, Reading};
+    use super::*;
+    use crate::dialect::{Body, presets};
+
+    #[test]
+    fn a_call_without_a_closing_mark_ends_with_its_arguments_however_much_follows() {
+        let row = presets::preset("react").expect("a preset");
+        let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
+        let scope =
+            Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
+        for behind in ["", "\n", "\n\nAction:"] {
+            let text = format!(" tool\nAction Input: {{}}{behind}");
+            let mut calls = Calls::new(scope.clone());
+            let end = HeadReader::new(form, 0, &scope).read(form, text.as_bytes(), &mut calls);
+            assert_eq!(end, Ok(Some(text.len() - behind.len())), "{text:?}");
         }
     }
 }

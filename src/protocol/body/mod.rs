@@ -13,6 +13,7 @@ mod json;
 mod line;
 mod parameters;
 mod python;
+mod value;
 mod xml;
 
 use super::problem::Problem;
@@ -23,7 +24,9 @@ pub use fields::{Fields, Parts};
 pub use found::unexpected;
 pub use head::HeadReader;
 pub use json::{JsonReader, closing_fence, opening_fence};
+pub use parameters::Forms;
 pub use python::PythonReader;
+pub use value::Marks as ValueMarks;
 pub use xml::{XmlArgs, XmlReader};
 
 /// A reader of one item.

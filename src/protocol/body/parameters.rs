@@ -3,16 +3,16 @@
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
 
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Layout, Writer};
 use super::super::marks::{find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
-use super::super::tools::typed;
 use super::Calls;
 use super::found::{problem, unexpected};
-use super::head::{attribute, attribute_width};
+use super::head::{attribute, attribute_width, unescaped};
 use super::json::ObjectReader;
-use crate::dialect::{Parameters, Str, Trim, Untyped};
+use super::value::Value;
+use crate::dialect::{Parameters, Str};
 
 /// The longest key with its attributes, in bytes.
 const LONGEST: usize = 4096;
@@ -47,32 +47,16 @@ enum Place {
     Done(usize),
 }
 
-/// A value that is being read.
-#[derive(Clone, Debug)]
-struct Value {
-    key: Str,
-    /// What an attribute says of its type.
-    is_text: Option<bool>,
-    close: String,
-    start: usize,
-    /// Up to where it has been searched for what closes it.
-    at: usize,
-    /// Where a mark stands that closes it if the right thing follows.
-    end: Option<End>,
-}
-
-/// A mark that may close a value.
+/// The forms that a reader needs.
 #[derive(Clone, Copy, Debug)]
-struct End {
-    at: usize,
-    /// The first byte behind it, and behind the space there, as far as it is known.
-    behind: usize,
-    /// Likewise behind what ends the call there.
-    beyond: usize,
+pub struct Forms<'f> {
+    /// Of the parameters.
+    pub parameters: &'f Parameters,
+    /// What ends the call, any of these.
+    pub ends: &'f [Str],
+    /// What begins a call.
+    pub call: &'f str,
 }
-
-/// The forms that a reader needs: of the parameters, and what ends the call, any of these.
-type Forms<'f> = (&'f Parameters, &'f [Str]);
 
 impl ParametersReader {
     /// A reader of the parameters that begin at byte `start`.
@@ -98,7 +82,7 @@ impl ParametersReader {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
-        let (form, ends) = forms;
+        let Forms { parameters: form, ends, .. } = forms;
         loop {
             self.place = match &mut self.place {
                 Place::Around(at) => {
@@ -167,9 +151,9 @@ impl ParametersReader {
                     let within = &text[..text.len().min(start + LONGEST)];
                     match find(within, *at, &form.key_end) {
                         Ok(end) => {
-                            let key = String::from_utf8_lossy(trim(&text[start..end])).into_owned();
+                            let key = key_of(form, &text[start..end]);
                             let start = end + form.key_end.len();
-                            Place::Attributes(key.into(), start, start)
+                            Place::Attributes(key, start, start)
                         }
                         Err(_) if within.len() < text.len() => {
                             return Err(unended(&form.key_end, start));
@@ -183,10 +167,7 @@ impl ParametersReader {
                 Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
-                        let close = form.close.replace("{key}", key);
-                        let key = std::mem::take(key);
-                        let (start, at, end) = (behind, behind, None);
-                        Place::Value(Value { key, is_text, close, start, at, end })
+                        Place::Value(Value::new(form, std::mem::take(key), is_text, behind))
                     }
                 },
                 Place::Object(reader, is_marked) => {
@@ -203,14 +184,14 @@ impl ParametersReader {
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, text, &calls.followers) {
+                Place::Value(value) => match value.end(forms, tool, text, calls)? {
                     None => {
-                        calls.read_args(text, value.at);
+                        calls.read_args(text, value.searched());
                         return Ok(None);
                     }
-                    Some(end) => {
+                    Some((end, next)) => {
                         value.write(form, tool, &text[..end], calls, &mut self.writer);
-                        Place::Between(end + value.close.len())
+                        Place::Between(next)
                     }
                 },
                 Place::Done(end) => return Ok(Some(*end)),
@@ -237,21 +218,23 @@ impl ParametersReader {
             kind: ProblemKind::Missing(format!("{what:?}").into()),
             at: text.len(),
         };
+        let Forms { parameters: form, ends, .. } = forms;
+        let may_end = calls.has_stopped || is_bare;
         match &mut self.place {
-            Place::Value(value) => match value.end {
-                Some(End { at: end, .. }) if calls.has_stopped || is_bare => {
-                    value.write(forms.0, tool, &text[..end], calls, &mut self.writer);
-                }
-                _ => return Err(missing(&value.close)),
+            Place::Value(value) => match value.cut_off(forms, tool, text, calls, may_end) {
+                Some(end) => value.write(form, tool, &text[..end], calls, &mut self.writer),
+                None => return Err(missing(value.close())),
             },
-            Place::Between(_) if calls.has_stopped || is_bare => {}
+            Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
+            Place::Between(_) if may_end => {}
             Place::Done(_) => {}
             Place::Object(reader, _) => return Err(reader.missing(text)),
-            Place::BehindObject(_) if calls.has_stopped || is_bare => {}
-            Place::BehindObject(_) => return Err(missing(&forms.1[0])),
-            Place::Around(_) | Place::Between(_) => return Err(missing(&forms.1[0])),
-            Place::Key(..) => return Err(missing(&forms.0.key_end)),
-            Place::Attributes(..) => return Err(missing(&forms.0.value_open)),
+            Place::BehindObject(_) if may_end => {}
+            Place::Around(_) | Place::Between(_) | Place::BehindObject(_) => {
+                return Err(missing(&ends[0]));
+            }
+            Place::Key(..) => return Err(missing(&form.key_end)),
+            Place::Attributes(..) => return Err(missing(&form.value_open)),
         }
         Ok(self.clone().take())
     }
@@ -267,8 +250,24 @@ impl ParametersReader {
     }
 }
 
+/// The key that a parameter's opening holds.
+pub(super) fn key_of(form: &Parameters, raw: &[u8]) -> Str {
+    let key = trim(raw);
+    let key = match form.entities {
+        true => unescaped(key).to_string(),
+        false => String::from_utf8_lossy(key).into_owned(),
+    };
+    key.into()
+}
+
+/// Whether the text ends in the beginning of a parameter: a call that lacks one is another call.
+pub(super) fn is_begun(form: &Parameters, rest: &[u8]) -> bool {
+    let rest = &rest[leading_space(rest)..];
+    !rest.is_empty() && form.open.as_bytes().starts_with(rest)
+}
+
 /// Where the value begins behind its key, and whether an attribute in between says that it is text.
-fn attributes(
+pub(super) fn attributes(
     form: &Parameters,
     text: &[u8],
     start: usize,
@@ -304,83 +303,6 @@ fn attributes(
     Ok(Some((*at + form.value_open.len(), said)))
 }
 
-impl Value {
-    /// Where the value ends, once that is known.
-    fn end(&mut self, (form, ends): Forms<'_>, text: &[u8], followers: &[Str]) -> Option<usize> {
-        let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
-        loop {
-            let Some(end) = &mut self.end else {
-                match find(text, self.at, &self.close) {
-                    Ok(at) => {
-                        self.at = at;
-                        self.end = Some(End { at, behind: at + self.close.len(), beyond: 0 });
-                        continue;
-                    }
-                    Err(searched) => {
-                        self.at = searched;
-                        return None;
-                    }
-                }
-            };
-            end.behind += leading_space(&text[end.behind..]);
-            let rest = &text[end.behind..];
-            let is_end = match (starts_with(rest, &form.open), starts_with(rest, around)) {
-                (Some(true), _) => Some(true),
-                (_, Some(true)) if form.around.is_some() => Some(true),
-                (None, _) | (_, None) => None,
-                (Some(false), _) => end.closes_call(text, ends, followers),
-            };
-            match is_end {
-                Some(true) => return Some(end.at),
-                None => return None,
-                Some(false) => {
-                    self.at = end.at + 1;
-                    self.end = None;
-                }
-            }
-        }
-    }
-
-    /// Writes the key and the value, which ends where `text` does.
-    fn write(
-        &self,
-        form: &Parameters,
-        tool: &str,
-        text: &[u8],
-        calls: &Calls,
-        writer: &mut Writer,
-    ) {
-        let raw = trimmed(&text[self.start..], form.trim);
-        let tools = calls.scope.tools.as_deref();
-        let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
-        let schema = schema.filter(|schema| !schema.types().is_empty());
-        // What the tool wants says more than what the model believes it wrote.
-        let value = match (self.is_text, schema) {
-            (Some(true), None) => json_string(raw),
-            (Some(false), None) => typed(raw, None, Untyped::Json),
-            (None, None) => typed(raw, None, form.untyped),
-            (_, schema) => typed(raw, schema, form.untyped),
-        };
-        writer.raw_key(&json_string(self.key.as_bytes()));
-        writer.raw_scalar(&value);
-    }
-}
-
-impl End {
-    /// Whether behind it stands what ends a call, and then what may follow one; `None` while that is not known.
-    fn closes_call(&mut self, text: &[u8], ends: &[Str], followers: &[Str]) -> Option<bool> {
-        let rest = &text[self.behind..];
-        let here = |mark: &&Str| starts_with(rest, mark) == Some(true);
-        let Some(end) = ends.iter().find(here) else { return any_starts(rest, ends) };
-        if followers.is_empty() {
-            return Some(true);
-        }
-        self.beyond = self.beyond.max(self.behind + end.len());
-        self.beyond += leading_space(&text[self.beyond..]);
-        any_starts(&text[self.beyond..], followers)
-    }
-}
-
 /// Whether `text` begins with any of `marks`; `None` while it may yet.
 #[must_use]
 pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
@@ -390,17 +312,6 @@ pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
         (None, _) | (_, None) => None,
         (Some(false), Some(false)) => Some(false),
     })
-}
-
-fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
-    match trim_of {
-        Trim::Nothing => raw,
-        Trim::Space => trim(raw),
-        Trim::Newline => {
-            let raw = raw.strip_prefix(b"\r\n").or_else(|| raw.strip_prefix(b"\n")).unwrap_or(raw);
-            raw.strip_suffix(b"\r\n").or_else(|| raw.strip_suffix(b"\n")).unwrap_or(raw)
-        }
-    }
 }
 
 fn unended(mark: &str, at: usize) -> Problem {

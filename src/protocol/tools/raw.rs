@@ -37,6 +37,13 @@ pub enum Wholes {
 #[must_use]
 pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped) -> String {
     let max_depth = Limits::default().max_depth;
+    // Who writes JSON quotes a text, too.
+    if untyped == Untyped::Json
+        && schema.is_some_and(|schema| schema.types() == Types::STRING)
+        && let Some((Types::STRING, quoted)) = json(trim(raw), max_depth)
+    {
+        return quoted;
+    }
     typed_within(raw, schema, Wholes::Integer, max_depth, |value| match untyped {
         Untyped::Text => None,
         Untyped::Json => json(value, max_depth).map(|(_, json)| json),

@@ -80,9 +80,7 @@ fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCa
             sink.push(&**mark);
             sink.push_raw(name, is_carried(name, ""));
         }
-        (HeadForm::Name | HeadForm::Doubled | HeadForm::Numbered, _) => {
-            sink.push_raw(name, is_carried(name, ""))
-        }
+        (HeadForm::Name | HeadForm::Numbered, _) => sink.push_raw(name, is_carried(name, "")),
     }
 }
 

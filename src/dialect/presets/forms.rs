@@ -1,0 +1,354 @@
+//! What rows have in common.
+
+use super::super::{
+    Args, Batch, Body, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair, Parameters,
+    Python, Shape, Str, Trim, Unmarked, Untyped,
+};
+use super::super::{models, prompts};
+
+/// What most models reason between.
+pub(super) const THINK: (&str, &str) = ("<think>", "</think>");
+
+/// A dialect with nothing but a name and a body.
+pub(super) fn dialect(name: &'static str, body: Body) -> Dialect {
+    Dialect {
+        name: name.into(),
+        models: models::models(name),
+        reasoning: Vec::new(),
+        begins_in_reasoning: false,
+        answer: Vec::new(),
+        results: Vec::new(),
+        heads: None,
+        at_line_start: false,
+        open: Vec::new(),
+        close: Vec::new(),
+        unmarked: Unmarked::Never,
+        bodies: vec![body],
+        batch: Batch::Answer,
+        lone_mark: LoneMark::Text,
+        end: Vec::new(),
+        turn_end: Vec::new(),
+        ignored: Vec::new(),
+        stop: marks(prompts::stop(name)),
+        prompt: prompts::prompt(name),
+    }
+}
+
+impl Dialect {
+    /// The same, with the prompts of another row.
+    pub(super) fn as_in(mut self, relative: &str) -> Self {
+        self.stop = marks(prompts::stop(relative));
+        self.prompt = prompts::prompt(relative);
+        self
+    }
+
+    /// The same, with another body that is read too.
+    pub(super) fn or(mut self, body: Body) -> Self {
+        self.bodies.push(body);
+        self
+    }
+}
+
+pub(super) fn marks(marks: &[&'static str]) -> Vec<Str> {
+    marks.iter().map(|&mark| mark.into()).collect()
+}
+
+pub(super) fn pairs(pairs: &[(&'static str, &'static str)]) -> Vec<Pair> {
+    pairs.iter().map(|&(open, close)| Pair { open: open.into(), close: close.into() }).collect()
+}
+
+pub(super) fn json_form(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Json {
+    Json {
+        shape,
+        name: marks(name),
+        args: marks(args),
+        args_optional: false,
+        args_as_text: false,
+        empty_names: false,
+        skips_others: false,
+        id: None,
+        server: None,
+        decision: None,
+    }
+}
+
+pub(super) fn json(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Body {
+    Body::Json(json_form(shape, name, args))
+}
+
+pub(super) fn head_form(
+    open: &'static str,
+    ends: &[&'static str],
+    form: HeadForm,
+    args: Args,
+    close: &'static str,
+) -> Head {
+    let (open, ends, close) = (open.into(), marks(ends), close.into());
+    Head { open, ends, form, args, close, until: Vec::new(), bare: false }
+}
+
+pub(super) fn head(
+    open: &'static str,
+    ends: &[&'static str],
+    form: HeadForm,
+    args: Args,
+    close: &'static str,
+) -> Body {
+    Body::Head(head_form(open, ends, form, args, close))
+}
+
+pub(super) fn parameters_form(
+    open: &'static str,
+    key_end: &'static str,
+    value_open: &'static str,
+    close: &'static str,
+) -> Parameters {
+    Parameters {
+        around: None,
+        whole: None,
+        open: open.into(),
+        key_end: key_end.into(),
+        value_open: value_open.into(),
+        close: close.into(),
+        entities: false,
+        flag: None,
+        trim: Trim::Nothing,
+        untyped: Untyped::Text,
+    }
+}
+
+/// `<function=NAME><parameter=KEY>value</parameter></function>`, also without a block around it.
+pub(super) fn functions(trim: Trim) -> Body {
+    let parameters = Parameters { trim, ..parameters_form("<parameter=", ">", "", "</parameter>") };
+    Body::Head(Head {
+        bare: true,
+        ..head_form(
+            "<function=",
+            &[">"],
+            HeadForm::Name,
+            Args::Parameters(parameters),
+            "</function>",
+        )
+    })
+}
+
+/// `<parameter name="KEY">value</parameter>`, with something in front of the tags' names.
+pub(super) fn parameters(before: &str, trim: Trim) -> Parameters {
+    Parameters {
+        open: format!("<{before}parameter name=\"").into(),
+        close: format!("</{before}parameter>").into(),
+        trim,
+        ..parameters_form("", "\">", "", "")
+    }
+}
+
+/// `<invoke name="NAME">…</invoke>`, likewise.
+pub(super) fn invoke(before: &str, parameters: Parameters) -> Head {
+    Head {
+        open: format!("<{before}invoke name=\"").into(),
+        close: format!("</{before}invoke>").into(),
+        ..head_form("", &["\">"], HeadForm::Name, Args::Parameters(parameters), "")
+    }
+}
+
+/// `DeepSeek`'s reasoning and its end.
+pub(super) fn deepseek(name: &'static str, body: Body) -> Dialect {
+    Dialect {
+        reasoning: pairs(&[THINK]),
+        ignored: marks(&["</think>"]),
+        turn_end: marks(&["<｜end▁of▁sentence｜>"]),
+        ..dialect(name, body)
+    }
+}
+
+pub(super) fn dsml(
+    name: &'static str,
+    open: &'static str,
+    close: &'static str,
+    space: &str,
+) -> Dialect {
+    let before = format!("｜DSML｜{space}");
+    let parameters = Parameters {
+        key_end: "\"".into(),
+        value_open: ">".into(),
+        flag: Some(Flag { name: "string".into(), text: "true".into(), json: "false".into() }),
+        ..parameters(&before, Trim::Nothing)
+    };
+    Dialect {
+        open: marks(&[open]),
+        close: marks(&[close]),
+        ..deepseek(name, Body::Head(Head { bare: true, ..invoke(&before, parameters) }))
+    }
+}
+
+/// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, with something in front of the tags'
+/// names.
+fn pairs_of_tags(ends: &[Str], before: &str) -> Body {
+    let open = |name: &str| format!("<{before}{name}>");
+    let close = |name: &str| format!("</{before}{name}>");
+    let parameters = Parameters {
+        open: open("arg_key").into(),
+        key_end: close("arg_key").into(),
+        value_open: open("arg_value").into(),
+        close: close("arg_value").into(),
+        ..parameters_form("", "", "", "")
+    };
+    Body::Head(Head {
+        open: open("tool_call").into(),
+        ends: ends.to_vec(),
+        close: close("tool_call").into(),
+        ..head_form("", &[], HeadForm::Name, Args::Parameters(parameters), "")
+    })
+}
+
+pub(super) fn glm(name: &'static str, first: &'static str) -> Dialect {
+    let mut ends = marks(&["<arg_key>", "</tool_call>", "\n"]);
+    ends.sort_by_key(|end| end != first);
+    Dialect {
+        reasoning: pairs(&[THINK]),
+        ignored: marks(&["</think>"]),
+        turn_end: marks(&["<|observation|>", "<|user|>", "<|endoftext|>"]),
+        ..dialect(name, pairs_of_tags(&ends, ""))
+    }
+}
+
+/// The same in a section, perhaps with a mark of its own behind the name.
+pub(super) fn glm_section(
+    name: &'static str,
+    section: [&'static str; 2],
+    end: &'static str,
+    before: &str,
+) -> Dialect {
+    let other = [format!("<{before}arg_key>"), format!("</{before}tool_call>")].map(Str::from);
+    let ends: Vec<Str> = if end.is_empty() { other.to_vec() } else { marks(&[end]) };
+    Dialect {
+        reasoning: pairs(&[THINK]),
+        open: marks(&[section[0]]),
+        close: marks(&[section[1]]),
+        ignored: marks(&["</think>"]),
+        ..dialect(name, pairs_of_tags(&ends, before)).as_in("glm47")
+    }
+}
+
+/// Qwen's marks around calls.
+pub(super) fn qwen(name: &'static str, body: Body) -> Dialect {
+    Dialect {
+        reasoning: pairs(&[THINK]),
+        open: marks(&["<tool_call>"]),
+        close: marks(&["</tool_call>"]),
+        ignored: marks(&["</think>", "</tool_call>"]),
+        turn_end: marks(&["<|im_end|>", "<|endoftext|>"]),
+        ..dialect(name, body)
+    }
+}
+
+/// One JSON object between the same marks.
+pub(super) fn hermes(name: &'static str) -> Dialect {
+    Dialect {
+        ignored: marks(&["</think>"]),
+        ..qwen(name, json(Shape::Object, &["name"], &["arguments"]))
+    }
+}
+
+/// A section of calls, and the marks of results that a model may write itself.
+pub(super) fn deepseek_section(name: &'static str, body: Body) -> Dialect {
+    Dialect {
+        open: marks(&["<｜tool▁calls▁begin｜>"]),
+        close: marks(&["<｜tool▁calls▁end｜>"]),
+        ignored: marks(&[
+            "</think>",
+            "<｜tool▁outputs▁begin｜>",
+            "<｜tool▁output▁begin｜>",
+            "<｜tool▁output▁end｜>",
+            "<｜tool▁outputs▁end｜>",
+        ]),
+        ..deepseek(name, body)
+    }
+}
+
+/// Step 3: tags inside of `DeepSeek`'s marks, whose bars and joints are others.
+pub(super) fn step3() -> Dialect {
+    let call = |open: &'static str| {
+        Body::Head(Head {
+            open: open.into(),
+            close: "</steptml:invoke><｜tool_call_end｜>".into(),
+            ..invoke(
+                "steptml:",
+                Parameters { untyped: Untyped::Json, ..parameters("steptml:", Trim::Nothing) },
+            )
+        })
+    };
+    Dialect {
+        reasoning: pairs(&[THINK]),
+        open: marks(&["<｜tool_calls_begin｜>"]),
+        close: marks(&["<｜tool_calls_end｜>"]),
+        ignored: marks(&["</think>"]),
+        turn_end: marks(&["<|EOT|>"]),
+        ..dialect(
+            "step3",
+            call("<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\""),
+        )
+        .or(call("<｜tool_call_begin｜><steptml:invoke name=\""))
+        .as_in("minimax-m2")
+    }
+}
+
+/// Python calls in a list, wherever it stands.
+pub(super) fn pythonic(name: &'static str) -> Dialect {
+    Dialect {
+        unmarked: Unmarked::Anywhere,
+        open: marks(&["<|python_start|>"]),
+        close: marks(&["<|python_end|>"]),
+        ignored: marks(&["<|python_end|>"]),
+        turn_end: marks(&["<|eot|>", "<|eom|>"]),
+        ..dialect(name, Body::Python(Python::List))
+    }
+}
+
+/// Messages on channels; what stands before the name of a tool in a recipient.
+pub(super) fn channels(prefix: &'static str) -> Heads {
+    Heads {
+        open: marks(&["<|start|>", "<|channel|>"]),
+        channel: "<|channel|>".into(),
+        recipient: "to=".into(),
+        end: "<|message|>".into(),
+        close: marks(&["<|end|>", "<|call|>", "<|return|>"]),
+        reasoning: marks(&["analysis"]),
+        answer: marks(&["assistant", "user"]),
+        prefix: prefix.into(),
+        names_call: true,
+    }
+}
+
+/// Messages to the model itself, to the user, and to tools, with calls in those.
+pub(super) fn muse(name: &'static str) -> Dialect {
+    let parameters = Parameters { untyped: Untyped::Json, ..parameters("atem:", Trim::Nothing) };
+    Dialect {
+        heads: Some(Heads {
+            open: marks(&["<|start|>"]),
+            channel: "".into(),
+            recipient: "to=".into(),
+            end: "<|message|>".into(),
+            close: marks(&["<|eom|>", "<|eot|>"]),
+            reasoning: marks(&["self"]),
+            answer: marks(&["assistant", "user", "commentary"]),
+            prefix: "".into(),
+            names_call: false,
+        }),
+        open: marks(&["<atem:function_calls>"]),
+        close: marks(&["</atem:function_calls>"]),
+        ignored: marks(&["</atem:function_calls>", "<|message|>"]),
+        turn_end: marks(&["<|eot|>"]),
+        ..dialect(
+            name,
+            Body::Head(Head {
+                bare: true,
+                open: "<atem:invoke ".into(),
+                ends: marks(&[">"]),
+                form: HeadForm::Attributes("name".into()),
+                ..invoke("atem:", parameters)
+            }),
+        )
+        .as_in("muse-glimmer")
+    }
+}

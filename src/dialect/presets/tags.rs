@@ -1,0 +1,134 @@
+//! A name in a head, and an element for each argument.
+
+use super::super::{
+    Args, Batch, Body, Dialect, Flag, Head, HeadForm, Pair, Parameters, Shape, Trim, Xml,
+};
+use super::forms::{
+    THINK, dialect, dsml, functions, glm, glm_section, head, invoke, json, marks, pairs,
+    parameters, parameters_form, qwen, step3,
+};
+
+/// The rows.
+pub(super) fn rows() -> Vec<Dialect> {
+    vec![
+        qwen("qwen3-coder", functions(Trim::Newline)),
+        qwen("step3p5", functions(Trim::Newline)).as_in("qwen3-coder"),
+        qwen("step5", functions(Trim::Newline)).as_in("qwen3-coder"),
+        Dialect {
+            turn_end: marks(&["<|end_of_text|>"]),
+            ..qwen("granite-thinking", functions(Trim::Newline)).as_in("qwen3-coder")
+        },
+        Dialect {
+            reasoning: pairs(&[("<seed:think>", "</seed:think>")]),
+            open: marks(&["<seed:tool_call>"]),
+            close: marks(&["</seed:tool_call>"]),
+            ignored: marks(&["</seed:think>", "</seed:tool_call>"]),
+            turn_end: marks(&["<seed:eos>"]),
+            ..qwen("seed-oss", functions(Trim::Newline)).as_in("qwen3-coder")
+        },
+        qwen("mimo", functions(Trim::Nothing)),
+        glm("glm45", "\n"),
+        glm("glm47", "<arg_key>"),
+        glm("poolside-laguna", "<arg_key>").as_in("glm47"),
+        glm("ling3", "<arg_key>").as_in("glm47"),
+        glm("spark25", "<arg_key>").as_in("glm47"),
+        glm_section("hunyuan-v3", ["<tool_calls>", "</tool_calls>"], "<tool_sep>", ""),
+        glm_section("hunyuan-v4", ["<tool_calls>", "</tool_calls>"], "", ""),
+        glm_section("k2-horizon", ["<ifm|tool_calls>", "</ifm|tool_calls>"], "", "ifm|"),
+        Dialect {
+            open: marks(&["<dots_function_call>"]),
+            close: marks(&["</dots_function_call>"]),
+            ignored: marks(&["</dots_function_call>"]),
+            ..dialect("dots", Body::Head(invoke("", parameters("", Trim::Nothing))))
+                .or(json(Shape::Object, &["name"], &["arguments"]))
+                .as_in("minimax-m2")
+        },
+        step3(),
+        Dialect {
+            reasoning: pairs(&[THINK]),
+            open: marks(&["<minimax:tool_call>"]),
+            close: marks(&["</minimax:tool_call>"]),
+            ignored: marks(&["</think>", "</minimax:tool_call>"]),
+            turn_end: marks(&["[e~["]),
+            ..dialect(
+                "minimax-m2",
+                Body::Head(Head { bare: true, ..invoke("", parameters("", Trim::Nothing)) }),
+            )
+        },
+        Dialect {
+            reasoning: pairs(&[("<mm:think>", "</mm:think>")]),
+            open: marks(&["]<]minimax[>[<tool_call>"]),
+            close: marks(&["]<]minimax[>[</tool_call>"]),
+            ignored: marks(&["</mm:think>"]),
+            turn_end: marks(&["[e~["]),
+            ..dialect(
+                "minimax-m3",
+                head(
+                    "]<]minimax[>[<invoke name=\"",
+                    &["\">"],
+                    HeadForm::Name,
+                    Args::Xml(Xml { prefix: "]<]minimax[>[".into(), entities: false, parts: None }),
+                    "]<]minimax[>[</invoke>",
+                ),
+            )
+        },
+        Dialect {
+            open: marks(&["<function_calls>"]),
+            close: marks(&["</function_calls>"]),
+            batch: Batch::Block,
+            ..dialect(
+                "anthropic",
+                head(
+                    "<invoke>",
+                    &["</tool_name>"],
+                    HeadForm::Behind("<tool_name>".into()),
+                    Args::Parameters(Parameters {
+                        around: Some(Pair {
+                            open: "<parameters>".into(),
+                            close: "</parameters>".into(),
+                        }),
+                        ..parameters_form("<", ">", "", "</{key}>")
+                    }),
+                    "</invoke>",
+                ),
+            )
+        },
+        dsml("deepseek-v32-dsml", "<｜DSML｜function_calls>", "</｜DSML｜function_calls>", ""),
+        dsml("deepseek-v4-dsml", "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", ""),
+        dsml("deepseek-v41-dsml", "<｜DSML｜ calls>", "</｜DSML｜ calls>", " "),
+        Dialect {
+            reasoning: pairs(&[("<|open|>think<|sep|>", "<|close|>think<|sep|>")]),
+            answer: pairs(&[("<|open|>response<|sep|>", "<|close|>response<|sep|>")]),
+            open: marks(&["<|open|>tools<|sep|>"]),
+            close: marks(&["<|close|>tools<|sep|>"]),
+            turn_end: marks(&["<|close|>message<|sep|>", "<|end_of_msg|>"]),
+            ..dialect(
+                "kimi-k3",
+                head(
+                    "<|open|>call ",
+                    &["<|sep|>"],
+                    HeadForm::Attributes("tool".into()),
+                    Args::Parameters(Parameters {
+                        whole: Some(Pair {
+                            open: "<|open|>json type=\"object\"<|sep|>".into(),
+                            close: "<|close|>json<|sep|>".into(),
+                        }),
+                        entities: true,
+                        flag: Some(Flag {
+                            name: "type".into(),
+                            text: "string".into(),
+                            json: "".into(),
+                        }),
+                        ..parameters_form(
+                            "<|open|>argument key=\"",
+                            "\"",
+                            "<|sep|>",
+                            "<|close|>argument<|sep|>",
+                        )
+                    }),
+                    "<|close|>call<|sep|>",
+                ),
+            )
+        },
+    ]
+}

@@ -1,0 +1,307 @@
+//! The raw value of a parameter: where it ends, and what it says.
+//!
+//! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the next
+//! parameter, the end of the call, or nothing at all. Models that write about markup write it in pairs; where a parameter is
+//! opened inside a value and not closed there, it is the value's own mark that is missing.
+
+use super::super::canonical::{Writer, json_string};
+use super::super::limits::Reading;
+use super::super::marks::{find, starts_with};
+use super::super::problem::Problem;
+use super::super::text::{is_blank, leading_space, trim};
+use super::super::tools::{Schema, typed};
+use super::Calls;
+use super::found::unexpected;
+use super::parameters::{Forms, any_starts, attributes, is_begun, key_of};
+use crate::dialect::{Parameters, Str, Trim, Untyped};
+
+/// The longest opening of a parameter that is looked for inside a value, in bytes.
+const LONGEST: usize = 256;
+
+/// A value that is being read.
+#[derive(Clone, Debug)]
+pub struct Value {
+    key: Str,
+    /// What an attribute says of its type.
+    is_text: Option<bool>,
+    close: String,
+    start: usize,
+    /// Up to where it has been searched for what closes it.
+    at: usize,
+    /// Where a mark stands that closes it if the right thing follows.
+    end: Option<End>,
+}
+
+/// A mark that may close a value.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: usize,
+    /// The first byte behind it, and behind the space there, as far as it is known.
+    behind: usize,
+    /// Likewise behind what ends the call there; 0 where nothing does.
+    beyond: usize,
+}
+
+impl Value {
+    /// The value of this parameter, which begins at byte `start`.
+    pub fn new(form: &Parameters, key: Str, is_text: Option<bool>, start: usize) -> Self {
+        let close = form.close.replace("{key}", &key);
+        Self { key, is_text, close, start, at: start, end: None }
+    }
+
+    /// The mark that closes it.
+    pub fn close(&self) -> &str {
+        &self.close
+    }
+
+    /// Up to where it has been searched for its end.
+    pub fn searched(&self) -> usize {
+        self.at
+    }
+
+    /// Where the value ends and what comes next begins, once that is known.
+    ///
+    /// # Errors
+    /// It runs over the end of its call into another one.
+    pub fn end(
+        &mut self,
+        forms: Forms<'_>,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+    ) -> Result<Option<(usize, usize)>, Problem> {
+        let Some(end) = self.closing(forms, text, &calls.followers) else { return Ok(None) };
+        let tools = calls.scope.tools.as_deref();
+        let schema = tools.and_then(|tools| tools.schema(tool));
+        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let is_lenient = calls.scope.reading == Reading::Lenient;
+        Ok(Some(match marks.unclosed(&text[self.start..end], &self.key, schema) {
+            // Either the value holds a call or its own mark is missing: of two readings neither is run.
+            Some(Unclosed { at, runs_over: true }) => {
+                return Err(unexpected(&[&self.close], text, self.start + at));
+            }
+            Some(Unclosed { at, .. }) if is_lenient => (self.start + at, self.start + at),
+            _ => (end, end + self.close.len()),
+        }))
+    }
+
+    /// Where the first mark stands that closes the value: one with something behind it that may stand there.
+    fn closing(&mut self, forms: Forms<'_>, text: &[u8], followers: &[Str]) -> Option<usize> {
+        let Forms { parameters: form, ends, .. } = forms;
+        let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
+        loop {
+            let Some(end) = &mut self.end else {
+                match find(text, self.at, &self.close) {
+                    Ok(at) => {
+                        self.at = at;
+                        self.end = Some(End { at, behind: at + self.close.len(), beyond: 0 });
+                        continue;
+                    }
+                    Err(searched) => {
+                        self.at = searched;
+                        return None;
+                    }
+                }
+            };
+            end.behind += leading_space(&text[end.behind..]);
+            let rest = &text[end.behind..];
+            let is_end = match (starts_with(rest, &form.open), starts_with(rest, around)) {
+                (Some(true), _) => Some(true),
+                (_, Some(true)) if form.around.is_some() => Some(true),
+                (None, _) | (_, None) => None,
+                (Some(false), _) => end.closes_call(text, ends, followers),
+            };
+            match is_end {
+                Some(true) => return Some(end.at),
+                None => return None,
+                Some(false) => {
+                    self.at = end.at + 1;
+                    self.end = None;
+                }
+            }
+        }
+    }
+
+    /// Where the value ends in a text that ends here; `may_end` says whether the marks that close the call may be missing.
+    pub fn cut_off(
+        &self,
+        forms: Forms<'_>,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+        may_end: bool,
+    ) -> Option<usize> {
+        let end = match self.end {
+            Some(end) if end.beyond > 0 => Some(end.at),
+            Some(end) => {
+                let is_cut = is_begun(forms.parameters, &text[end.behind..]);
+                Some(end.at).filter(|_| may_end && !is_cut)
+            }
+            None if calls.scope.reading == Reading::Lenient => {
+                self.end_of_call(forms, tool, text, calls)
+            }
+            None => None,
+        };
+        end
+    }
+
+    /// Where the marks that close the call begin at the end of the text, if they do.
+    fn end_of_call(
+        &self,
+        forms: Forms<'_>,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+    ) -> Option<usize> {
+        let mut end = trim(&text[self.start..]);
+        while let Some(mark) = calls.followers.iter().find(|mark| end.ends_with(mark.as_bytes())) {
+            end = &end[..end.len() - mark.len()];
+            end = &end[..leading_space(end) + trim(end).len()];
+        }
+        let mark = forms.ends.iter().find(|mark| end.ends_with(mark.as_bytes()))?;
+        let start = self.start + leading_space(&text[self.start..]);
+        let at = start + end.len() - mark.len();
+        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
+        marks.unclosed(&text[self.start..at], &self.key, schema).is_none().then_some(at)
+    }
+
+    /// Writes the key and the value, which ends where `text` does.
+    pub fn write(
+        &self,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+        writer: &mut Writer,
+    ) {
+        let raw = trimmed(&text[self.start..], form.trim);
+        let tools = calls.scope.tools.as_deref();
+        let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
+        let schema = schema.filter(|schema| !schema.types().is_empty());
+        // What the tool wants says more than what the model believes it wrote.
+        let value = match (self.is_text, schema) {
+            (Some(true), None) => json_string(raw),
+            (Some(false), None) => typed(raw, None, Untyped::Json),
+            (None, None) => typed(raw, None, form.untyped),
+            (_, schema) => typed(raw, schema, form.untyped),
+        };
+        writer.raw_key(&json_string(self.key.as_bytes()));
+        writer.raw_scalar(&value);
+    }
+}
+
+impl End {
+    /// Whether behind it stands what ends a call, and then what may follow one; `None` while that is not known.
+    fn closes_call(&mut self, text: &[u8], ends: &[Str], followers: &[Str]) -> Option<bool> {
+        let rest = &text[self.behind..];
+        let here = |mark: &&Str| starts_with(rest, mark) == Some(true);
+        let Some(end) = ends.iter().find(here) else { return any_starts(rest, ends) };
+        if followers.is_empty() {
+            return Some(true);
+        }
+        self.beyond = self.beyond.max(self.behind + end.len());
+        self.beyond += leading_space(&text[self.beyond..]);
+        any_starts(&text[self.beyond..], followers)
+    }
+}
+
+/// What a value may run over where its own mark is missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks<'m> {
+    /// The forms of the call.
+    pub forms: Forms<'m>,
+    /// Closes the value.
+    pub close: &'m str,
+    /// What may stand behind a call; nothing where that is not known.
+    pub followers: &'m [Str],
+}
+
+/// Where a value ends whose own mark is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unclosed {
+    /// The byte of the value at which something else begins.
+    pub at: usize,
+    /// Whether that is the end of its call, with another call behind.
+    pub runs_over: bool,
+}
+
+impl Marks<'_> {
+    /// Where the value of this key should have ended that is all of `value`: `None` where it may well be one, because every
+    /// parameter that is opened in it is closed in it.
+    ///
+    /// # Complexity
+    /// O(`value`)
+    #[must_use]
+    pub fn unclosed(self, value: &[u8], key: &str, schema: Option<Schema<'_>>) -> Option<Unclosed> {
+        let form = self.forms.parameters;
+        if form.close.contains("{key}")
+            || memchr::memmem::find(value, form.open.as_bytes()).is_none()
+        {
+            return None;
+        }
+        let first = |mark: &str| mark.as_bytes()[0];
+        let firsts = [first(&form.open), first(self.close), first(&self.forms.ends[0])];
+        let mut found: Option<Unclosed> = None;
+        let mut depth = 0_usize;
+        for at in memchr::memchr3_iter(firsts[0], firsts[1], firsts[2], value) {
+            let rest = &value[at..];
+            if rest.starts_with(self.close.as_bytes()) {
+                depth = depth.saturating_sub(1);
+                found = found.filter(|_| depth > 0);
+            } else if depth == 0 && found.is_none() && self.ends_call(rest) {
+                found = Some(Unclosed { at, runs_over: true });
+            } else if let Some(opened) = opened(form, rest) {
+                let is_own = found.is_none_or(|found| !found.runs_over);
+                if is_own && depth == 0 && !is_another(&opened, key, schema) {
+                    continue;
+                }
+                depth += 1;
+                found.get_or_insert(Unclosed { at, runs_over: false });
+            }
+        }
+        found.filter(|_| depth > 0)
+    }
+
+    /// Whether `text` begins with what ends a call, and what may follow one.
+    fn ends_call(self, text: &[u8]) -> bool {
+        let Some(end) = self.forms.ends.iter().find(|end| text.starts_with(end.as_bytes())) else {
+            return false;
+        };
+        let rest = &text[end.len()..];
+        let rest = &rest[leading_space(rest)..];
+        any_starts(rest, self.followers) == Some(true)
+            || starts_with(rest, self.forms.call) == Some(true)
+    }
+}
+
+/// The key of the parameter whose opening is complete at the start of `text`.
+fn opened(form: &Parameters, text: &[u8]) -> Option<Str> {
+    let within = text.strip_prefix(form.open.as_bytes())?;
+    let within = &within[..within.len().min(LONGEST)];
+    let end = find(within, 0, &form.key_end).ok()?;
+    let key = &within[..end];
+    if is_blank(key) || key.iter().any(|byte| matches!(byte, b'<' | b'\n')) {
+        return None;
+    }
+    let behind = end + form.key_end.len();
+    let begins = attributes(form, within, behind, &mut { behind });
+    matches!(begins, Ok(Some((_, is_text))) if form.flag.is_none() || is_text.is_some())
+        .then(|| key_of(form, key))
+}
+
+/// Whether this may be another parameter of the same call than `key`, as far as the tool's schema says.
+fn is_another(opened: &str, key: &str, schema: Option<Schema<'_>>) -> bool {
+    opened != key && schema.is_none_or(|schema| schema.property(opened).is_some())
+}
+
+fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
+    match trim_of {
+        Trim::Nothing => raw,
+        Trim::Space => trim(raw),
+        Trim::Newline => {
+            let raw = raw.strip_prefix(b"\r\n").or_else(|| raw.strip_prefix(b"\n")).unwrap_or(raw);
+            raw.strip_suffix(b"\r\n").or_else(|| raw.strip_suffix(b"\n")).unwrap_or(raw)
+        }
+    }
+}
