@@ -184,12 +184,16 @@ impl ParametersReader {
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, tool, text, calls)? {
-                    None => {
+                Place::Value(value) => match value.end(forms, tool, text, calls) {
+                    Err(problem) => {
+                        calls.know_args(value.searched());
+                        return Err(problem);
+                    }
+                    Ok(None) => {
                         calls.read_args(text, value.searched());
                         return Ok(None);
                     }
-                    Some((end, next)) => {
+                    Ok(Some((end, next))) => {
                         value.write(form, tool, &text[..end], calls, &mut self.writer);
                         Place::Between(next)
                     }
@@ -289,6 +293,10 @@ pub(super) fn attributes(
         match attribute_width(rest) {
             Some(0) => return Err(unexpected(&[&form.value_open], text, *at)),
             Some(_) if form.flag.is_none() => {
+                return Err(unexpected(&[&form.value_open], text, *at));
+            }
+            // Else its quotes would be those of another call.
+            Some(width) if memchr::memmem::find(&rest[..width], form.open.as_bytes()).is_some() => {
                 return Err(unexpected(&[&form.value_open], text, *at));
             }
             Some(width) => *at += width,
