@@ -509,7 +509,11 @@ impl Parser {
         let search = grammar.outside.search(text, self.at);
         let Search::Found { mark, start: at, end } = search else {
             self.at = search.or_end(text);
-            *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
+            let used = self.stream_run(Run::Respond, &text[*start..self.at], events);
+            *start += used;
+            if let Start::Space(known, _) = &mut self.start {
+                *known -= used;
+            }
             return false;
         };
         self.at = end;

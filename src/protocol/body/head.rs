@@ -191,7 +191,12 @@ impl HeadReader {
             }
             match (self.quote, byte) {
                 (Some(quote), _) if byte == quote => self.quote = None,
-                (Some(_), _) => {}
+                // Else the call would have the arguments of that one.
+                (Some(_), _) => match starts_with(&text[at..], &form.open) {
+                    None => return Ok(Err(at)),
+                    Some(true) => return Err(unexpected(&["\""], text, at)),
+                    Some(false) => {}
+                },
                 // A quote that stands for nothing opens nothing.
                 (None, b'"' | b'\'') if text[..at].ends_with(b"=") => self.quote = Some(byte),
                 (None, _) => {

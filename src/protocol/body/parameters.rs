@@ -291,6 +291,10 @@ pub(super) fn attributes(
             Some(_) if form.flag.is_none() => {
                 return Err(unexpected(&[&form.value_open], text, *at));
             }
+            // Else its quotes would be those of another call.
+            Some(width) if memchr::memmem::find(&rest[..width], form.open.as_bytes()).is_some() => {
+                return Err(unexpected(&[&form.value_open], text, *at));
+            }
             Some(width) => *at += width,
             None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
             None => return Ok(None),
