@@ -7,6 +7,8 @@ mod account;
 mod pieces;
 #[path = "dialects/read.rs"]
 mod read;
+#[path = "dialects/reasoning.rs"]
+mod reasoning;
 #[path = "dialects/texts.rs"]
 mod texts;
 #[path = "dialects/write.rs"]

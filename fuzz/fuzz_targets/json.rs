@@ -201,6 +201,6 @@ fuzz_target!(|input: Input| {
         let (mut parser, mut events) = (Parser::new(cogency(), Options::default()), Vec::<Event>::new());
         parser.feed(&block, &mut events);
         parser.finish(&Ending::Unknown, &mut events);
-        assert_eq!(events, parser::events(&block, Limits::default(), &Ending::Unknown));
+        assert_eq!(events, parser::events(&block, Limits::default(), &Ending::Unknown, false));
     }
 });

@@ -99,12 +99,12 @@ fuzz_target!(|input: Input| {
     let characters: Vec<&[u8]> = text::characters(&text).collect();
     let chunks = text::chunks(&text, &sizes);
     let expected = if begins_in_think && !text.is_empty() {
-        parser::events(&[b"<think>", &text[..]].concat(), limits, &ending)
+        parser::events(&[b"<think>", &text[..]].concat(), limits, &ending, true)
     } else {
-        parser::events(&text, limits, &ending)
+        parser::events(&text, limits, &ending, false)
     };
     let expected_joined = parser::joined(expected.clone());
-    let lenient = parse(Options { reading: Reading::Lenient, ..options }, &ending, &[&text]);
+    let lenient = parse(Options { reading: Reading::Lenient, ..options.clone() }, &ending, &[&text]);
     if !expected.iter().any(|event| matches!(event, Event::Error(_))) {
         assert_eq!(lenient, expected);
     }
@@ -114,8 +114,8 @@ fuzz_target!(|input: Input| {
             (Reading::Strict, &expected, &expected_joined),
             (Reading::Lenient, &lenient, &lenient_joined),
         ] {
-            let options = Options { reading, ..options };
-            assert_eq!(parse(options, &ending, chunks), *whole);
+            let options = Options { reading, ..options.clone() };
+            assert_eq!(parse(options.clone(), &ending, chunks), *whole);
             let options = Options { stream: Stream::Token, ..options };
             assert_eq!(parser::joined(parse(options, &ending, chunks)), *joined);
         }

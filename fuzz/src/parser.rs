@@ -211,7 +211,14 @@ fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
     };
     let ended = || (FaultKind::Ended.into(), text.len());
 
-    let value = match json::read(seen, leading_space(seen), Controls::Raw) {
+    let start = leading_space(seen);
+    let value = if start < seen.len() && CLOSE.starts_with(&seen[start..]) && seen[start..] != *CLOSE {
+        // Whether this is the tag is not known.
+        Err(Fault { kind: FaultKind::Ended, at: seen.len() })
+    } else {
+        json::read(seen, start, Controls::Raw)
+    };
+    let value = match value {
         Ok(value) => value,
         Err(Fault { kind: kind @ (FaultKind::Ended | FaultKind::EndedInString), at }) => {
             return match source {
@@ -252,7 +259,9 @@ fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
 fn calls(value: &Node, limits: Limits) -> Result<Vec<Call>, (ProblemKind, usize)> {
     check_depth(value, 1, 1, limits)?;
     let Value::Array(items) = &value.value else {
-        return Err((ProblemKind::NotAnArray(name_of(&value.value)), value.at));
+        let found = name_of(&value.value).into();
+        let expected = "a JSON array of calls".into();
+        return Err((ProblemKind::Expected { expected, found }, value.at));
     };
     let mut calls = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -268,12 +277,18 @@ fn calls(value: &Node, limits: Limits) -> Result<Vec<Call>, (ProblemKind, usize)
         let field =
             |name| dict.iter().find(|(key, _)| **key == json::units(name)).map(|(_, value)| *value);
         let found = |value: Option<&Value>| value.map_or("nothing", name_of);
-        let Some(name @ Value::String(_)) = field("name") else {
-            return Err((ProblemKind::Name { index, found: found(field("name")) }, item.at));
+        let wrong_name = |found| Err((ProblemKind::Name { index, key: "name".into(), found }, item.at));
+        let Some(Value::String(units)) = field("name") else {
+            return wrong_name(found(field("name")));
         };
         let Some(args @ Value::Object(_)) = field("args") else {
-            return Err((ProblemKind::Args { index, found: found(field("args")) }, item.at));
+            let found = found(field("args"));
+            return Err((ProblemKind::Args { index, key: "args".into(), found }, item.at));
         };
+        if units.is_empty() {
+            return wrong_name("an empty one");
+        }
+        let name = &Value::String(units.clone());
         let [name, args] = [name, args].map(|value| json::dumps(value, Layout::Compact));
         let call = Call::new(&name, &args);
         assert_eq!(call.json(), format!("{{\"name\": {name}, \"args\": {args}}}"));
@@ -407,12 +422,34 @@ fn cut_answer(ending: &Ending) -> Option<Report> {
     Some(Report { kind, content, raw: Text::default(), place: None, respond: None })
 }
 
-/// The events of a text that ended so: in event mode, piece for piece.
+/// Reasoning that never ends, with a call in it.
+fn call_in_reasoning() -> Report {
+    Report {
+        kind: ReportKind::Unfinished,
+        content: "You wrote <execute> while you were still thinking, and nothing in your thoughts is a call. No call was \
+                  run. End your thoughts with </think>, then write the call."
+            .into(),
+        raw: Text::default(),
+        place: None,
+        respond: None,
+    }
+}
+
+/// Whether the tag of a block stands at the start of a line of `thoughts`, whose first line may have begun before them.
+fn opens_a_block(thoughts: &[u8], begins_line: bool) -> bool {
+    let mut lines = thoughts.split(|byte| *byte == b'\n');
+    let first = lines.next().is_some_and(|line| begins_line && line.starts_with(OPEN));
+    first || lines.any(|line| line.starts_with(OPEN))
+}
+
+/// The events of a text that ended so: in event mode, piece for piece. Where the prompt has opened reasoning, the text begins
+/// with the tag that does so.
 #[must_use]
-pub fn events(text: &[u8], limits: Limits, ending: &Ending) -> Vec<Event> {
+pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: bool) -> Vec<Event> {
     let mut events = Vec::new();
     let mut report = None;
     for Part { range, meaning } in parts(text, limits, &Source::Ended(ending.clone())) {
+        let begins_line = begins_in_think && range.start == b"<think>".len();
         let content = &text[range];
         match meaning {
             Meaning::Run(run) | Meaning::LastRun(run) => {
@@ -424,6 +461,9 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending) -> Vec<Event> {
                         _ => text.is_empty() && *ending != Ending::Length,
                     };
                     report = if is_whole { None } else { cut_answer(ending) };
+                    if meaning == Meaning::LastRun(Run::Think) && opens_a_block(content, begins_line) {
+                        report = Some(call_in_reasoning());
+                    }
                 }
                 let is_shown = says || meaning == Meaning::LastRun(Run::Respond);
                 let pieces = if is_shown { pieces(content, limits) } else { Vec::new() };
@@ -455,10 +495,12 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
             Meaning::LastRun(run) => {
                 let ends: &[&[u8]] = match run {
                     Run::Respond => &OPENING,
-                    Run::Think => &[b"</think>"],
+                    // A block that opens in reasoning is told of, should the reasoning never end.
+                    Run::Think => &[b"</think>", OPEN],
                     Run::Result => continue,
                 };
-                let may_begin = |end: &&[u8]| ends.iter().any(|tag| tag.starts_with(end));
+                let may_begin =
+                    |end: &&[u8]| ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end));
                 let held =
                     (0..content.len()).map(|at| &content[at..]).find(may_begin).unwrap_or(b"");
                 let shown = &content[..content.len() - held.len()];

@@ -217,7 +217,9 @@ impl Grammar {
     /// The grammar of these dialects, of which there is at least one.
     #[must_use]
     pub fn new(dialects: Vec<Arc<Dialect>>) -> Self {
-        let mut table = Table::default();
+        let each = dialects.iter().enumerate();
+        let openers = each.flat_map(|(number, dialect)| openers(number, dialect)).collect();
+        let mut table = Table { openers, ..Table::default() };
         for (number, dialect) in dialects.iter().enumerate() {
             table.add(number, dialect);
         }
@@ -291,15 +293,17 @@ impl Grammar {
             self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
         let heads = dialects.flat_map(|heads| heads.open.iter().chain([&heads.recipient]));
         let heads = heads.map(|mark| (mark, Reopened::Head));
-        let mut is_known = true;
+        let mut longest: Option<(usize, Reopened)> = None;
         for (mark, reopened) in spans.chain(heads).filter(|(mark, _)| !mark.is_empty()) {
             match super::marks::starts_with(text, mark) {
-                Some(true) => return Ok(Some(reopened)),
-                Some(false) => {}
-                None => is_known = false,
+                Some(true) if longest.is_none_or(|(length, _)| length < mark.len()) => {
+                    longest = Some((mark.len(), reopened));
+                }
+                Some(_) => {}
+                None => return Err(()), // one of two marks may begin with the other
             }
         }
-        if is_known { Ok(None) } else { Err(()) }
+        Ok(longest.map(|(_, reopened)| reopened))
     }
 
     /// Whether a mark that opens none of these is left out.
@@ -309,6 +313,14 @@ impl Grammar {
             let lone_mark = self.dialects[opening.dialect].lone_mark;
             opening.entry == Entry::Block && lone_mark == LoneMark::Ignored
         })
+    }
+
+    /// Whether `text`, which is read as a head of the dialect of this number, lacks the mark of one: without its end it is
+    /// none.
+    #[must_use]
+    pub fn is_headless(&self, number: usize, text: &[u8]) -> bool {
+        let heads = self.dialects[self.heads[number].dialect].heads.as_ref();
+        !heads.is_some_and(|heads| heads.open.iter().any(|open| text.starts_with(open.as_bytes())))
     }
 
     fn follows(&self, opening: &Opening, text: &[u8]) -> Option<bool> {
@@ -399,9 +411,25 @@ fn json_begins(form: &Json, text: &[u8]) -> Option<bool> {
     any(keys.map(|key| super::marks::starts_with(rest, &format!("{key}\""))))
 }
 
+/// What opens a block of calls, or a call without one, in the dialect of this number.
+fn openers(number: usize, dialect: &Dialect) -> Vec<(Str, Opening)> {
+    let opening = |entry| Opening { dialect: number, entry };
+    let blocks = dialect.open.iter().map(|open| (open.clone(), opening(Entry::Block)));
+    let is_named = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
+    let calls = dialect.bodies.iter().enumerate().filter_map(|(body, form)| match form {
+        Body::Head(head) if (head.bare || dialect.open.is_empty()) && !is_named => {
+            Some((head.open.clone(), opening(Entry::Call(body))))
+        }
+        _ => None,
+    });
+    blocks.chain(calls).collect()
+}
+
 /// The marks of a grammar, while it is made.
 #[derive(Default)]
 struct Table {
+    /// What opens calls, in all its dialects.
+    openers: Vec<(Str, Opening)>,
     texts: Vec<Str>,
     marks: Vec<Mark>,
     spans: Vec<Span>,
@@ -420,16 +448,10 @@ impl Table {
         if let Some(heads) = &dialect.heads {
             self.heads(number, heads);
         }
-        for open in &dialect.open {
-            self.block(open, Opening { dialect: number, entry: Entry::Block });
+        for (open, opening) in openers(number, dialect) {
+            self.block(&open, opening);
         }
-        for (body, form) in dialect.bodies.iter().enumerate() {
-            if let Body::Head(head) = form
-                && (head.bare || dialect.open.is_empty())
-                && dialect.heads.as_ref().is_none_or(|heads| !heads.names_call)
-            {
-                self.block(&head.open, Opening { dialect: number, entry: Entry::Call(body) });
-            }
+        for form in &dialect.bodies {
             if dialect.unmarked == Unmarked::Anywhere {
                 let byte = match form {
                     Body::Json(Json { shape: Shape::Object | Shape::Objects(_), .. }) => "{",
@@ -476,8 +498,10 @@ impl Table {
         let first = self.spans.len();
         for run in [Run::Think, Run::Respond] {
             let close = heads.close.iter().map(|mark| (mark, Inner::Close));
-            let marks: Vec<_> =
-                close.chain(heads.open.iter().map(|mark| (mark, Inner::Next))).collect();
+            let next = heads.open.iter().map(|mark| (mark, Inner::Next));
+            let openers = self.openers.iter().map(|(mark, _)| (mark, Inner::Block));
+            let openers = openers.filter(|_| run == Run::Think);
+            let marks: Vec<_> = close.chain(next).chain(openers).collect();
             self.spans.push(Span {
                 run,
                 open: Str::default(),
@@ -494,7 +518,7 @@ impl Table {
         let mut marks = vec![(&pair.close, Inner::Close)];
         marks.extend(dialect.turn_end.iter().map(|mark| (mark, Inner::TurnEnd)));
         if run == Run::Think {
-            marks.extend(dialect.open.iter().map(|mark| (mark, Inner::Block)));
+            marks.extend(self.openers.iter().map(|(mark, _)| (mark, Inner::Block)));
         }
         let inside = Marks::new(
             marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()),

@@ -336,6 +336,9 @@ impl Parser {
                     return report;
                 }
                 State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
+                State::Head(number) if self.grammar.is_headless(*number, text) => {
+                    self.state = State::Text;
+                }
                 State::Head(_) => return self.cut_answer(ending, text),
                 State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
                     let (span, mark, at) = (*span, *mark, *at);

@@ -32,9 +32,7 @@ fn words(text: &str) -> Vec<&str> {
 fn words_of(event: &Event) -> Vec<String> {
     let mut texts = Vec::new();
     if let Event::Call(call) = event {
-        let args = serde_json::from_str(call.args_json()).expect("arguments are JSON");
-        let name = serde_json::from_str(call.name_json()).expect("a name is JSON");
-        let mut values = vec![name, args];
+        let mut values = vec![serde_json::from_str(call.json()).expect("a call is JSON")];
         while let Some(value) = values.pop() {
             match value {
                 Value::String(text) => texts.push(text),
@@ -48,7 +46,11 @@ fn words_of(event: &Event) -> Vec<String> {
         }
     }
     texts.extend(content(event));
-    texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect()
+    let mut words: Vec<_> = texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect();
+    // A name may be part of an id.
+    words.sort();
+    words.dedup();
+    words
 }
 
 /// Each word is in exactly one event, unless it stands behind the end of the turn or in the head of a message.
@@ -61,9 +63,10 @@ fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), Str
     for word in words(text) {
         let at = text.find(word).expect("it is one of the text");
         let times = held.iter().filter(|held| *held == word).count();
-        is_behind |= times == 0 && (is_over || left_out.may_be_over(text, at));
+        let is_in_head = left_out.may_be_in_head(text, at);
+        is_behind |= times == 0 && !is_in_head && (is_over || left_out.may_be_over(text, at));
         let is_known = match times {
-            0 => is_behind || left_out.may_be_in_head(text, at),
+            0 => is_behind || is_in_head,
             1 => !is_behind,
             _ => false,
         };
@@ -96,9 +99,9 @@ impl<'g> LeftOut<'g> {
         let before = &text[..at];
         self.heads.iter().any(|heads| {
             let opens = heads.open.iter().filter_map(|open| before.rfind(&**open)).max();
-            let is_headless = before.trim_start_matches(is_space).starts_with(&*heads.recipient);
-            let start = opens.or_else(|| is_headless.then_some(0));
-            start.is_some_and(|start| !before[start..].contains(&*heads.end))
+            opens
+                .or_else(|| before.find(&*heads.recipient))
+                .is_some_and(|start| !before[start..].contains(&*heads.end))
         })
     }
 
@@ -107,8 +110,8 @@ impl<'g> LeftOut<'g> {
         self.turn_ends.iter().any(|end| text[..at].contains(end))
     }
 
-    /// Whether all of `gap` may be; it stands at the start of the text, or at its end.
-    fn is_all_of(&self, gap: &str, (is_first, is_last): (bool, bool)) -> bool {
+    /// Whether all of `gap` may be, which may stand at the end of the text.
+    fn is_all_of(&self, gap: &str, is_last: bool) -> bool {
         let mut is_reached = vec![false; gap.len() + 1];
         is_reached[0] = true;
         for at in 0..gap.len() {
@@ -127,12 +130,12 @@ impl<'g> LeftOut<'g> {
                 is_reached[at + mark.len()] = true;
             }
             for heads in &self.heads {
-                let begins = heads.open.iter().any(|open| rest.starts_with(&**open))
-                    || (is_first
-                        && gap[..at].chars().all(is_space)
-                        && rest.starts_with(&*heads.recipient));
+                let begins = heads.open.iter().any(|open| rest.starts_with(&**open));
                 match rest.find(&*heads.end) {
-                    Some(end) if begins => is_reached[at + end + heads.end.len()] = true,
+                    // Only the first one may lack its mark.
+                    Some(end) if begins || rest.starts_with(&*heads.recipient) => {
+                        is_reached[at + end + heads.end.len()] = true;
+                    }
                     None if begins && is_last => return true,
                     _ => {}
                 }
@@ -165,9 +168,7 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
             for at in rest.char_indices().map(|(at, _)| at).filter(found) {
                 let gap = &rest[..at];
                 let behind = place + at + content.len();
-                if !next.contains(&behind)
-                    && (has_calls || left_out.is_all_of(gap, (place == 0, false)))
-                {
+                if !next.contains(&behind) && (has_calls || left_out.is_all_of(gap, false)) {
                     next.push(behind);
                 }
             }
@@ -177,7 +178,7 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
         }
         (places, has_calls) = (next, false);
     }
-    let is_end = |&place: &usize| left_out.is_all_of(&text[place..], (place == 0, true));
+    let is_end = |&place: &usize| left_out.is_all_of(&text[place..], true);
     if has_calls || read.is_done || places.iter().any(is_end) {
         return Ok(());
     }

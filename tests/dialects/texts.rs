@@ -342,13 +342,12 @@ fn prefix<'t>(text: &'t str, end: &Index) -> &'t str {
     if places.is_empty() { text } else { &text[..*end.get(&places)] }
 }
 
+pub fn endings() -> [Ending; 4] {
+    [Ending::Unknown, Ending::Stopped, Ending::Length, Ending::Broken("reset".to_owned())]
+}
+
 pub fn ending() -> impl Strategy<Value = Ending> {
-    select(vec![
-        Ending::Unknown,
-        Ending::Stopped,
-        Ending::Length,
-        Ending::Broken("reset".to_owned()),
-    ])
+    select(endings().to_vec())
 }
 
 /// A way to read, mostly without small limits.

@@ -118,6 +118,12 @@ impl ItemReader for HeadReader {
                         self.place = Place::Close(end, args.take());
                     }
                 },
+                // Space is looked over for the mark behind it; without one, how much is there already must not count.
+                Place::Close(at, _) if form.close.is_empty() => {
+                    let end = *at;
+                    self.push(calls);
+                    return Ok(Some(end));
+                }
                 Place::Close(at, _) => {
                     if !form.close.is_empty() {
                         *at += leading_space(&text[*at..]);
@@ -481,6 +487,27 @@ impl ArgsReader {
             Self::Text(reader) => reader.take(),
             Self::Xml(reader) => reader.take(),
             Self::Braces(reader) => reader.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::limits::{Limits, Reading};
+    use super::*;
+    use crate::dialect::{Body, presets};
+
+    #[test]
+    fn a_call_without_a_closing_mark_ends_with_its_arguments_however_much_follows() {
+        let row = presets::preset("react").expect("a preset");
+        let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
+        let scope =
+            Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
+        for behind in ["", "\n", "\n\nAction:"] {
+            let text = format!(" tool\nAction Input: {{}}{behind}");
+            let mut calls = Calls::new(scope.clone());
+            let end = HeadReader::new(form, 0, &scope).read(form, text.as_bytes(), &mut calls);
+            assert_eq!(end, Ok(Some(text.len() - behind.len())), "{text:?}");
         }
     }
 }

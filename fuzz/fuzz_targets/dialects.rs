@@ -1,0 +1,338 @@
+//! Any text of any dialect: however it is cut, the events are the same; nothing in it is lost or comes twice; reasoning is
+//! no call; and the block it begins with says what its grammar says.
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use cogency_rs::dialect::{Args, Batch, Body, Dialect};
+use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::limits::Reading;
+use cogency_rs::protocol::{
+    Call, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,
+};
+use cogency_rs_fuzz::dialects::texts::Writer;
+use cogency_rs_fuzz::dialects::{GRAMMARS, No, block, find, may_open_again};
+use cogency_rs_fuzz::text;
+use libfuzzer_sys::fuzz_target;
+
+const MODES: [(Stream, CallStream); 4] = [
+    (Stream::Event, CallStream::Whole),
+    (Stream::Token, CallStream::Whole),
+    (Stream::Event, CallStream::Pieces),
+    (Stream::Token, CallStream::Pieces),
+];
+
+/// A tool with a parameter of each type.
+static TOOLS: LazyLock<Arc<Tools>> = LazyLock::new(|| {
+    let schema = serde_json::json!({"type": "object", "properties": {
+        "text": {"type": "string"},
+        "n": {"type": "integer"},
+        "x": {"type": ["number", "null"]},
+        "flag": {"type": "boolean"},
+        "list": {"type": "array", "items": {"type": "string"}},
+        "object": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "any": {},
+    }});
+    Arc::new(Tools::new([("tool".to_owned(), schema.clone()), ("a.b".to_owned(), schema)]))
+});
+
+/// A text as bytes or as pieces of its dialect, how it is cut, how it ends, and how it is read. The text comes last and takes
+/// all bytes that are left, so that a file is easily made of one.
+#[derive(Debug)]
+struct Input {
+    grammar: usize,
+    limits: Limits,
+    sizes: [u8; 3],
+    ending: Ending,
+    begins_in_think: bool,
+    reading: Reading,
+    is_typed: bool,
+    form: Form,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Bytes,
+    Pieces,
+    /// Calls, and pieces behind them.
+    Calls,
+    /// The same, and something is wrong with the calls.
+    Damaged,
+}
+
+impl Arbitrary<'_> for Input {
+    fn arbitrary(input: &mut Unstructured<'_>) -> Result<Self> {
+        let [grammar, form, flags, bytes, depth, calls, sizes @ ..] = <[u8; 9]>::arbitrary(input)?;
+        let small = Limits {
+            max_block_bytes: 1 + usize::from(bytes).pow(2) / 256,
+            max_depth: 1 + usize::from(depth % 8),
+            max_calls: usize::from(calls % 4),
+        };
+        Ok(Self {
+            grammar: usize::from(grammar) % GRAMMARS.len(),
+            limits: if bytes < 192 { Limits::default() } else { small },
+            sizes,
+            ending: match flags % 4 {
+                0 => Ending::Unknown,
+                1 => Ending::Stopped,
+                2 => Ending::Length,
+                _ => Ending::Broken("reset".into()),
+            },
+            begins_in_think: flags / 4 % 8 == 7,
+            reading: if flags / 32 % 4 == 3 { Reading::Lenient } else { Reading::Strict },
+            is_typed: flags >= 128,
+            form: [Form::Bytes, Form::Pieces, Form::Calls, Form::Damaged][usize::from(form) % 4],
+            bytes: input.bytes(input.len())?.to_vec(),
+        })
+    }
+}
+
+/// A text, and what is known of it.
+struct Known {
+    /// The names of the dialects it is read in.
+    dialects: String,
+    text: Vec<u8>,
+    /// How many words stand in it, each once.
+    words: usize,
+    /// The calls it begins with, if they are written as the dialect has them.
+    calls: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} text {:?}", self.dialects, String::from_utf8_lossy(&self.text))
+    }
+}
+
+impl Input {
+    fn text(&self, grammar: &Grammar) -> Known {
+        let names: Vec<&str> = grammar.dialects.iter().map(|dialect| &*dialect.name).collect();
+        let known = |text: Vec<u8>, words, calls| Known {
+            dialects: names.join(" and "),
+            text,
+            words,
+            calls,
+        };
+        let mut writer = Writer::new(&self.bytes, &grammar.dialects);
+        let text = match self.form {
+            Form::Bytes => {
+                let text = text::from_bytes(&self.bytes);
+                return known(text, 0, None);
+            }
+            Form::Pieces => writer.text(),
+            Form::Calls => {
+                let calls = writer.calls();
+                let (shown, is_held) = writer.written.remove(0);
+                let written = shown.iter().map(|call| format!("{} {}", call.name, call.args));
+                let text = [calls, writer.text()].concat();
+                let is_held = is_held && grammar.dialects.iter().all(|dialect| says_types(dialect));
+                return known(text, writer.words(), is_held.then(|| written.collect()));
+            }
+            Form::Damaged => [writer.damaged(), writer.text()].concat(),
+        };
+        known(text, writer.words(), None)
+    }
+
+    fn read(&self, grammar: &Arc<Grammar>, mode: (Stream, CallStream), chunks: &[&[u8]]) -> Vec<Event> {
+        self.read_from(grammar, mode, chunks, self.begins_in_think)
+    }
+
+    fn read_from(
+        &self,
+        grammar: &Arc<Grammar>,
+        (stream, calls): (Stream, CallStream),
+        chunks: &[&[u8]],
+        begins_in_think: bool,
+    ) -> Vec<Event> {
+        let options = Options {
+            stream,
+            calls,
+            limits: self.limits,
+            reading: self.reading,
+            begins_in_think,
+            tools: self.is_typed.then(|| Arc::clone(&TOOLS)),
+        };
+        let (mut parser, mut events) = (Parser::new(Arc::clone(grammar), options), Vec::new());
+        for chunk in chunks {
+            parser.feed(chunk, &mut events);
+        }
+        parser.finish(&self.ending, &mut events);
+        assert!(parser.is_done());
+        events
+    }
+}
+
+/// Whether a dialect says of what type a value is, so that no schema is needed.
+fn says_types(dialect: &Dialect) -> bool {
+    dialect.bodies.iter().all(|body| match body {
+        Body::Json(_) | Body::Python(_) => true,
+        Body::Xml(_) => false,
+        Body::Head(form) => matches!(form.args, Args::Json | Args::Text(_) | Args::Braces(_)),
+    })
+}
+
+/// Neighbours of one kind as one: what a way of cutting may part.
+fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut runs: Vec<Event> = Vec::new();
+    for event in events {
+        match (runs.last_mut(), event) {
+            (Some(Event::Think(run)), Event::Think(text))
+            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
+            (
+                Some(Event::Piece(before, Note::Args(run))),
+                Event::Piece(number, Note::Args(text)),
+            ) if *before == number => run.push(text.as_bytes()),
+            (_, event) => runs.push(event),
+        }
+    }
+    runs
+}
+
+fn without_pieces(events: Vec<Event>) -> Vec<Event> {
+    joined(events.into_iter().filter(|event| !matches!(event, Event::Piece(..))).collect())
+}
+
+fn calls_of(events: &[Event]) -> Vec<&Call> {
+    let calls = events.iter().filter_map(|event| match event {
+        Event::Call(call) => Some(call),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// However a text is cut, and whatever is shown early, the events are the same.
+fn check_cuts(input: &Input, grammar: &Arc<Grammar>, known: &Known, whole: &[Event]) {
+    let text = &known.text[..];
+    let characters: Vec<&[u8]> = text::characters(text).collect();
+    let chunks = text::chunks(text, &input.sizes);
+    let runs = joined(whole.to_vec());
+    for mode in MODES {
+        let uncut = joined(input.read(grammar, mode, &[text]));
+        assert_eq!(without_pieces(uncut.clone()), runs, "{mode:?} of {known:?}");
+        for chunks in [&characters[..], &chunks] {
+            let events = input.read(grammar, mode, chunks);
+            if mode == MODES[0] {
+                assert_eq!(events, whole, "{known:?} in {chunks:?}");
+            }
+            assert_eq!(joined(events), uncut, "{mode:?} of {known:?} in {chunks:?}");
+        }
+    }
+}
+
+/// All text of events stands in the text, in their order, and no two share a byte.
+fn check_order(known: &Known, events: &[Event]) {
+    let mut rest = &known.text[..];
+    for event in events {
+        let shown = match event {
+            Event::Think(text) | Event::Respond(text) | Event::Result(text) => text.as_bytes(),
+            Event::Error(report) => report.raw.as_bytes(),
+            _ => continue,
+        };
+        let at = (0..=rest.len()).find(|at| rest[*at..].starts_with(shown));
+        let at = at.unwrap_or_else(|| panic!("{event:?} does not stand there in {known:?}: {events:?}"));
+        rest = &rest[at + shown.len()..];
+    }
+}
+
+/// Every word comes once at most; and where there are no calls, once.
+fn check_words(grammar: &Grammar, known: &Known, events: &[Event]) {
+    let all = events.iter().filter_map(|event| match event {
+        Event::Think(text) | Event::Respond(text) | Event::Result(text) => Some(text.to_string()),
+        Event::Error(report) => Some(report.raw.to_string()),
+        _ => None,
+    });
+    let shown = all.collect::<Vec<_>>().join(" ");
+    let text = String::from_utf8_lossy(&known.text);
+    let is_dropped = events.iter().any(|event| matches!(event, Event::Call(_) | Event::Execute));
+    let ends = grammar.dialects.iter().flat_map(|dialect| &dialect.turn_end);
+    let is_ended = ends.into_iter().any(|end| text.contains(&**end));
+    let has_heads = grammar.dialects.iter().any(|dialect| dialect.heads.is_some());
+    for word in 0..known.words {
+        let word = format!("w{word}w");
+        let (before, after) = (text.matches(&word).count(), shown.matches(&word).count());
+        assert!(after <= before, "{word} comes {after} times in {known:?}: {events:?}");
+        if !is_dropped && !is_ended && !has_heads && !decides(grammar) {
+            assert_eq!(after, before, "{word} in {known:?}: {events:?}");
+        }
+    }
+}
+
+/// Whether answers are objects, whose text is that of a JSON string.
+fn decides(grammar: &Grammar) -> bool {
+    let mut bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
+    bodies.any(|body| matches!(body, Body::Json(form) if form.decision.is_some()))
+}
+
+/// What stands in reasoning is reasoning, up to the mark that closes it.
+fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
+    let text = &known.text[..];
+    let [dialect] = &grammar.dialects[..] else { return };
+    let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else { return };
+    if grammar.reasoning.is_none() || dialect.turn_end.iter().any(|end| find(text, end).is_some()) {
+        return;
+    }
+    let events = input.read_from(grammar, MODES[0], &[text], true);
+    let end = find(text, &pair.close);
+    let thoughts = &text[..end.unwrap_or(text.len())];
+    let expected = end.map_or(Vec::new(), |end| {
+        input.read_from(grammar, MODES[0], &[&text[end + pair.close.len()..]], false)
+    });
+    assert_eq!(calls_of(&events), calls_of(&expected), "{known:?}");
+    let shown: Vec<u8> = events
+        .iter()
+        .map_while(|event| match event {
+            Event::Think(text) => Some(text.as_bytes()),
+            _ => None,
+        })
+        .flatten()
+        .copied()
+        .collect();
+    assert!(shown.starts_with(thoughts) || text::is_blank(thoughts), "{known:?}: {events:?}");
+}
+
+/// The block that a text begins with says what the reference reads.
+fn check_block(dialect: &Dialect, known: &Known, events: &[Event]) {
+    let text = &known.text[..];
+    let found = calls_of(events);
+    match block(dialect, text) {
+        Ok((calls, end)) => {
+            let calls: Vec<&Call> = calls.iter().collect();
+            assert!(found.len() >= calls.len() && found[..calls.len()] == calls, "{found:?}, not {calls:?} in {known:?}");
+            assert!(end < text.len() || found == calls, "{found:?}, not {calls:?} in {known:?}");
+        }
+        Err(No::Call) if !may_open_again(dialect, text) => {
+            assert_eq!(found, [] as [&Call; 0], "{known:?}");
+        }
+        Err(_) => {}
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let grammar = &GRAMMARS[input.grammar];
+    let known = input.text(grammar);
+    let whole = input.read(grammar, MODES[0], &[&known.text]);
+    check_cuts(&input, grammar, &known, &whole);
+    if !decides(grammar) {
+        check_order(&known, &whole);
+    }
+    check_words(grammar, &known, &whole);
+    check_reasoning(&input, grammar, &known);
+    let is_plain = input.limits == Limits::default()
+        && !input.begins_in_think
+        && !input.is_typed
+        && !input.ending.is_cut();
+    if let ([dialect], true) = (&grammar.dialects[..], is_plain) {
+        if input.reading == Reading::Strict {
+            check_block(dialect, &known, &whole);
+        }
+        if let Some(calls) = &known.calls {
+            let found = calls_of(&whole);
+            let found = found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
+            let found: Vec<_> = found.take(calls.len()).collect();
+            let is_one_batch = dialect.batch == Batch::Block;
+            assert!(found == *calls || is_one_batch && calls.starts_with(&found), "{found:?}, not {calls:?} in {known:?}");
+        }
+    }
+});

@@ -1,0 +1,135 @@
+//! A call with its name in a head: `open NAME end ARGS close`.
+
+use cogency_rs::dialect::{Args, Dialect, Head, HeadForm};
+use cogency_rs::protocol::Call;
+use cogency_rs::protocol::canonical::Layout;
+
+use super::{Cursor, No, Read, braces, call_with, find, json, object, parameters, starts_with, string, trimmed, xml};
+use crate::json::{Value, dumps};
+
+/// The call whose `open` ends here, with no block around it.
+///
+/// # Errors
+/// It is none.
+pub fn call(form: &Head, cursor: &mut Cursor<'_>) -> Read<Call> {
+    read(form, cursor, &[], &[])
+}
+
+/// The same in a block of this dialect.
+///
+/// # Errors
+/// It is none.
+pub fn call_in_block(form: &Head, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Call> {
+    let ends: Vec<&str> = dialect.close.iter().chain(&dialect.turn_end).map(|mark| &**mark).collect();
+    let followers = [&ends[..], &[&*form.open]].concat();
+    read(form, cursor, &followers, &ends)
+}
+
+fn read(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str], block_ends: &[&str]) -> Read<Call> {
+    let ends = form.ends.iter().filter_map(|end| Some((find(cursor.rest(), end)?, end)));
+    let (length, end) = ends.min_by_key(|(at, _)| *at).ok_or(No::Certainty)?;
+    if length > 2000 {
+        return Err(No::Certainty);
+    }
+    let head = &cursor.rest()[..length];
+    let (name, id) = named(&form.form, head)?;
+    cursor.at += length;
+    let is_closed = *end == form.close;
+    if !is_closed && !begins_args(form, end) {
+        cursor.at += end.len();
+    }
+    let args = if is_closed { object(Vec::new()) } else { arguments(form, cursor, followers)? };
+    cursor.skip_space();
+    if !form.close.is_empty() && !cursor.take(&form.close)? {
+        // A call that was not closed may still end with its block, or in front of the next call.
+        for mark in followers.iter().chain(block_ends) {
+            if cursor.is_at(mark)? {
+                return Err(No::Certainty);
+            }
+        }
+        return Err(No::Call);
+    }
+    let call = call_with(&name, &args)?;
+    Ok(match id {
+        Some(id) => call.with_id(dumps(&string(&id), Layout::Compact)),
+        None => call,
+    })
+}
+
+/// The arguments that begin here.
+///
+/// # Errors
+/// They are none.
+pub fn arguments(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Read<Value> {
+    match &form.args {
+        Args::Json => json::value(cursor, b'{'),
+        // What is no object is text up to where the call ends, and that may be anywhere.
+        Args::Text(_) => json::value(cursor, b'{').map_err(|_| No::Certainty),
+        Args::Braces(mark) => braces::arguments(mark, cursor),
+        Args::Parameters(parameters) => parameters::arguments(parameters, form, cursor, followers),
+        Args::Xml(xml) => xml::arguments(xml, cursor),
+    }
+}
+
+/// Whether the mark that ends a head is the first of the arguments.
+fn begins_args(form: &Head, end: &str) -> bool {
+    match &form.args {
+        Args::Json | Args::Braces(_) => end == "{",
+        Args::Parameters(parameters) => {
+            let around = parameters.around.as_ref().map_or("", |around| &around.open);
+            end == parameters.open || (!around.is_empty() && end == around)
+        }
+        Args::Text(_) | Args::Xml(_) => false,
+    }
+}
+
+/// The name and the id in a head.
+fn named(form: &HeadForm, head: &[u8]) -> Read<(Vec<u8>, Option<Vec<u8>>)> {
+    let head = trimmed(head);
+    match form {
+        HeadForm::Name | HeadForm::Doubled => Ok((head.to_vec(), None)),
+        HeadForm::Id(mark) => Ok(match find(head, mark) {
+            Some(at) => (head[..at].to_vec(), Some(trimmed(&head[at + mark.len()..]).to_vec())),
+            None => (head.to_vec(), None),
+        }),
+        HeadForm::Behind(mark) => match starts_with(head, mark) {
+            Some(true) => Ok((head[mark.len()..].to_vec(), None)),
+            _ => Err(No::Call),
+        },
+        // `functions.NAME:NUMBER`; what is otherwise may still be a name.
+        HeadForm::Numbered => {
+            let text = head.strip_prefix(b"functions.").ok_or(No::Certainty)?;
+            let colon = text.iter().rposition(|byte| *byte == b':').ok_or(No::Certainty)?;
+            let digits = &text[colon + 1..];
+            if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+                return Err(No::Certainty);
+            }
+            Ok((text[..colon].to_vec(), Some(head.to_vec())))
+        }
+        HeadForm::Attributes(key) => Ok((attribute(head, key)?.ok_or(No::Call)?, None)),
+    }
+}
+
+/// The value of an attribute in a row of `key="value"`, each behind a space; without entities.
+///
+/// # Errors
+/// The row holds something else.
+pub fn attribute(tag: &[u8], key: &str) -> Read<Option<Vec<u8>>> {
+    let mut cursor = Cursor { text: tag, at: 0 };
+    let mut found = None;
+    loop {
+        cursor.skip_space();
+        if cursor.rest().is_empty() {
+            return Ok(found);
+        }
+        let name = cursor.until("=\"")?;
+        let value = cursor.until("\"")?;
+        let is_plain = !name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric);
+        if !is_plain || value.contains(&b'&') || (name == key.as_bytes() && found.is_some()) {
+            return Err(No::Certainty);
+        }
+        if name == key.as_bytes() {
+            found = Some(value.to_vec());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Messages with a head that says to whom they are.
+
+use cogency_rs::dialect::{Body, Dialect, Heads, Str};
+use cogency_rs::protocol::Call;
+
+use super::{Cursor, No, Read, call_with, find, head};
+
+/// The calls of the message that begins here, as far as its head names the tool.
+///
+/// # Errors
+/// It holds none, or the calls stand in its text.
+pub fn message(heads: &Heads, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Vec<Call>> {
+    let head = cursor.until(&heads.end)?;
+    if head.len() > 2000 {
+        return Err(No::Certainty);
+    }
+    let recipient = last_word(head, &heads.recipient);
+    let is = |names: &[Str], word: Option<&[u8]>| word.is_some_and(|word| names.iter().any(|name| name.as_bytes() == word));
+    let Some(tool) = recipient.filter(|_| !is(&heads.answer, recipient) && !is(&heads.reasoning, recipient)) else {
+        // To the user or to itself.
+        return Err(No::Call);
+    };
+    let Some(Body::Head(form)) = dialect.bodies.first().filter(|_| heads.names_call) else {
+        return Err(No::Certainty);
+    };
+    let name = tool.strip_prefix(heads.prefix.as_bytes()).unwrap_or(tool);
+    let args = head::arguments(form, cursor, &[])?;
+    Ok(vec![call_with(name, &args)?])
+}
+
+/// The word behind the last `mark` of a head; `None` where there is none.
+fn last_word<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
+    if mark.is_empty() {
+        return None;
+    }
+    let mut rest = head;
+    let mut word = None;
+    while let Some(at) = find(rest, mark) {
+        rest = &rest[at + mark.len()..];
+        let end = rest.iter().position(|byte| byte.is_ascii_whitespace() || *byte == b'<');
+        word = Some(&rest[..end.unwrap_or(rest.len())]);
+    }
+    word.filter(|word| !word.is_empty())
+}

@@ -1,0 +1,109 @@
+//! Calls as JSON: one object, several, or an array of them.
+
+use cogency_rs::dialect::{Decision, Json, Shape, Str};
+use cogency_rs::protocol::Call;
+use cogency_rs::protocol::canonical::Layout;
+use cogency_rs::protocol::json::{Controls, FaultKind};
+
+use super::{Cursor, No, Read, depth, object, units};
+use crate::json::{Units, Value, as_dict, dumps, read};
+
+/// The calls of the value that stands here.
+///
+/// # Errors
+/// There is none, or they are no calls.
+pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
+    let mut calls = Vec::new();
+    match &form.shape {
+        Shape::Array => {
+            let Value::Array(items) = value(cursor, b'[')? else { return Err(No::Call) };
+            if !is_marked && items.is_empty() {
+                return Err(No::Certainty);
+            }
+            for (index, item) in items.iter().enumerate() {
+                // Without a mark the first key tells whether it is a call.
+                calls.extend(call(form, &item.value, is_marked || index > 0)?);
+            }
+        }
+        Shape::Object => calls.extend(call(form, &value(cursor, b'{')?, is_marked)?),
+        Shape::Objects(between) => loop {
+            let item = value(cursor, b'{')?;
+            calls.extend(call(form, &item, is_marked || !calls.is_empty())?);
+            let mut next = cursor.clone();
+            next.skip_space();
+            if !next.take(between)? {
+                break;
+            }
+            next.skip_space();
+            if next.peek()? != b'{' {
+                break;
+            }
+            *cursor = next;
+        },
+    }
+    Ok(calls)
+}
+
+/// The value that stands here, which begins with this bracket.
+///
+/// # Errors
+/// Something else does, or it is no JSON.
+pub fn value(cursor: &mut Cursor<'_>, bracket: u8) -> Read<Value> {
+    cursor.skip_space();
+    if cursor.peek()? != bracket {
+        return Err(No::Call);
+    }
+    let reading = read(cursor.text, cursor.at, Controls::Raw).map_err(|fault| match fault.kind {
+        FaultKind::Ended | FaultKind::EndedInString => No::Certainty,
+        _ => No::Call,
+    })?;
+    cursor.at = reading.end;
+    if depth(&reading.node.value) > 100 {
+        return Err(No::Certainty);
+    }
+    Ok(reading.node.value)
+}
+
+/// The call that an object is; `None` where it is the answer, or passed over.
+fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
+    let Value::Object(entries) = value else {
+        return Err(if form.skips_others { No::Certainty } else { No::Call });
+    };
+    let dict = as_dict(entries);
+    let field = |name: &Str| dict.iter().find(|(key, _)| **key == units(name.as_bytes())).map(|(_, value)| *value);
+    if !is_known && !entries.first().is_some_and(|(key, _)| is_of_form(form, key)) {
+        return Err(No::Certainty);
+    }
+    if let Some(Decision { key, call, .. }) = &form.decision
+        && field(key) != Some(&super::string(call.as_bytes()))
+    {
+        return if is_known { Ok(None) } else { Err(No::Certainty) };
+    }
+    let one_of = |keys: &[Str]| {
+        let found: Vec<&Value> = keys.iter().filter_map(&field).collect();
+        // Which of several counts is a matter of taste.
+        if found.len() > 1 { Err(No::Certainty) } else { Ok(found.first().copied()) }
+    };
+    let no_call = if form.skips_others { No::Certainty } else { No::Call };
+    let name = match one_of(&form.name)? {
+        Some(Value::String(name)) if !name.is_empty() => name.clone(),
+        _ => return Err(no_call),
+    };
+    let none = object(Vec::new());
+    let args = match one_of(&form.args)? {
+        Some(args @ Value::Object(_)) => args,
+        None if form.args_optional => &none,
+        _ => return Err(no_call),
+    };
+    let call = Call::new(&dumps(&Value::String(name), Layout::Compact), &dumps(args, Layout::Compact));
+    let text = |key: &Option<Str>| match key.as_ref().and_then(field) {
+        Some(text @ Value::String(_)) => dumps(text, Layout::Compact),
+        _ => "\"\"".to_owned(),
+    };
+    Ok(Some(call.with_id(text(&form.id)).with_server(text(&form.server))))
+}
+
+/// Whether a key is one of those of a call.
+fn is_of_form(form: &Json, key: &Units) -> bool {
+    form.name.iter().chain(&form.args).any(|name| units(name.as_bytes()) == *key)
+}

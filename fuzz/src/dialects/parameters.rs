@@ -1,0 +1,154 @@
+//! Arguments each between marks of its own, with raw text as their values.
+
+use cogency_rs::dialect::{Head, Parameters, Str, Trim, Untyped};
+use cogency_rs::protocol::json::Controls;
+
+use super::head::attribute;
+use super::{Cursor, No, Read, depth, object, starts_with, string, trimmed, units};
+use crate::json::{Value, read};
+use crate::text::{is_blank, leading_space};
+
+/// The arguments that begin here, up to what closes their call. `followers` may stand behind that.
+///
+/// # Errors
+/// They are none.
+pub fn arguments(form: &Parameters, head: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Read<Value> {
+    let ends: &[Str] =
+        if head.close.is_empty() { &head.until } else { std::slice::from_ref(&head.close) };
+    let mut entries = Vec::new();
+    cursor.skip_space();
+    if let Some(around) = &form.around
+        && !cursor.take(&around.open)?
+    {
+        return if is_at_any(cursor, ends)? { Ok(object(entries)) } else { Err(No::Call) };
+    }
+    loop {
+        cursor.skip_space();
+        if let Some(around) = &form.around
+            && cursor.take(&around.close)?
+        {
+            return Ok(object(entries));
+        }
+        if is_at_any(cursor, ends)? {
+            return Ok(object(entries));
+        }
+        if let Some(whole) = &form.whole
+            && (cursor.is_at(&whole.open)? || cursor.peek()? == b'{')
+        {
+            return Err(No::Certainty);
+        }
+        if !cursor.take(&form.open)? {
+            return Err(No::Call);
+        }
+        let key = trimmed(cursor.until(&form.key_end)?);
+        if std::str::from_utf8(key).is_err() || key.len() > 2000 {
+            return Err(No::Certainty);
+        }
+        let is_text = if form.value_open.is_empty() {
+            None
+        } else {
+            let between = cursor.until(&form.value_open)?;
+            match &form.flag {
+                Some(flag) => attribute(between, &flag.name)?.map(|value| value == flag.text.as_bytes()),
+                None if is_blank(between) => None,
+                None => return Err(No::Call),
+            }
+        };
+        let close = form.close.replace("{key}", &String::from_utf8_lossy(key));
+        let raw = value(form, &close, ends, cursor, followers)?;
+        let is_json = is_text.map_or(form.untyped == Untyped::Json, |is_text| !is_text);
+        entries.push((units(key), typed(cut(raw, form.trim), is_json)));
+    }
+}
+
+fn is_at_any(cursor: &Cursor<'_>, marks: &[Str]) -> Read<bool> {
+    for mark in marks {
+        if cursor.is_at(mark)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The raw value that begins here: up to the first mark that closes it with something behind that may stand there.
+fn value<'t>(
+    form: &Parameters,
+    close: &str,
+    ends: &[Str],
+    cursor: &mut Cursor<'t>,
+    followers: &[&str],
+) -> Read<&'t [u8]> {
+    let start = cursor.at;
+    for at in start..cursor.text.len() {
+        if starts_with(&cursor.text[at..], close) != Some(true) {
+            continue;
+        }
+        let behind = Cursor { text: cursor.text, at: at + close.len() };
+        if may_follow(form, ends, behind, followers)? {
+            cursor.at = at + close.len();
+            return Ok(&cursor.text[start..at]);
+        }
+    }
+    Err(No::Certainty)
+}
+
+/// Whether what stands here may do so behind a value: the next parameter, the end of all, or that of the call.
+fn may_follow(form: &Parameters, ends: &[Str], mut cursor: Cursor<'_>, followers: &[&str]) -> Read<bool> {
+    cursor.skip_space();
+    let around = form.around.as_ref().map(|around| &around.close);
+    for mark in [&form.open].into_iter().chain(around) {
+        if cursor.is_at(mark)? {
+            return Ok(true);
+        }
+    }
+    for end in ends {
+        if cursor.take(end)? {
+            cursor.skip_space();
+            let known: Vec<_> = followers.iter().map(|mark| starts_with(cursor.rest(), mark)).collect();
+            return match known {
+                _ if followers.is_empty() || known.contains(&Some(true)) => Ok(true),
+                _ if known.contains(&None) => Err(No::Certainty),
+                _ => Ok(false),
+            };
+        }
+    }
+    Ok(false)
+}
+
+/// A raw value without the whitespace that the dialect puts at its ends.
+fn cut(raw: &[u8], trim: Trim) -> &[u8] {
+    let breaks: [&[u8]; 2] = [b"\r\n", b"\n"];
+    match trim {
+        Trim::Nothing => raw,
+        Trim::Space => trimmed(raw),
+        Trim::Newline => {
+            let raw = breaks.iter().find_map(|line| raw.strip_prefix(*line)).unwrap_or(raw);
+            breaks.iter().find_map(|line| raw.strip_suffix(*line)).unwrap_or(raw)
+        }
+    }
+}
+
+/// A raw value: text, or JSON where it may be that and is.
+fn typed(raw: &[u8], is_json: bool) -> Value {
+    let text = &raw[leading_space(raw)..];
+    let text = trimmed(text);
+    match read(text, 0, Controls::Raw) {
+        // These are words that only Python reads.
+        Ok(reading) if matches!(reading.node.value, Value::Word("NaN" | "Infinity" | "-Infinity")) => string(raw),
+        Ok(reading) if is_json && reading.end == text.len() && depth(&reading.node.value) <= 200 => {
+            reading.node.value
+        }
+        // A number at the end of a text is whole.
+        _ if is_json => number(text).unwrap_or_else(|| string(raw)),
+        _ => string(raw),
+    }
+}
+
+/// The number that a whole text is.
+#[must_use]
+pub fn number(text: &[u8]) -> Option<Value> {
+    let with_end = [text, b" "].concat();
+    let reading = read(&with_end, 0, Controls::Raw).ok()?;
+    let is_number = matches!(reading.node.value, Value::Number(_));
+    (is_number && reading.node.at == 0 && reading.end == text.len()).then_some(reading.node.value)
+}
