@@ -107,7 +107,7 @@ _RUN = {
 def _opened_by(fields: dict[str, Any]) -> str:
     heads = [body["head"] for body in fields["bodies"] if "head" in body]
     marks: list[str] = [*fields["open"]]
-    marks += [head["open"] for head in heads if head["bare"] or not marks]
+    marks += [head["open"].rstrip() for head in heads if head["bare"] or not marks]
     if fields["unmarked"] != "never":
         marks.append(_UNMARKED[fields["unmarked"]])
     said = _listed(marks, "or")
