@@ -12,7 +12,7 @@ use cogency_rs::protocol::{
     Call, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,
 };
 use cogency_rs_fuzz::dialects::texts::Writer;
-use cogency_rs_fuzz::dialects::{GRAMMARS, No, block, find, may_open_again};
+use cogency_rs_fuzz::dialects::{GRAMMARS, No, block, find, may_open_again, starts_with};
 use cogency_rs_fuzz::text;
 use libfuzzer_sys::fuzz_target;
 
@@ -271,6 +271,11 @@ fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
     let [dialect] = &grammar.dialects[..] else { return };
     let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else { return };
     if grammar.reasoning.is_none() || dialect.turn_end.iter().any(|end| find(text, end).is_some()) {
+        return;
+    }
+    // The model may open its reasoning itself.
+    let start = &text[text::leading_space(text)..];
+    if dialect.reasoning.iter().any(|pair| starts_with(start, &pair.open) != Some(false)) {
         return;
     }
     let events = input.read_from(grammar, MODES[0], &[text], true);

@@ -118,12 +118,6 @@ impl ItemReader for HeadReader {
                         self.place = Place::Close(end, args.take());
                     }
                 },
-                // Space is looked over for the mark behind it; without one, how much is there already must not count.
-                Place::Close(at, _) if form.close.is_empty() => {
-                    let end = *at;
-                    self.push(calls);
-                    return Ok(Some(end));
-                }
                 Place::Close(at, _) => {
                     if !form.close.is_empty() {
                         *at += leading_space(&text[*at..]);
@@ -501,7 +495,8 @@ mod tests {
     fn a_call_without_a_closing_mark_ends_with_its_arguments_however_much_follows() {
         let row = presets::preset("react").expect("a preset");
         let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
-        let scope = Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
+        let scope =
+            Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
         for behind in ["", "\n", "\n\nAction:"] {
             let text = format!(" tool\nAction Input: {{}}{behind}");
             let mut calls = Calls::new(scope.clone());
