@@ -184,12 +184,16 @@ impl ParametersReader {
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, tool, text, calls)? {
-                    None => {
+                Place::Value(value) => match value.end(forms, tool, text, calls) {
+                    Err(problem) => {
+                        calls.know_args(value.searched());
+                        return Err(problem);
+                    }
+                    Ok(None) => {
                         calls.read_args(text, value.searched());
                         return Ok(None);
                     }
-                    Some((end, next)) => {
+                    Ok(Some((end, next))) => {
                         value.write(form, tool, &text[..end], calls, &mut self.writer);
                         Place::Between(next)
                     }
