@@ -171,7 +171,14 @@ impl Report {
              End your thoughts with {close}, then write the call."
         );
         let kind = ReportKind::Unfinished;
-        Self { kind, content: content.into(), raw: Text::default(), place: None, code: None, respond: None }
+        Self {
+            kind,
+            content: content.into(),
+            raw: Text::default(),
+            place: None,
+            code: None,
+            respond: None,
+        }
     }
 
     /// An answer that was cut outside every block; `None` where nothing is missing.

@@ -117,12 +117,6 @@ impl ItemReader for HeadReader {
                         self.place = Place::Close(end, args.take());
                     }
                 },
-                // Space is looked over for the mark behind it; without one, how much is there already must not count.
-                Place::Close(at, _) if form.close.is_empty() => {
-                    let end = *at;
-                    self.push(calls);
-                    return Ok(Some(end));
-                }
                 Place::Close(at, _) => {
                     if !form.close.is_empty() {
                         *at += leading_space(&text[*at..]);
