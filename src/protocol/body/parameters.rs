@@ -189,7 +189,7 @@ impl ParametersReader {
                         calls.read_args(text, value.searched());
                         return Ok(None);
                     }
-                    Ok(Some((end, next))) => {
+                    Some((end, next)) => {
                         value.write(form, tool, &text[..end], calls, &mut self.writer);
                         Place::Between(next)
                     }
