@@ -59,9 +59,9 @@ fuzz: $(DEV)    ## Hold the core to naive references on random input, TIME=60 se
 	@$(NIGHTLY) \
 	$(call NEEDS,cargo fuzz --version || cargo install --locked cargo-fuzz,cargo-fuzz cannot be installed) \
 	$(BIN)/python fuzz/seeds.py fuzz/corpus; \
-	for target in parser json messages; do \
+	for target in parser json messages dialects; do \
 		cargo +nightly fuzz run --sanitizer none --target-dir target/fuzz $$target -- -max_total_time=$(TIME) \
-			-max_len=4096 -timeout=30 -dict=fuzz/dictionary.txt -verbosity=0 -print_final_stats=1 || exit 1; \
+			-max_len=4096 -timeout=30 -dict=fuzz/corpus/$$target.txt -verbosity=0 -print_final_stats=1 || exit 1; \
 	done
 
 miri:            ## Run the core's own tests in Miri, which sees undefined behaviour (needs nightly Rust)

@@ -1,4 +1,5 @@
-"""Inputs for the fuzz targets to start from: recorded model output, and the tables of the parser's tests.
+"""Inputs for the fuzz targets to start from, and a dictionary for each: recorded model output, the tables of the
+parser's tests, and what every dialect is written with.
 
     python fuzz/seeds.py fuzz/corpus
 
@@ -16,6 +17,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
+
+from cogency_rs import Dialect, ToolCall
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(CHECKOUT / "tests" / "unit"), str(CHECKOUT / "tests")]
@@ -44,6 +48,16 @@ PARSER_HEADERS = [
     bytes([6, 40, 2, 1, 1, 1, 5]),
 ]
 JSON_HEADER = bytes([0, 1, 0, 5])
+# Behind the number of the dialect: form, ending and options, limits, and sizes of chunks.
+DIALECT_HEADERS = [bytes([0, 0, 0, 0, 0, 1, 7, 0]), bytes([0, 129, 0, 0, 0, 3, 0, 11])]
+
+PRESETS = Dialect.presets()
+
+CALLS = [
+    ToolCall(name="read", args={"file": "a.toml", "lines": [1, 2], "all": True}),
+    ToolCall(name="tool", args={"text": "a < b\n", "n": 5, "x": None, "object": {"text": ""}}),
+    ToolCall(name="list", args={}),
+]
 
 
 def lines(name: str) -> list[dict]:
@@ -67,6 +81,43 @@ def values() -> list[str]:
     written = [case.values[0] for case in tables.VALUES]
     bodies = re.findall("<execute>(.*?)</execute>", "\n".join(texts()), re.DOTALL)
     return [*written, *tables.REFUSED, *bodies]
+
+
+def dialects() -> Iterator[bytes]:
+    """Calls in every dialect, as it writes them and as models and other parsers' tests have them."""
+    for number, name in enumerate(PRESETS):
+        for count in range(1, len(CALLS) + 1):
+            text = f"Let me see.\n{Dialect(name).write_calls(CALLS[:count])}\nDone."
+            yield from (bytes([number]) + head + encoded(text) for head in DIALECT_HEADERS)
+    for case in lines("dialects.jsonl"):
+        name = case["dialect"].replace("_", "-")
+        if name in PRESETS:
+            head = DIALECT_HEADERS["tools" in case and bool(case["tools"])]
+            yield bytes([PRESETS.index(name)]) + head + encoded(case["text"])
+
+
+def marks() -> set[str]:
+    """Every mark of every dialect."""
+    found = set()
+    for name in PRESETS:
+        fields = Dialect(name).to_dict()
+        for key in ("name", "models", "prompt"):
+            fields.pop(key, None)
+        found.update(texts_in(fields))
+    return {mark for mark in found if mark}
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """The texts in a JSON value that are no keys."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from texts_in(inner)
+        case list():
+            for inner in value:
+                yield from texts_in(inner)
 
 
 def logs() -> Iterator[bytes]:
@@ -94,6 +145,16 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def dictionary(words: Iterable[str]) -> str:
+    """Words as `-dict=` of libFuzzer reads them."""
+
+    def quoted(word: str) -> str:
+        plain = (chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\x{byte:02x}" for byte in encoded(word))
+        return '"' + "".join(plain) + '"'
+
+    return "\n".join(map(quoted, sorted(words))) + "\n"
+
+
 def write(folder: Path, inputs: Iterable[bytes]) -> None:
     """Write each input that is not too long to a file named by its content."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -107,6 +168,11 @@ def main(corpus: Path) -> None:
     write(corpus / "parser", (head + encoded(text) for text in texts() for head in PARSER_HEADERS))
     write(corpus / "json", (JSON_HEADER + encoded(value) for value in values()))
     write(corpus / "messages", logs())
+    write(corpus / "dialects", dialects())
+    protocol = (CHECKOUT / "fuzz" / "dictionary.txt").read_text(encoding="utf-8")
+    for target in ("parser", "json", "messages", "dialects"):
+        words = dictionary(marks()) if target == "dialects" else ""
+        (corpus / f"{target}.txt").write_text(protocol + words, encoding="utf-8")
 
 
 if __name__ == "__main__":

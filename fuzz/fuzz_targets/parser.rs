@@ -99,7 +99,8 @@ fuzz_target!(|input: Input| {
     let characters: Vec<&[u8]> = text::characters(&text).collect();
     let chunks = text::chunks(&text, &sizes);
     let expected = if begins_in_think && !text.is_empty() {
-        parser::events(&[b"<think>", &text[..]].concat(), limits, &ending, true)
+        let (text, is_added) = parser::in_reasoning(&text, limits);
+        parser::events(&text, limits, &ending, is_added)
     } else {
         parser::events(&text, limits, &ending, false)
     };

@@ -277,18 +277,14 @@ fn calls(value: &Node, limits: Limits) -> Result<Vec<Call>, (ProblemKind, usize)
         let field =
             |name| dict.iter().find(|(key, _)| **key == json::units(name)).map(|(_, value)| *value);
         let found = |value: Option<&Value>| value.map_or("nothing", name_of);
-        let wrong_name = |found| Err((ProblemKind::Name { index, key: "name".into(), found }, item.at));
-        let Some(Value::String(units)) = field("name") else {
-            return wrong_name(found(field("name")));
+        let Some(name @ Value::String(_)) = field("name") else {
+            let found = found(field("name"));
+            return Err((ProblemKind::Name { index, key: "name".into(), found }, item.at));
         };
         let Some(args @ Value::Object(_)) = field("args") else {
             let found = found(field("args"));
             return Err((ProblemKind::Args { index, key: "args".into(), found }, item.at));
         };
-        if units.is_empty() {
-            return wrong_name("an empty one");
-        }
-        let name = &Value::String(units.clone());
         let [name, args] = [name, args].map(|value| json::dumps(value, Layout::Compact));
         let call = Call::new(&name, &args);
         assert_eq!(call.json(), format!("{{\"name\": {name}, \"args\": {args}}}"));
@@ -442,8 +438,16 @@ fn opens_a_block(thoughts: &[u8], begins_line: bool) -> bool {
     first || lines.any(|line| line.starts_with(OPEN))
 }
 
-/// The events of a text that ended so: in event mode, piece for piece. Where the prompt has opened reasoning, the text begins
-/// with the tag that does so.
+/// A text that begins in reasoning, with the tag that opens it; it may have that tag itself, behind space.
+#[must_use]
+pub fn in_reasoning(text: &[u8], limits: Limits) -> (Vec<u8>, bool) {
+    let space = leading_space(text);
+    let reopens = space <= limits.max_block_bytes && text[space..].starts_with(b"<think>");
+    (if reopens { text[space..].to_vec() } else { [b"<think>", text].concat() }, !reopens)
+}
+
+/// The events of a text that ended so: in event mode, piece for piece. Where the prompt has opened reasoning, the tag that does
+/// so is put before the text.
 #[must_use]
 pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: bool) -> Vec<Event> {
     let mut events = Vec::new();

@@ -74,7 +74,6 @@ enum Place {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "as for the place")]
 enum Item {
     Json(JsonReader),
     Head(HeadReader),
@@ -151,11 +150,24 @@ impl BlockReader {
             }
             Place::Behind(..) => Ok(()),
         };
+        let result = result.and_then(|()| self.check_rest(text));
         match result {
             Err(_) if text.len() > within.len() => Err(self.too_long()),
             Err(problem) => Err(problem),
             Ok(()) => self.calls.take(),
         }
+    }
+
+    /// Whether what stands behind an item that may go on is the beginning of a mark that closes the block.
+    fn check_rest(&self, text: &[u8]) -> Result<(), Problem> {
+        let Place::Item(body, Item::Xml(reader)) = &self.place else { return Ok(()) };
+        let Some(end) = reader.end().filter(|_| self.is_marked) else { return Ok(()) };
+        let at = end + leading_space(&text[end..]);
+        let mut marks = self.dialect.close.iter().chain(&self.dialect.turn_end);
+        if at == text.len() || marks.any(|mark| mark.as_bytes().starts_with(&text[at..])) {
+            return Ok(());
+        }
+        Err(self.unexpected(*body, text, at))
     }
 
     /// What has become known since the last time, for those who want to see calls before they are complete.

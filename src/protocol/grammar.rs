@@ -291,8 +291,11 @@ impl Grammar {
         let spans = spans.map(|span| (&span.open, Reopened::Mark(span.open.len())));
         let dialects =
             self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
-        let heads = dialects.flat_map(|heads| heads.open.iter().chain([&heads.recipient]));
-        let heads = heads.map(|mark| (mark, Reopened::Head));
+        let heads = dialects.flat_map(|heads| {
+            let marks = heads.open.iter().chain([&heads.recipient]);
+            let marks = marks.map(|mark| (mark, Reopened::Head));
+            marks.chain([(&heads.end, Reopened::Mark(heads.end.len()))])
+        });
         let mut longest: Option<(usize, Reopened)> = None;
         for (mark, reopened) in spans.chain(heads).filter(|(mark, _)| !mark.is_empty()) {
             match super::marks::starts_with(text, mark) {

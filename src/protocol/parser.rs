@@ -509,7 +509,11 @@ impl Parser {
         let search = grammar.outside.search(text, self.at);
         let Search::Found { mark, start: at, end } = search else {
             self.at = search.or_end(text);
-            *start += self.stream_run(Run::Respond, &text[*start..self.at], events);
+            let used = self.stream_run(Run::Respond, &text[*start..self.at], events);
+            *start += used;
+            if let Start::Space(known, _) = &mut self.start {
+                *known -= used;
+            }
             return false;
         };
         self.at = end;
@@ -714,11 +718,15 @@ impl Parser {
         events: &mut Vec<Event>,
     ) -> bool {
         if self.may_reopen {
-            let at = *start + leading_space(&text[*start..]);
-            let is_known = at < text.len() || at - *start > self.limits().max_block_bytes;
-            let Ok(reopened) = (if is_known { grammar.reopened(&text[at..]) } else { Err(()) })
-            else {
-                self.at = text.len();
+            // Up to `self.at` there is nothing but space.
+            let at = self.at + leading_space(&text[self.at..]);
+            let reopened = match at < text.len() {
+                _ if at - *start > self.limits().max_block_bytes => Ok(None),
+                true => grammar.reopened(&text[at..]),
+                false => Err(()),
+            };
+            let Ok(reopened) = reopened else {
+                self.at = at;
                 return false;
             };
             self.may_reopen = false;
@@ -1111,6 +1119,39 @@ mod tests {
             assert_eq!(kinds(text, Stream::Event), errors, "{text}");
             assert_eq!(kinds(text, Stream::Token), errors, "{text}");
         }
+    }
+
+    #[test]
+    fn space_before_reasoning_that_is_opened_again_is_within_the_limit() {
+        let limits = Limits { max_block_bytes: 4, ..Limits::default() };
+        let think = |text: &str| Event::Think(text.into());
+        for (text, expected) in [
+            ("    <think>a", vec![think("a")]),
+            ("     <think>", vec![think("    "), think(" <th"), think("ink>")]),
+        ] {
+            let options = Options { limits, begins_in_think: true, ..Options::default() };
+            assert_eq!(read(text, options.clone(), &Ending::Unknown), expected, "{text}");
+            let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+            for character in text.split_inclusive(|_| true) {
+                parser.feed(character.as_bytes(), &mut events);
+                assert!(parser.held.len() <= 8 + "<think".len(), "what is held is bounded");
+            }
+            parser.finish(&Ending::Unknown, &mut events);
+            assert_eq!(events, expected, "{text} in characters");
+        }
+    }
+
+    #[test]
+    fn space_in_front_of_reasoning_is_searched_once() {
+        const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
+        let options = Options { begins_in_think: true, ..Options::default() };
+        let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
+        for _ in 0..SIZE {
+            parser.feed(b" ", &mut events);
+        }
+        assert_eq!(events, []);
+        parser.feed(b"a</think>", &mut events);
+        assert_eq!(events, [Event::Think([&b" ".repeat(SIZE)[..], b"a"].concat()[..].into())]);
     }
 
     /// Searched from its start for every chunk, this would take minutes.

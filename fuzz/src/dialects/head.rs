@@ -33,6 +33,16 @@ fn read(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str], block_ends: &[
     }
     let head = &cursor.rest()[..length];
     let (name, id) = named(&form.form, head)?;
+    // What stands bare in a head is one line, and neither markup nor anything else that opens or closes something.
+    let is_bare = !matches!(form.form, HeadForm::Attributes(_));
+    if is_bare && trimmed(&name).iter().any(|byte| b"<{\n\r".contains(byte)) {
+        return Err(No::Call);
+    }
+    let others = [&form.open, &form.close].into_iter().chain(&form.until).filter(|mark| !mark.is_empty());
+    let others = others.map(|mark| &**mark).chain(followers.iter().copied());
+    if others.into_iter().any(|mark| find(head, mark).is_some()) {
+        return Err(No::Certainty);
+    }
     cursor.at += length;
     let is_closed = *end == form.close;
     if !is_closed && !begins_args(form, end) {
@@ -87,7 +97,7 @@ fn begins_args(form: &Head, end: &str) -> bool {
 fn named(form: &HeadForm, head: &[u8]) -> Read<(Vec<u8>, Option<Vec<u8>>)> {
     let head = trimmed(head);
     match form {
-        HeadForm::Name | HeadForm::Doubled => Ok((head.to_vec(), None)),
+        HeadForm::Name => Ok((head.to_vec(), None)),
         HeadForm::Id(mark) => Ok(match find(head, mark) {
             Some(at) => (head[..at].to_vec(), Some(trimmed(&head[at + mark.len()..]).to_vec())),
             None => (head.to_vec(), None),

@@ -86,13 +86,15 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
     };
     let no_call = if form.skips_others { No::Certainty } else { No::Call };
     let name = match one_of(&form.name)? {
-        Some(Value::String(name)) if !name.is_empty() => name.clone(),
+        Some(Value::String(name)) if form.empty_names || !name.is_empty() => name.clone(),
         _ => return Err(no_call),
     };
     let none = object(Vec::new());
     let args = match one_of(&form.args)? {
         Some(args @ Value::Object(_)) => args,
         None if form.args_optional => &none,
+        // It may hold the object.
+        Some(Value::String(_)) if form.args_as_text => return Err(No::Certainty),
         _ => return Err(no_call),
     };
     let call = Call::new(&dumps(&Value::String(name), Layout::Compact), &dumps(args, Layout::Compact));

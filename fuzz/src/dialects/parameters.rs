@@ -4,7 +4,7 @@ use cogency_rs::dialect::{Head, Parameters, Str, Trim, Untyped};
 use cogency_rs::protocol::json::Controls;
 
 use super::head::attribute;
-use super::{Cursor, No, Read, depth, object, starts_with, string, trimmed, units};
+use super::{Cursor, No, Read, depth, find, object, starts_with, string, trimmed, units};
 use crate::json::{Value, read};
 use crate::text::{is_blank, leading_space};
 
@@ -41,7 +41,8 @@ pub fn arguments(form: &Parameters, head: &Head, cursor: &mut Cursor<'_>, follow
             return Err(No::Call);
         }
         let key = trimmed(cursor.until(&form.key_end)?);
-        if std::str::from_utf8(key).is_err() || key.len() > 2000 {
+        let has_entities = form.entities && key.contains(&b'&');
+        if std::str::from_utf8(key).is_err() || key.len() > 2000 || has_entities {
             return Err(No::Certainty);
         }
         let is_text = if form.value_open.is_empty() {
@@ -56,6 +57,10 @@ pub fn arguments(form: &Parameters, head: &Head, cursor: &mut Cursor<'_>, follow
         };
         let close = form.close.replace("{key}", &String::from_utf8_lossy(key));
         let raw = value(form, &close, ends, cursor, followers)?;
+        // A parameter that is opened in a value may be one whose mark is missing.
+        if find(raw, &form.open).is_some() {
+            return Err(No::Certainty);
+        }
         let is_json = is_text.map_or(form.untyped == Untyped::Json, |is_text| !is_text);
         entries.push((units(key), typed(cut(raw, form.trim), is_json)));
     }

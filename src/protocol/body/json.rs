@@ -94,7 +94,7 @@ impl ItemReader for JsonReader {
                 }
             }
             match form.shape {
-                Shape::Objects(_) if !calls.is_refused() => {
+                Shape::Objects(_) => {
                     self.place = Place::Behind(self.scanner.position());
                 }
                 _ => return Ok(Some(self.scanner.position())),

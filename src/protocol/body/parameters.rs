@@ -184,12 +184,12 @@ impl ParametersReader {
                         Some(false) => return Err(unexpected(&[close], text, *at)),
                     }
                 }
-                Place::Value(value) => match value.end(forms, tool, text, calls)? {
+                Place::Value(value) => match value.end(forms, tool, text, calls) {
                     None => {
                         calls.read_args(text, value.searched());
                         return Ok(None);
                     }
-                    Some((end, next)) => {
+                    Ok(Some((end, next))) => {
                         value.write(form, tool, &text[..end], calls, &mut self.writer);
                         Place::Between(next)
                     }
@@ -226,10 +226,9 @@ impl ParametersReader {
                 None => return Err(missing(value.close())),
             },
             Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
-            Place::Between(_) if may_end => {}
+            Place::Between(_) | Place::BehindObject(_) if may_end => {}
             Place::Done(_) => {}
             Place::Object(reader, _) => return Err(reader.missing(text)),
-            Place::BehindObject(_) if may_end => {}
             Place::Around(_) | Place::Between(_) | Place::BehindObject(_) => {
                 return Err(missing(&ends[0]));
             }
@@ -253,9 +252,10 @@ impl ParametersReader {
 /// The key that a parameter's opening holds.
 pub(super) fn key_of(form: &Parameters, raw: &[u8]) -> Str {
     let key = trim(raw);
-    let key = match form.entities {
-        true => unescaped(key).to_string(),
-        false => String::from_utf8_lossy(key).into_owned(),
+    let key = if form.entities {
+        unescaped(key).to_string()
+    } else {
+        String::from_utf8_lossy(key).into_owned()
     };
     key.into()
 }
@@ -289,6 +289,10 @@ pub(super) fn attributes(
         match attribute_width(rest) {
             Some(0) => return Err(unexpected(&[&form.value_open], text, *at)),
             Some(_) if form.flag.is_none() => {
+                return Err(unexpected(&[&form.value_open], text, *at));
+            }
+            // Else its quotes would be those of another call.
+            Some(width) if memchr::memmem::find(&rest[..width], form.open.as_bytes()).is_some() => {
                 return Err(unexpected(&[&form.value_open], text, *at));
             }
             Some(width) => *at += width,

@@ -226,6 +226,15 @@ impl ItemReader for XmlReader {
 }
 
 impl XmlReader {
+    /// The byte behind the last part, where the next may stand.
+    #[must_use]
+    pub fn end(&self) -> Option<usize> {
+        match self.place {
+            Place::Between(end, _) => Some(end),
+            Place::Name(..) | Place::Args(_) => None,
+        }
+    }
+
     /// A part begins; its text does at byte `start`.
     fn enter(&mut self, part: Part, start: usize, calls: &mut Calls) {
         self.place = match part {

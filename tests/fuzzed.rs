@@ -1,0 +1,96 @@
+//! Texts that fuzzing found, each of which was read wrong once. Cut anywhere they must say the same.
+
+use std::sync::Arc;
+
+use cogency_rs::dialect::presets;
+use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::{CallStream, Ending, Event, Options, Parser, Stream};
+
+fn read(
+    name: &str,
+    stream: Stream,
+    calls: CallStream,
+    ending: &Ending,
+    chunks: &[&str],
+) -> Vec<Event> {
+    let grammar = presets::grammar(name).unwrap_or_else(|| panic!("{name} is a preset"));
+    let options = Options { stream, calls, ..Options::default() };
+    let (mut parser, mut events) = (Parser::new(Arc::clone(&grammar), options), Vec::new());
+    for chunk in chunks {
+        parser.feed(chunk.as_bytes(), &mut events);
+    }
+    parser.finish(ending, &mut events);
+    joined(events)
+}
+
+/// Neighbours of one kind as one: what a way of cutting may part.
+fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut runs: Vec<Event> = Vec::new();
+    for event in events {
+        match (runs.last_mut(), event) {
+            (Some(Event::Think(run)), Event::Think(text))
+            | (Some(Event::Respond(run)), Event::Respond(text)) => run.push(text.as_bytes()),
+            (
+                Some(Event::Piece(before, Note::Args(run))),
+                Event::Piece(number, Note::Args(text)),
+            ) if *before == number => run.push(text.as_bytes()),
+            (_, event) => runs.push(event),
+        }
+    }
+    runs
+}
+
+/// The kinds of events, in short.
+fn kinds(events: &[Event]) -> String {
+    let kind = |event: &Event| match event {
+        Event::Think(_) => "think",
+        Event::Respond(_) => "respond",
+        Event::Piece(..) => "piece",
+        Event::Call(_) => "call",
+        Event::Execute => "execute",
+        Event::Result(_) => "result",
+        Event::Error(_) => "error",
+        Event::End => "end",
+    };
+    events.iter().map(kind).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_was_read_wrong_once_is_read_right() {
+    for (name, text, ending, expected) in [
+        // How much space had arrived behind a call decided where its block ended.
+        ("react", "Action: a\nAction Input: {}\n\nb", Ending::Unknown, "call respond execute"),
+        // What was shown of a call that runs over its end depended on how much had arrived.
+        (
+            "glm47",
+            "<tool_call>a<arg_key>k</arg_key><arg_value>b</tool_call>\
+             <tool_call>c<arg_key>d</arg_key><arg_value>e</arg_value></tool_call>",
+            Ending::Unknown,
+            "error call execute",
+        ),
+        // A tag that only begins like the one that closes the block was taken for its beginning.
+        (
+            "forge-xml",
+            "<tool><tool_name>a</tool_name><arguments></arguments></tooll",
+            Ending::Unknown,
+            "error",
+        ),
+        (
+            "forge-xml",
+            "<tool><tool_name>a</tool_name><arguments></arguments>\n</too",
+            Ending::Unknown,
+            "call execute",
+        ),
+    ] {
+        let whole = read(name, Stream::Event, CallStream::Whole, &ending, &[text]);
+        assert_eq!(kinds(&whole), expected, "{name}: {text}");
+        let characters: Vec<&str> = text.split_inclusive(|_| true).collect();
+        for stream in [Stream::Event, Stream::Token] {
+            for calls in [CallStream::Whole, CallStream::Pieces] {
+                let [whole, cut] = [&[text][..], &characters]
+                    .map(|chunks| read(name, stream, calls, &ending, chunks));
+                assert_eq!(cut, whole, "{name}: {text}");
+            }
+        }
+    }
+}
