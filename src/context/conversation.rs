@@ -229,9 +229,10 @@ impl Conversation {
         if self.placed < self.calls.len() {
             self.end_calls();
         }
-        let (assistant, is_shown) = match self.calls.is_empty() {
-            true => (None, self.options.rules != Rules::Own),
-            false => (self.assistant(0, self.turn.len(), None), true),
+        let (assistant, is_shown) = if self.calls.is_empty() {
+            (None, self.options.rules != Rules::Own)
+        } else {
+            (self.assistant(0, self.turn.len(), None), true)
         };
         let calls = std::mem::take(&mut self.calls);
         if !calls.is_empty() {

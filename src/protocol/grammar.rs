@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::marks::Marks;
+use super::marks::{Marks, Undecided};
 use super::run::Run;
 use super::text::leading_space;
 use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Shape, Str, Unmarked};
@@ -234,12 +234,12 @@ impl Grammar {
         let at_line_start = dialects.iter().any(|dialect| dialect.at_line_start);
         Self {
             dialects,
-            heads,
-            at_line_start,
             outside,
             marks,
             spans,
             reasoning,
+            heads,
+            at_line_start,
             unmarked,
             recovery,
         }
@@ -253,12 +253,12 @@ impl Grammar {
         &self,
         openings: &'o [Opening],
         text: &[u8],
-    ) -> Result<Option<&'o Opening>, ()> {
+    ) -> Result<Option<&'o Opening>, Undecided> {
         for opening in openings {
             match self.follows(opening, text) {
                 Some(true) => return Ok(Some(opening)),
                 Some(false) => {}
-                None => return Err(()),
+                None => return Err(Undecided),
             }
         }
         Ok(None)
@@ -269,12 +269,12 @@ impl Grammar {
     ///
     /// # Errors
     /// More text decides it.
-    pub fn headless(&self, text: &[u8]) -> Result<Option<usize>, ()> {
+    pub fn headless(&self, text: &[u8]) -> Result<Option<usize>, Undecided> {
         for (number, headed) in self.heads.iter().enumerate() {
             let heads = self.dialects[headed.dialect].heads.as_ref();
             match heads.map(|heads| super::marks::starts_with(text, &heads.recipient)) {
                 Some(Some(true)) => return Ok(Some(number)),
-                Some(None) => return Err(()),
+                Some(None) => return Err(Undecided),
                 Some(Some(false)) | None => {}
             }
         }
@@ -286,7 +286,7 @@ impl Grammar {
     ///
     /// # Errors
     /// More text decides it.
-    pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, ()> {
+    pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, Undecided> {
         let spans = self.spans.iter().filter(|span| span.run == Run::Think);
         let spans = spans.map(|span| (&span.open, Reopened::Mark(span.open.len())));
         let dialects =
@@ -303,7 +303,7 @@ impl Grammar {
                     longest = Some((mark.len(), reopened));
                 }
                 Some(_) => {}
-                None => return Err(()), // one of two marks may begin with the other
+                None => return Err(Undecided), // one of two marks may begin with the other
             }
         }
         Ok(longest.map(|(_, reopened)| reopened))

@@ -91,7 +91,7 @@ impl Parser {
                             ));
                         }
                         Err(problem) if block.is_only_text(&grammar, &problem) => {
-                            self.state = State::Text
+                            self.state = State::Text;
                         }
                         Err(problem) => {
                             // Of a text that was cut it is known why a string has no end.

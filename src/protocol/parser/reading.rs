@@ -7,7 +7,7 @@ use super::super::block::{BlockReader, Progress};
 use super::super::canonical::json_string;
 use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Reopened, Span};
 use super::super::json::Scanner;
-use super::super::marks::{Search, find, starts_with};
+use super::super::marks::{Search, Undecided, find, starts_with};
 use super::super::report::Report;
 use super::super::run::Run;
 use super::super::text::leading_space;
@@ -77,7 +77,7 @@ impl Parser {
                         self.state = State::Head(head);
                         return true;
                     }
-                    Err(()) => {
+                    Err(Undecided) => {
                         self.at = at;
                         return false;
                     }
@@ -89,8 +89,8 @@ impl Parser {
                         return true;
                     }
                     Ok(None) => self.start = Start::Else,
-                    Err(()) if text.len() - at > rest.len() => self.start = Start::Else,
-                    Err(()) => {
+                    Err(Undecided) if text.len() - at > rest.len() => self.start = Start::Else,
+                    Err(Undecided) => {
                         self.at = at;
                         return false;
                     }
@@ -219,9 +219,10 @@ impl Parser {
         let rest = &text[at + length..];
         let says_more = ahead.says_more(rest);
         let most = self.longest_opening();
-        let opening = match says_more {
-            true => grammar.opening(openings, &rest[..rest.len().min(most)]),
-            false => Err(()),
+        let opening = if says_more {
+            grammar.opening(openings, &rest[..rest.len().min(most)])
+        } else {
+            Err(Undecided)
         };
         match opening {
             Ok(Some(opening)) => {
@@ -229,14 +230,14 @@ impl Parser {
                 self.open_block(grammar, block, text, (start, at), events);
                 true
             }
-            Err(()) if rest.len() <= most => {
+            Err(Undecided) if rest.len() <= most => {
                 let used = self.stream_run(Run::Respond, &text[*start..at], events);
                 *start += used;
                 self.state = State::Perhaps(Perhaps::Block(mark, length, ahead), at - *start);
                 self.at = text.len();
                 false
             }
-            Ok(None) | Err(()) => {
+            Ok(None) | Err(Undecided) => {
                 (self.state, self.at) = (State::Text, at + length.max(1));
                 if grammar.leaves_out(openings) {
                     self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
@@ -314,7 +315,7 @@ impl Parser {
             let reopened = match at < text.len() {
                 _ if at - *start > self.limits().max_block_bytes => Ok(None),
                 true => grammar.reopened(&text[at..]),
-                false => Err(()),
+                false => Err(Undecided),
             };
             let Ok(reopened) = reopened else {
                 self.at = at;
