@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::marks::Marks;
-use super::parser::Run;
+use super::run::Run;
 use super::text::leading_space;
 use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Shape, Str, Unmarked};
 
