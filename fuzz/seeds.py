@@ -149,7 +149,10 @@ def dictionary(words: Iterable[str]) -> str:
     """Words as `-dict=` of libFuzzer reads them."""
 
     def quoted(word: str) -> str:
-        plain = (chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\x{byte:02x}" for byte in encoded(word))
+        def is_plain(byte: int) -> bool:
+            return 0x20 <= byte < 0x7F and byte not in b'"\\'
+
+        plain = (chr(byte) if is_plain(byte) else f"\\x{byte:02x}" for byte in encoded(word))
         return '"' + "".join(plain) + '"'
 
     return "\n".join(map(quoted, sorted(words))) + "\n"

@@ -45,7 +45,9 @@ fn all_frames(grammar: &Grammar) -> Vec<Frame> {
     let mut frames: Vec<Frame> =
         grammar.dialects.iter().flat_map(|dialect| frames(dialect)).collect();
     let turn_ends = || grammar.dialects.iter().flat_map(|dialect| &dialect.turn_end);
-    frames.iter_mut().for_each(|frame| frame.ends.extend(turn_ends().map(ToString::to_string)));
+    for frame in &mut frames {
+        frame.ends.extend(turn_ends().map(ToString::to_string));
+    }
     frames
 }
 

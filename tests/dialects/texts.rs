@@ -1,5 +1,10 @@
 //! Texts made of what a dialect is made of, whole and in parts.
 
+#![expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "an `Index` is asked for by reference, as proptest has it"
+)]
+
 use std::sync::Arc;
 
 use cogency_rs::dialect::Dialect;
