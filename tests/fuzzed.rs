@@ -68,7 +68,7 @@ fn what_was_read_wrong_once_is_read_right() {
             "<tool_call>a<arg_key>k</arg_key><arg_value>b</tool_call>\
              <tool_call>c<arg_key>d</arg_key><arg_value>e</arg_value></tool_call>",
             Ending::Unknown,
-            "error call execute",
+            "error",
         ),
         // A tag that only begins like the one that closes the block was taken for its beginning.
         (

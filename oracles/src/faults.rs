@@ -69,7 +69,7 @@ pub const FAULTS: &[Fault] = &[
         when: When::Always,
         shows: |text, _| text.contains("[TOOL_CALLS]["),
     },
-    // Wants a line break behind the name, also where there are no arguments.
+    // Wants the line break behind the name that the model's template has even where there are no arguments.
     Fault {
         peer: "tool-parser",
         dialects: &["glm45"],

@@ -99,7 +99,7 @@ class Dialect:
         """The names of the dialects that models were taught."""
 
     @staticmethod
-    def from_dict(fields: dict[str, Any], /) -> Dialect:
+    def from_dict(fields: dict[str, Any]) -> Dialect:
         """A dialect of these fields, as `to_dict` gives them.
 
         Raises:
@@ -107,11 +107,11 @@ class Dialect:
         """
 
     @staticmethod
-    def from_response_template(template: dict[str, Any], /) -> Dialect:
+    def from_response_template(template: dict[str, Any]) -> Dialect:
         """The dialect that a `response_template` of Hugging Face transformers describes, version 1.
 
-        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks like its
-        end, or keeps only the last of several texts, the dialect reads more.
+        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks
+        like its end, or keeps only the last of several texts, the dialect reads more.
 
         Raises:
             ConfigError: the template says something that cannot be read in one pass; says which field, and why.

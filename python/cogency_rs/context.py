@@ -54,9 +54,8 @@ def _listed(tool: Any) -> tuple[str, str, str, Any]:
     """A tool's name, the line that lists it, what it does, and the schema of its parameters."""
     schema = json_schema_of(tool)
     line = tool_line(tool) if schema is None else signature(tool, schema)
-    if schema is None:
-        schema = getattr(tool, "schema", None) or {}
-    return tool.name, line, tool.description or "", schema
+    declared: Any = getattr(tool, "schema", None) or {} if schema is None else schema
+    return tool.name, line, tool.description or "", declared
 
 
 async def assemble(

@@ -46,7 +46,8 @@ def parse_tokens(
             as cogency 3.3.0 does.
         lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array,
             `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one, a
-            comma in front of a closing bracket. What is valid means the same.
+            comma in front of a closing bracket, a raw value without its closing mark. What is valid means the same, but
+            for a raw value that holds another parameter's opening and not its end.
         begins_in_think: whether the text begins inside reasoning, which the prompt has opened already; where it is not
             given, what the dialect says.
 

@@ -167,12 +167,14 @@ class WrittenResultEvent(TypedDict):
 class ErrorEvent(TypedDict):
     """Output that cannot be read: a block of calls that is none, or an answer that was cut.
 
+    `code` says of a block that it cannot be read, or that a call in it has no name; it is `None` for anything else.
     `content` is what the model should be told of it. `raw` is the block as the model wrote it, from its opening tag on,
     and `line` and `column` are the place in it, from 1; an answer that was cut outside every block has none of these.
     """
 
     type: Literal["error"]
     kind: Literal["malformed", "unfinished", "truncated"]
+    code: Literal["invalid_payload", "missing_tool_name"] | None
     content: str
     raw: str
     line: int | None

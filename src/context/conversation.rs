@@ -113,7 +113,9 @@ pub fn cogency() -> Arc<Dialect> {
 pub struct Conversation {
     options: FoldOptions,
     renderer: Arc<Renderer>,
-    turn: Vec<Part>,
+    /// What the turn said, one piece behind the other, and which piece ends where.
+    said: Vec<u8>,
+    turn: Vec<Piece>,
     /// The calls that have no results yet, and how many of them stand in the turn.
     calls: Vec<ShownCall>,
     placed: usize,
@@ -123,7 +125,18 @@ pub struct Conversation {
     reports: Vec<OpenReport>,
 }
 
-/// A report, and how many parts the turn had when it came.
+/// A piece of a turn.
+#[derive(Clone, Copy, Debug)]
+enum Piece {
+    /// Reasoning, up to this byte of what was said.
+    Thought(usize),
+    /// Words, likewise.
+    Words(usize),
+    /// Calls, up to the one of this number.
+    Calls(usize),
+}
+
+/// A report, and how many pieces the turn had when it came.
 #[derive(Clone, Debug)]
 struct OpenReport {
     said: usize,
@@ -141,8 +154,8 @@ impl Conversation {
     #[must_use]
     pub fn new(options: FoldOptions) -> Self {
         let renderer = Arc::new(Renderer::new(Arc::clone(&options.dialect)));
-        let (turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new());
-        Self { options, renderer, turn, calls, placed: 0, called: 0, reports }
+        let (said, turn, calls, reports) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { options, renderer, said, turn, calls, placed: 0, called: 0, reports }
     }
 
     /// The user speaks: the assistant's turn is over. The user's own message is the caller's to add.
@@ -154,11 +167,11 @@ impl Conversation {
                 turn
             }
             _ => {
-                self.calls.clear();
-                self.placed = 0;
-                self.turn.retain(|part| !matches!(part, Part::Calls(_)));
+                self.turn.retain(|piece| !matches!(piece, Piece::Calls(_)));
                 self.reports.clear();
-                [self.take_turn(), None]
+                let turn = self.assistant(0, self.turn.len(), None);
+                self.end_turn();
+                [turn, None]
             }
         }
     }
@@ -166,13 +179,15 @@ impl Conversation {
     /// The model thought.
     pub fn think(&mut self, content: &[u8]) {
         self.place_calls();
-        self.turn.push(Part::Thought(content.into()));
+        self.said.extend_from_slice(content);
+        self.turn.push(Piece::Thought(self.said.len()));
     }
 
     /// The model said something.
     pub fn respond(&mut self, content: &[u8]) {
         self.place_calls();
-        self.turn.push(Part::Words(content.into()));
+        self.said.extend_from_slice(content);
+        self.turn.push(Piece::Words(self.said.len()));
     }
 
     /// Where an answer may go on behind its calls, they keep their place in it.
@@ -187,8 +202,8 @@ impl Conversation {
         let here = &mut self.calls[self.placed..];
         self.renderer.give_ids(here, self.called);
         self.called += here.len();
-        self.turn.push(Part::Calls(here.to_vec()));
         self.placed = self.calls.len();
+        self.turn.push(Piece::Calls(self.placed));
     }
 
     /// The model called a tool.
@@ -214,11 +229,15 @@ impl Conversation {
         if self.placed < self.calls.len() {
             self.end_calls();
         }
-        let (calls, _) = (std::mem::take(&mut self.calls), std::mem::take(&mut self.placed));
-        let (assistant, is_shown) = match calls.is_empty() {
-            true => (None, self.options.rules != Rules::Own),
-            false => (self.take_turn(), true),
+        let (assistant, is_shown) = if self.calls.is_empty() {
+            (None, self.options.rules != Rules::Own)
+        } else {
+            (self.assistant(0, self.turn.len(), None), true)
         };
+        let calls = std::mem::take(&mut self.calls);
+        if !calls.is_empty() {
+            self.end_turn();
+        }
         if !is_shown || content.is_empty() {
             return [assistant, None];
         }
@@ -259,35 +278,50 @@ impl Conversation {
         if !self.calls.is_empty() {
             // What was said up to the first report is the turn of the calls, as it is where results follow.
             let end = self.reports.first().map_or(self.turn.len(), |first| first.said);
-            let mut turn =
-                Self { turn: self.turn[..end].to_vec(), reports: Vec::new(), ..self.clone() };
+            let mut turn = self.clone();
+            turn.turn.truncate(end);
+            turn.reports.clear();
             messages.extend(turn.user().into_iter().flatten());
             shown = end;
         }
         for OpenReport { said, report } in &self.reports {
-            let mut parts = self.turn[shown..*said].to_vec();
-            if !report.raw.is_empty() {
-                parts.push(Part::Raw(report.raw.clone()));
-            }
-            messages.extend(self.assistant(&parts));
+            let raw = Some(report.raw.as_bytes()).filter(|raw| !raw.is_empty());
+            messages.extend(self.assistant(shown, *said, raw));
             messages.push(Message { role: Role::User, content: report.content.clone() });
             shown = *said;
         }
-        messages.extend(self.assistant(&self.turn[shown..]));
+        messages.extend(self.assistant(shown, self.turn.len(), None));
         messages
     }
 
-    fn take_turn(&mut self) -> Option<Message> {
-        let turn = std::mem::take(&mut self.turn);
-        self.assistant(&turn)
+    /// Nothing of the turn is needed any more.
+    fn end_turn(&mut self) {
+        self.said.clear();
+        self.turn.clear();
+        self.calls.clear();
+        self.placed = 0;
     }
 
-    /// The assistant's message of these parts; none where nothing of them is shown.
-    fn assistant(&self, parts: &[Part]) -> Option<Message> {
+    /// The assistant's message of these pieces of the turn, and of `raw` behind them; none where nothing of them is shown.
+    fn assistant(&self, from: usize, to: usize, raw: Option<&[u8]>) -> Option<Message> {
+        let (mut said, mut called) = (0, 0);
+        let mut parts = Vec::with_capacity(to - from + 1);
+        for (index, piece) in self.turn[..to].iter().enumerate() {
+            let mut next = |end| std::mem::replace(&mut said, end)..end;
+            let part = match *piece {
+                Piece::Thought(end) => Part::Thought(&self.said[next(end)]),
+                Piece::Words(end) => Part::Words(&self.said[next(end)]),
+                Piece::Calls(end) => {
+                    Part::Calls(&self.calls[std::mem::replace(&mut called, end)..end])
+                }
+            };
+            parts.extend((index >= from).then_some(part));
+        }
+        parts.extend(raw.map(Part::Raw));
         if parts.is_empty() {
             return None;
         }
-        let content = self.renderer.turn(parts)?;
+        let content = self.renderer.turn(&parts)?;
         Some(Message { role: Role::Assistant, content })
     }
 }

@@ -261,6 +261,7 @@ impl Body {
 /// JSON that holds names and arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a liberty of its own")]
 pub struct Json {
     /// How many calls there are.
     pub shape: Shape,

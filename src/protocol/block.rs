@@ -74,7 +74,6 @@ enum Place {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "as for the place")]
 enum Item {
     Json(JsonReader),
     Head(HeadReader),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::marks::Marks;
-use super::parser::Run;
+use super::marks::{Marks, Undecided};
+use super::run::Run;
 use super::text::leading_space;
 use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Shape, Str, Unmarked};
 
@@ -234,12 +234,12 @@ impl Grammar {
         let at_line_start = dialects.iter().any(|dialect| dialect.at_line_start);
         Self {
             dialects,
-            heads,
-            at_line_start,
             outside,
             marks,
             spans,
             reasoning,
+            heads,
+            at_line_start,
             unmarked,
             recovery,
         }
@@ -253,12 +253,12 @@ impl Grammar {
         &self,
         openings: &'o [Opening],
         text: &[u8],
-    ) -> Result<Option<&'o Opening>, ()> {
+    ) -> Result<Option<&'o Opening>, Undecided> {
         for opening in openings {
             match self.follows(opening, text) {
                 Some(true) => return Ok(Some(opening)),
                 Some(false) => {}
-                None => return Err(()),
+                None => return Err(Undecided),
             }
         }
         Ok(None)
@@ -269,12 +269,12 @@ impl Grammar {
     ///
     /// # Errors
     /// More text decides it.
-    pub fn headless(&self, text: &[u8]) -> Result<Option<usize>, ()> {
+    pub fn headless(&self, text: &[u8]) -> Result<Option<usize>, Undecided> {
         for (number, headed) in self.heads.iter().enumerate() {
             let heads = self.dialects[headed.dialect].heads.as_ref();
             match heads.map(|heads| super::marks::starts_with(text, &heads.recipient)) {
                 Some(Some(true)) => return Ok(Some(number)),
-                Some(None) => return Err(()),
+                Some(None) => return Err(Undecided),
                 Some(Some(false)) | None => {}
             }
         }
@@ -286,13 +286,16 @@ impl Grammar {
     ///
     /// # Errors
     /// More text decides it.
-    pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, ()> {
+    pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, Undecided> {
         let spans = self.spans.iter().filter(|span| span.run == Run::Think);
         let spans = spans.map(|span| (&span.open, Reopened::Mark(span.open.len())));
         let dialects =
             self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
-        let heads = dialects.flat_map(|heads| heads.open.iter().chain([&heads.recipient]));
-        let heads = heads.map(|mark| (mark, Reopened::Head));
+        let heads = dialects.flat_map(|heads| {
+            let marks = heads.open.iter().chain([&heads.recipient]);
+            let marks = marks.map(|mark| (mark, Reopened::Head));
+            marks.chain([(&heads.end, Reopened::Mark(heads.end.len()))])
+        });
         let mut longest: Option<(usize, Reopened)> = None;
         for (mark, reopened) in spans.chain(heads).filter(|(mark, _)| !mark.is_empty()) {
             match super::marks::starts_with(text, mark) {
@@ -300,7 +303,7 @@ impl Grammar {
                     longest = Some((mark.len(), reopened));
                 }
                 Some(_) => {}
-                None => return Err(()), // one of two marks may begin with the other
+                None => return Err(Undecided), // one of two marks may begin with the other
             }
         }
         Ok(longest.map(|(_, reopened)| reopened))

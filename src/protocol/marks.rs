@@ -31,11 +31,15 @@ impl Search {
     }
 }
 
+/// More text decides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecided;
+
 /// Finds the first of several marks.
 #[derive(Clone, Debug)]
 pub struct Marks {
     automaton: AhoCorasick,
-    marks: Vec<Vec<u8>>,
+    texts: Vec<Vec<u8>>,
     first: FirstBytes,
     longest: usize,
 }
@@ -62,7 +66,9 @@ impl FirstBytes {
             [a, b, c] => Self::Three(a, b, c),
             _ => {
                 let mut table = Box::new([false; 256]);
-                bytes.iter().for_each(|&byte| table[usize::from(byte)] = true);
+                for byte in bytes {
+                    table[usize::from(byte)] = true;
+                }
                 Self::Many(table)
             }
         }
@@ -90,7 +96,7 @@ impl Marks {
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&marks);
         let automaton = automaton.expect("an automaton of a few marks");
         let longest = marks.iter().map(Vec::len).max().unwrap_or(0);
-        Self { automaton, first: FirstBytes::of(&marks), marks, longest }
+        Self { automaton, first: FirstBytes::of(&marks), texts: marks, longest }
     }
 
     /// Whether a mark may begin anywhere in `text`.
@@ -118,7 +124,7 @@ impl Marks {
         let mut pending = None;
         while let Some(first) = text.get(start..end).and_then(|tail| self.first.find(tail)) {
             let rest = &text[start + first..];
-            if self.marks.iter().any(|mark| mark.len() > rest.len() && mark.starts_with(rest)) {
+            if self.texts.iter().any(|mark| mark.len() > rest.len() && mark.starts_with(rest)) {
                 pending = Some(start + first);
                 break;
             }
@@ -139,12 +145,12 @@ impl Marks {
     ///
     /// # Errors
     /// All of `text` is the beginning of a mark that is longer.
-    pub fn at_start(&self, text: &[u8]) -> Result<Option<(usize, usize)>, ()> {
+    pub fn at_start(&self, text: &[u8]) -> Result<Option<(usize, usize)>, Undecided> {
         let longer = |mark: &Vec<u8>| mark.len() > text.len() && mark.starts_with(text);
-        if self.marks.iter().any(longer) {
-            return Err(());
+        if self.texts.iter().any(longer) {
+            return Err(Undecided);
         }
-        let here = self.marks.iter().enumerate().filter(|(_, mark)| text.starts_with(mark));
+        let here = self.texts.iter().enumerate().filter(|(_, mark)| text.starts_with(mark));
         Ok(here.max_by_key(|(_, mark)| mark.len()).map(|(number, mark)| (number, mark.len())))
     }
 }

@@ -89,6 +89,15 @@ impl ProblemKind {
         )
     }
 
+    /// What is wrong with the call, in a word for programs: it has no name, or it cannot be read.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Name { .. } | Self::NoName(_) => "missing_tool_name",
+            _ => "invalid_payload",
+        }
+    }
+
     /// Whether it is JSON, but not that of calls.
     #[must_use]
     pub fn is_of_shape(&self) -> bool {

@@ -81,6 +81,8 @@ pub struct Report {
     pub raw: Text,
     /// Line and column in `raw`, from 1.
     pub place: Option<(usize, usize)>,
+    /// What is wrong with a block, in a word for programs ([`ProblemKind::code`](super::problem::ProblemKind::code)).
+    pub code: Option<&'static str>,
     /// The same as text of the answer, in which cogency 3.3.0 has its reports; `None` where it has none.
     pub respond: Option<Text>,
 }
@@ -106,6 +108,7 @@ impl Report {
             .into(),
             raw: raw.into(),
             place: Some((line, column)),
+            code: Some(problem.kind.code()),
             respond: Some(malformed(problem, text, broken)),
         }
     }
@@ -155,6 +158,7 @@ impl Report {
             content: content.into(),
             raw: raw.into(),
             place: Some((line, column)),
+            code: Some(problem.kind.code()),
             respond: Some(respond),
         }
     }
@@ -167,7 +171,14 @@ impl Report {
              End your thoughts with {close}, then write the call."
         );
         let kind = ReportKind::Unfinished;
-        Self { kind, content: content.into(), raw: Text::default(), place: None, respond: None }
+        Self {
+            kind,
+            content: content.into(),
+            raw: Text::default(),
+            place: None,
+            code: None,
+            respond: None,
+        }
     }
 
     /// An answer that was cut outside every block; `None` where nothing is missing.
@@ -185,7 +196,7 @@ impl Report {
             .into(),
         };
         let kind = ReportKind::Truncated;
-        Some(Self { kind, content, raw: Text::default(), place: None, respond: None })
+        Some(Self { kind, content, raw: Text::default(), place: None, code: None, respond: None })
     }
 }
 

@@ -297,6 +297,7 @@ fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<Report>> {
 /// The system prompt for tools given as `(name, line, description, schema)`.
 #[pyfunction]
 #[pyo3(signature = (tools, identity=None, instructions=None, dialect=None))]
+#[pyo3(text_signature = "(tools, identity=None, instructions=None, dialect='cogency')")]
 pub fn system_prompt(
     tools: Vec<(String, String, String, Bound<'_, PyAny>)>,
     identity: Option<&str>,

@@ -210,6 +210,7 @@ pub fn error_event<'py>(
     let dict = event(pyo3::intern!(py, "error"), Some(content), timestamp)?;
     let (line, column) = report.place.unzip();
     dict.set_item(pyo3::intern!(py, "kind"), report.kind.name())?;
+    dict.set_item(pyo3::intern!(py, "code"), report.code)?;
     dict.set_item(pyo3::intern!(py, "line"), line)?;
     dict.set_item(pyo3::intern!(py, "column"), column)?;
     dict.set_item(pyo3::intern!(py, "raw"), to_str(py, report.raw.as_bytes())?)?;

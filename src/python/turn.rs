@@ -204,6 +204,7 @@ impl Turn {
             content: content.clone(),
             raw: Text::from(&*bytes_of(raw)?),
             place: line.zip(column),
+            code: None,
             respond: Some(content),
         })));
         self.enter_events();

@@ -278,9 +278,10 @@ impl Turn {
             if self.stream == Stream::Event {
                 emissions.push(Step::Emit(Emission::Error(unread.report.clone()), now));
             }
-            let behind = match self.has_called {
-                true => std::mem::take(&mut unread.behind),
-                false => unread.behind.clone(),
+            let behind = if self.has_called {
+                std::mem::take(&mut unread.behind)
+            } else {
+                unread.behind.clone()
             };
             if self.has_called && self.dialect.batch == Batch::Answer {
                 self.late.push(unread);

@@ -20,10 +20,13 @@ from enum import Enum
 from typing import Any
 
 from .cases import NO_CALL, WELL_FORMED, Case, cases
-from .reading import reading
+from .reading import Mode, reading
 
-FLOORS = {"undisputed": 0.99, "well-formed": 0.97}
-"""The least share of the cases that must agree."""
+FLOORS = {
+    Mode.STRICT: {"undisputed": 0.965, "well-formed": 0.92},
+    Mode.LENIENT: {"undisputed": 0.97, "well-formed": 0.925},
+}
+"""The least share of the cases that must agree: what is reached, rounded down to half a percent."""
 
 DROP_TEXT = re.compile(r"vLLM |smg |dynamo-parsers 11\.")
 """Sources that may drop text behind a call."""
@@ -54,8 +57,8 @@ class Figure:
         return f"{self.name}: {self.agreeing} of {self.of}, {self.share:.2%}"
 
 
-def outcome(case: Case) -> Outcome:
-    theirs, ours = case.calls, reading(case).calls
+def outcome(case: Case, mode: Mode) -> Outcome:
+    theirs, ours = case.calls, reading(case, mode).calls
     if same(ours, theirs):
         return Outcome.SAME
     if len(ours) == len(theirs):
@@ -74,16 +77,16 @@ def same(value: Any, other: Any) -> bool:
     return value == other
 
 
-def calls_agree(case: Case) -> bool:
-    return outcome(case) is Outcome.SAME
+def calls_agree(case: Case, mode: Mode) -> bool:
+    return outcome(case, mode) is Outcome.SAME
 
 
-def has_text_to_compare(case: Case) -> bool:
-    return case.kind in {WELL_FORMED, NO_CALL} and calls_agree(case)
+def has_text_to_compare(case: Case, mode: Mode) -> bool:
+    return case.kind in {WELL_FORMED, NO_CALL} and calls_agree(case, mode)
 
 
-def text_agrees(case: Case) -> bool:
-    ours = reading(case)
+def text_agrees(case: Case, mode: Mode) -> bool:
+    ours = reading(case, mode)
     enough = [ours.content, ours.before] if DROP_TEXT.match(case.source) else [ours.content]
     return any(joined(pieces, case.content) for pieces in enough) and joined(
         ours.reasoning, case.reasoning
@@ -96,19 +99,24 @@ def joined(pieces: Iterable[str], text: str) -> bool:
     return re.fullmatch(pattern, text) is not None
 
 
-def figures(chosen: Iterable[Case]) -> list[Figure]:
+def figures(chosen: Iterable[Case], mode: Mode) -> list[Figure]:
     chosen = list(chosen)
+    undisputed = [case for case in chosen if case.undisputed]
     well_formed = [case for case in chosen if case.kind == WELL_FORMED]
+    others = [case for case in chosen if case.kind != WELL_FORMED]
+    compared = [case for case in chosen if has_text_to_compare(case, mode)]
     return [
-        figure("undisputed", [case for case in chosen if case.undisputed], calls_agree),
-        figure("well-formed", well_formed, calls_agree),
-        figure("others", [case for case in chosen if case.kind != WELL_FORMED], calls_agree),
-        figure("text", filter(has_text_to_compare, chosen), text_agrees),
+        figure("undisputed", undisputed, mode, calls_agree),
+        figure("well-formed", well_formed, mode, calls_agree),
+        figure("others", others, mode, calls_agree),
+        figure("text", compared, mode, text_agrees),
     ]
 
 
-def figure(name: str, chosen: Iterable[Case], agrees: Callable[[Case], bool]) -> Figure:
-    found = [agrees(case) for case in chosen]
+def figure(
+    name: str, chosen: Iterable[Case], mode: Mode, agrees: Callable[[Case, Mode], bool]
+) -> Figure:
+    found = [agrees(case, mode) for case in chosen]
     return Figure(name, sum(found), len(found))
 
 
@@ -117,6 +125,15 @@ def every_case() -> list[Case]:
 
 
 if __name__ == "__main__":
-    for dialect, found in cases().items():
-        print(dialect, *(f"  {each}" for each in figures(found) if each.of), sep="\n")
-    print("all dialects", *(f"  {each}" for each in figures(every_case())), sep="\n")
+    for mode in Mode:
+        for dialect, found in cases().items():
+            print(
+                f"{dialect}, {mode.value}",
+                *(f"  {each}" for each in figures(found, mode) if each.of),
+                sep="\n",
+            )
+        print(
+            f"all dialects, {mode.value}",
+            *(f"  {each}" for each in figures(every_case(), mode)),
+            sep="\n",
+        )

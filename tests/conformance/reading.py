@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from itertools import takewhile
 from random import Random
@@ -18,6 +19,13 @@ SHORT = 300
 """A text of fewer characters is cut everywhere."""
 
 Chunks = tuple[str, ...]
+
+
+class Mode(Enum):
+    """How closely a block must keep to its dialect."""
+
+    STRICT = "strict"
+    LENIENT = "lenient"
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Reading:
     reasoning: list[str]
 
 
-def outline(case: Case, chunks: Iterable[str]) -> list[Outline]:
+def outline(case: Case, chunks: Iterable[str], mode: Mode) -> list[Outline]:
     """The events of a text in these chunks, with each run of text as one."""
     return runs(
         read(
@@ -45,19 +53,20 @@ def outline(case: Case, chunks: Iterable[str]) -> list[Outline]:
             dialect=case.dialect,
             tools=case.tools,
             begins_in_think=case.begins_in_think,
+            lenient=mode is Mode.LENIENT,
             errors="event",
         )
     )
 
 
 @cache
-def whole(case: Case) -> list[Outline]:
-    return outline(case, [case.text])
+def whole(case: Case, mode: Mode) -> list[Outline]:
+    return outline(case, [case.text], mode)
 
 
 @cache
-def reading(case: Case) -> Reading:
-    events = whole(case)
+def reading(case: Case, mode: Mode) -> Reading:
+    events = whole(case, mode)
     calls = [json.loads(content or "") for kind, content in events if kind == "call"]
     return Reading(
         calls=[{"name": call["name"], "args": call["args"]} for call in calls],

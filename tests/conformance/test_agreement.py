@@ -18,36 +18,48 @@ from .agreement import (
 )
 from .cases import MISSING, Case, cases
 from .differences import ALL, Part
-from .reading import CUTS, Chunks, outline, reading, whole
+from .document import DOCUMENT, with_figures
+from .reading import CUTS, Chunks, Mode, outline, reading, whole
 
 pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
 
 each_dialect = pytest.mark.parametrize("dialect", cases() or ["every dialect"])
-
-NAMED = {
-    part: {case: each for each in ALL if each.part is part for case in each.cases} for part in Part
-}
+each_mode = pytest.mark.parametrize("mode", Mode, ids=lambda mode: mode.value)
 
 
+def named(part: Part, mode: Mode, dialect: str) -> dict[str, Outcome]:
+    """The cases of a dialect that the table names, and how each differs."""
+    known = {case.id for case in cases()[dialect]}
+    found = {case: each.outcome for each in ALL if each.part is part for case in each.of(mode)}
+    return {case: how for case, how in found.items() if case in known}
+
+
+@each_mode
 @each_dialect
-def test_calls_are_the_expected_ones(dialect: str):
-    found = {case.id: outcome(case) for case in cases()[dialect]}
-    named = {case: each.outcome for case, each in NAMED[Part.CALLS].items() if case in found}
+def test_calls_are_the_expected_ones(dialect: str, mode: Mode):
+    expected = named(Part.CALLS, mode, dialect)
+    found = {case.id: outcome(case, mode) for case in cases()[dialect]}
     differing = {case: how for case, how in found.items() if how is not Outcome.SAME}
-    assert differing == named, shown(
-        (case for case in cases()[dialect] if differing.get(case.id) != named.get(case.id)),
-        lambda case: (case.calls, reading(case).calls, differing.get(case.id), named.get(case.id)),
+    assert differing == expected, shown(
+        (case for case in cases()[dialect] if differing.get(case.id) != expected.get(case.id)),
+        lambda case: (
+            case.calls,
+            reading(case, mode).calls,
+            differing.get(case.id),
+            expected.get(case.id),
+        ),
     )
 
 
+@each_mode
 @each_dialect
-def test_text_is_the_expected_one(dialect: str):
-    compared = [case for case in cases()[dialect] if has_text_to_compare(case)]
-    differing = {case.id for case in compared if not text_agrees(case)}
-    named = NAMED[Part.TEXT].keys() & {case.id for case in cases()[dialect]}
-    assert differing == named, shown(
-        (case for case in cases()[dialect] if case.id in differing ^ named),
-        lambda case: (case.content, case.reasoning, reading(case)),
+def test_text_is_the_expected_one(dialect: str, mode: Mode):
+    compared = [case for case in cases()[dialect] if has_text_to_compare(case, mode)]
+    differing = {case.id for case in compared if not text_agrees(case, mode)}
+    expected = named(Part.TEXT, mode, dialect).keys()
+    assert differing == expected, shown(
+        (case for case in cases()[dialect] if case.id in differing ^ expected),
+        lambda case: (case.content, case.reasoning, reading(case, mode)),
     )
 
 
@@ -56,27 +68,31 @@ def shown(found: Iterable[Case], what: Callable[[Case], object]) -> str:
     return "\n\n".join(f"{case.id}: {case.text!r}\n{what(case)}" for case in list(found)[:5])
 
 
+@each_mode
 @each_dialect
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_text_in_pieces_gives_the_events_of_the_whole(dialect: str, cut: str):
+def test_a_text_in_pieces_gives_the_events_of_the_whole(dialect: str, cut: str, mode: Mode):
     def differs(case: Case) -> Chunks | None:
-        found = (chunks for chunks in CUTS[cut](case) if outline(case, chunks) != whole(case))
+        expected = whole(case, mode)
+        found = (chunks for chunks in CUTS[cut](case) if outline(case, chunks, mode) != expected)
         return next(found, None)
 
     failed = {case.id: differs(case) for case in cases()[dialect]}
     assert {name: chunks for name, chunks in failed.items() if chunks is not None} == {}
 
 
-@pytest.fixture(scope="module")
-def totals() -> dict[str, Figure]:
-    return {figure.name: figure for figure in figures(every_case())}
-
-
-@pytest.mark.parametrize("name", FLOORS)
-def test_no_fewer_agree_than_promised(totals, name: str):
-    assert totals[name].share >= FLOORS[name], str(totals[name])
+@each_mode
+def test_no_fewer_agree_than_promised(mode: Mode):
+    totals: dict[str, Figure] = {figure.name: figure for figure in figures(every_case(), mode)}
+    for name, floor in FLOORS[mode].items():
+        assert totals[name].share >= floor, str(totals[name])
 
 
 def test_every_case_of_a_difference_is_there():
     known = {case.id for case in every_case()}
-    assert [case for each in ALL for case in each.cases if case not in known] == []
+    assert [case for each in ALL for case in each.every if case not in known] == []
+
+
+def test_the_documentation_says_how_many_agree():
+    page = DOCUMENT.read_text(encoding="utf-8")
+    assert page == with_figures(page), "run in tests/: python -m conformance.document"

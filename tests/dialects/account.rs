@@ -53,28 +53,37 @@ fn words_of(event: &Event) -> Vec<String> {
     words
 }
 
-/// Each word is in exactly one event, unless it stands behind the end of the turn or in the head of a message.
-fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
+/// In how many events each of these words of the text is; `None` where it may stand behind the end of the turn, or in the head
+/// of a message, and is in none.
+pub fn times<'t>(
+    grammar: &Grammar,
+    text: &str,
+    read: &Read,
+    words: impl IntoIterator<Item = &'t str>,
+) -> Vec<(&'t str, Option<usize>)> {
     let held: Vec<String> = read.events.iter().flat_map(words_of).collect();
     let left_out = LeftOut::new(grammar);
     let is_one_batch = grammar.dialects.iter().any(|dialect| dialect.batch == Batch::Block);
     let is_over = read.is_done || (is_one_batch && read.events.last() == Some(&Event::Execute));
     let mut is_behind = false;
-    for word in words(text) {
+    let times = words.into_iter().map(|word| {
         let at = text.find(word).expect("it is one of the text");
         let times = held.iter().filter(|held| *held == word).count();
         let is_in_head = left_out.may_be_in_head(text, at);
         is_behind |= times == 0 && !is_in_head && (is_over || left_out.may_be_over(text, at));
-        let is_known = match times {
-            0 => is_behind || is_in_head,
-            1 => !is_behind,
-            _ => false,
-        };
-        if !is_known {
-            return Err(format!("{word} comes {times} times"));
-        }
-    }
-    Ok(())
+        let is_left_out = times == 0 && (is_behind || is_in_head);
+        // Where one is left out, so is all behind it.
+        let is_late = is_behind && times > 0;
+        (word, if is_left_out { None } else { Some(if is_late { 2 } else { times }) })
+    });
+    times.collect()
+}
+
+/// Each word is in exactly one event, unless it stands behind the end of the turn or in the head of a message.
+fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
+    let times = times(grammar, text, read, words(text));
+    let wrong = times.into_iter().find(|(_, times)| times.is_some_and(|times| times != 1));
+    wrong.map_or(Ok(()), |(word, _)| Err(format!("{word} does not come once")))
 }
 
 /// What may be left out, beside space.

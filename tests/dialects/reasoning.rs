@@ -26,11 +26,7 @@ fn frames(dialect: &Dialect) -> Vec<Frame> {
         .map(|pair| Frame {
             open: pair.open.to_string(),
             close: pair.close.to_string(),
-            ends: [&pair.close]
-                .into_iter()
-                .chain(&dialect.turn_end)
-                .map(ToString::to_string)
-                .collect(),
+            ends: vec![pair.close.to_string()],
         })
         .collect();
     if let Some(heads) = &dialect.heads {
@@ -46,7 +42,11 @@ fn frames(dialect: &Dialect) -> Vec<Frame> {
 }
 
 fn all_frames(grammar: &Grammar) -> Vec<Frame> {
-    grammar.dialects.iter().flat_map(|dialect| frames(dialect)).collect()
+    let mut frames: Vec<Frame> =
+        grammar.dialects.iter().flat_map(|dialect| frames(dialect)).collect();
+    let turn_ends = || grammar.dialects.iter().flat_map(|dialect| &dialect.turn_end);
+    frames.iter_mut().for_each(|frame| frame.ends.extend(turn_ends().map(ToString::to_string)));
+    frames
 }
 
 /// What opens a block or a call without one.

@@ -151,7 +151,6 @@ fn block() -> impl Strategy<Value = Block> {
 }
 
 fn piece() -> impl Strategy<Value = Piece> {
-    let edits = proptest::collection::vec((any::<Index>(), 0..3_u8, select(&DAMAGE[..])), 1..3);
     let leaf = prop_oneof![
         5 => select(&PLAIN[..]).prop_map(Piece::Plain),
         2 => select(&SPACE[..]).prop_map(Piece::Plain),
@@ -159,8 +158,7 @@ fn piece() -> impl Strategy<Value = Piece> {
         4 => any::<Index>().prop_map(Piece::Mark),
         2 => any::<(Index, Index)>().prop_map(|(mark, end)| Piece::CutMark(mark, end)),
         4 => block().prop_map(Piece::Block),
-        3 => (block(), edits).prop_map(|(block, edits)| Piece::Damaged(block, edits)),
-        2 => (block(), any::<Index>()).prop_map(|(block, end)| Piece::CutBlock(block, end)),
+        5 => damaged(),
     ];
     let inner = leaf.clone().prop_map(Box::new);
     prop_oneof![
@@ -168,6 +166,15 @@ fn piece() -> impl Strategy<Value = Piece> {
         1 => (any::<Index>(), inner.clone(), any::<bool>())
             .prop_map(|(pair, inner, closed)| Piece::Reasoning(pair, inner, closed)),
         1 => (any::<Index>(), inner).prop_map(|(form, inner)| Piece::Answer(form, inner)),
+    ]
+}
+
+/// A block that is damaged, or cut.
+pub fn damaged() -> impl Strategy<Value = Piece> {
+    let edits = proptest::collection::vec((any::<Index>(), 0..3_u8, select(&DAMAGE[..])), 1..3);
+    prop_oneof![
+        3 => (block(), edits).prop_map(|(block, edits)| Piece::Damaged(block, edits)),
+        1 => (block(), any::<Index>()).prop_map(|(block, end)| Piece::CutBlock(block, end)),
     ]
 }
 

@@ -12,7 +12,9 @@ from typing import Literal, assert_never, assert_type
 from cogency_rs import Accumulator, Event, Parser, parse_tokens
 from cogency_rs.types import (
     BreakerOpened,
+    CallDeltaEvent,
     CallEvent,
+    CallStartEvent,
     EndEvent,
     ErrorEvent,
     ExecuteEvent,
@@ -24,7 +26,17 @@ from cogency_rs.types import (
     WrittenResultEvent,
 )
 
-Kind = Literal["think", "respond", "call", "execute", "result", "error", "end"]
+Kind = Literal[
+    "think",
+    "respond",
+    "tool_call_start",
+    "tool_call_delta",
+    "call",
+    "execute",
+    "result",
+    "error",
+    "end",
+]
 
 
 def compared(event: Event) -> None:
@@ -41,6 +53,12 @@ def compared(event: Event) -> None:
         assert_type(event, ErrorEvent)
         assert_type(event["raw"], str)
         assert_type(event["line"], int | None)
+    elif event["type"] == "tool_call_start":
+        assert_type(event, CallStartEvent)
+        assert_type(event["name"], str | None)
+    elif event["type"] == "tool_call_delta":
+        assert_type(event, CallDeltaEvent)
+        assert_type(event["content"], str)
     else:
         assert_type(event, ExecuteEvent | EndEvent)
         event["content"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
@@ -77,7 +95,9 @@ def matched(event: Event) -> str:
         case "error":
             assert_type(event["kind"], Literal["malformed", "unfinished", "truncated"])
             return event["content"]
-        case "execute" | "end":
+        case "tool_call_delta":
+            return event["content"]
+        case "tool_call_start" | "execute" | "end":
             return ""
         case _:
             assert_never(event["type"])
@@ -85,9 +105,9 @@ def matched(event: Event) -> str:
 
 def matched_but_one(event: Event) -> str:
     match event["type"]:
-        case "think" | "respond" | "call" | "result" | "error":
+        case "think" | "respond" | "call" | "result" | "error" | "tool_call_delta":
             return event["content"]
-        case "end":
+        case "tool_call_start" | "end":
             return ""
         case _:
             assert_never(event["type"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

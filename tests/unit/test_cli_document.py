@@ -72,7 +72,9 @@ def pattern(expected: str) -> str:
 
 def test_the_document_has_an_example_of_every_command_that_prints_the_same_each_time():
     text = "".join(EXAMPLES)
-    assert all(f"cogency-rs {name}" in text for name in ("parse", "show", "timeline", "doctor"))
+    assert all(
+        f"cogency-rs {name}" in text for name in ("parse", "dialects", "show", "timeline", "doctor")
+    )
 
 
 @POSIX

@@ -106,11 +106,13 @@ _RUN = {
 
 def _opened_by(fields: dict[str, Any]) -> str:
     heads = [body["head"] for body in fields["bodies"] if "head" in body]
-    marks = list(fields["open"])
-    marks += [head["open"] for head in heads if head["bare"] or not marks]
+    marks: list[str] = [*fields["open"]]
+    marks += [head["open"].rstrip() for head in heads if head["bare"] or not marks]
     if fields["unmarked"] != "never":
         marks.append(_UNMARKED[fields["unmarked"]])
-    said = "at the start of a line " * fields["at_line_start"] + _listed(marks, "or")
+    said = _listed(marks, "or")
+    if fields["at_line_start"]:
+        said = f"at the start of a line {said}"
     if fields["heads"] is None:
         return said
     message = f"a message with {fields['heads']['recipient']}{fields['heads']['prefix']}NAME"

@@ -36,7 +36,7 @@ pub(super) fn dialect(name: &'static str, body: Body) -> Dialect {
 
 impl Dialect {
     /// The same, with the prompts of another row.
-    pub(super) fn as_in(mut self, relative: &str) -> Self {
+    pub(super) fn prompted_as(mut self, relative: &str) -> Self {
         self.stop = marks(prompts::stop(relative));
         self.prompt = prompts::prompt(relative);
         self
@@ -177,6 +177,7 @@ pub(super) fn dsml(
     Dialect {
         open: marks(&[open]),
         close: marks(&[close]),
+        ignored: marks(&["</think>", close]),
         ..deepseek(name, Body::Head(Head { bare: true, ..invoke(&before, parameters) }))
     }
 }
@@ -226,7 +227,7 @@ pub(super) fn glm_section(
         open: marks(&[section[0]]),
         close: marks(&[section[1]]),
         ignored: marks(&["</think>"]),
-        ..dialect(name, pairs_of_tags(&ends, before)).as_in("glm47")
+        ..dialect(name, pairs_of_tags(&ends, before)).prompted_as("glm47")
     }
 }
 
@@ -289,7 +290,7 @@ pub(super) fn step3() -> Dialect {
             call("<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\""),
         )
         .or(call("<｜tool_call_begin｜><steptml:invoke name=\""))
-        .as_in("minimax-m2")
+        .prompted_as("minimax-m2")
     }
 }
 
@@ -349,6 +350,6 @@ pub(super) fn muse(name: &'static str) -> Dialect {
                 ..invoke("atem:", parameters)
             }),
         )
-        .as_in("muse-glimmer")
+        .prompted_as("muse-glimmer")
     }
 }

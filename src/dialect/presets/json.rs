@@ -7,6 +7,7 @@ use super::super::{
 use super::forms::{THINK, dialect, head_form, hermes, json, json_form, marks, pairs};
 
 /// The rows.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Dialect> {
     vec![
         Dialect {
@@ -61,39 +62,40 @@ pub(super) fn rows() -> Vec<Dialect> {
         },
         // One JSON object or several, as the whole answer or behind a token.
         hermes("hermes"),
-        hermes("reka-edge").as_in("hermes"),
-        hermes("ernie45").as_in("hermes"),
+        hermes("reka-edge").prompted_as("hermes"),
+        hermes("ernie45").prompted_as("hermes"),
         Dialect {
             turn_end: marks(&["<|end_of_text|>"]),
             bodies: vec![Body::Json(Json {
                 args_as_text: true,
                 ..json_form(Shape::Object, &["name"], &["arguments"])
             })],
-            ..hermes("granite4").as_in("hermes")
+            ..hermes("granite4").prompted_as("hermes")
         },
         Dialect {
             open: marks(&["<longcat_tool_call>"]),
             close: marks(&["</longcat_tool_call>"]),
             turn_end: marks(&["</longcat_s>"]),
-            ..hermes("longcat").as_in("hermes")
+            ..hermes("longcat").prompted_as("hermes")
         },
         Dialect {
             open: marks(&["<|action_start|><|plugin|>"]),
             close: marks(&["<|action_end|>"]),
             turn_end: marks(&["<|im_end|>"]),
             ..dialect("internlm2", json(Shape::Object, &["name"], &["parameters", "arguments"]))
-                .as_in("llama3-json")
+                .prompted_as("llama3-json")
         },
         Dialect {
             open: marks(&["<function_call>"]),
             turn_end: marks(&["<|endoftext|>"]),
             ..dialect("granite-20b-fc", json(Shape::Object, &["name"], &["arguments"]))
-                .as_in("granite")
+                .prompted_as("granite")
         },
         Dialect {
             open: marks(&["<|function_call|>", "<|message_sep|>\n\nfunction call<|role_sep|>\n"]),
             turn_end: marks(&["<|message_sep|>"]),
-            ..dialect("gigachat3", json(Shape::Object, &["name"], &["arguments"])).as_in("granite")
+            ..dialect("gigachat3", json(Shape::Object, &["name"], &["arguments"]))
+                .prompted_as("granite")
         },
         Dialect {
             unmarked: Unmarked::Anywhere,
@@ -115,7 +117,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<tool_call>"]),
             close: marks(&["</tool_call>"]),
             unmarked: Unmarked::Anywhere,
-            ..dialect("xlam", json(Shape::Array, &["name"], &["arguments"])).as_in("granite")
+            ..dialect("xlam", json(Shape::Array, &["name"], &["arguments"])).prompted_as("granite")
         },
         Dialect {
             open: marks(&["<|python_tag|>"]),
@@ -176,14 +178,14 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<tool_calls>"]),
             close: marks(&["</tool_calls>"]),
             ignored: marks(&["<answer>", "</answer>"]),
-            ..dialect("hunyuan", json(Shape::Array, &["name"], &["arguments"])).as_in("jamba")
+            ..dialect("hunyuan", json(Shape::Array, &["name"], &["arguments"])).prompted_as("jamba")
         },
         Dialect {
             reasoning: pairs(&[("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]\n")]),
             open: marks(&["<tool_calls>"]),
             close: marks(&["</tool_calls>"]),
             turn_end: marks(&["<|end|>"]),
-            ..dialect("apriel", json(Shape::Array, &["name"], &["arguments"])).as_in("jamba")
+            ..dialect("apriel", json(Shape::Array, &["name"], &["arguments"])).prompted_as("jamba")
         },
         Dialect {
             open: marks(&["<TOOLCALL>"]),
@@ -206,7 +208,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["functools"]),
             turn_end: marks(&["<|eot_id|>"]),
             ..dialect("firefunction-v2", json(Shape::Array, &["name"], &["arguments"]))
-                .as_in("phi4")
+                .prompted_as("phi4")
         },
         Dialect {
             reasoning: pairs(&[("[THINK]", "[/THINK]")]),

@@ -4,6 +4,7 @@ use super::super::{Args, Body, Dialect, Head, HeadForm, LoneMark};
 use super::forms::{THINK, deepseek_section, dialect, head, head_form, marks, pairs};
 
 /// The rows.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Dialect> {
     vec![
         // A name in a head, and JSON.
@@ -44,7 +45,7 @@ pub(super) fn rows() -> Vec<Dialect> {
         Dialect {
             reasoning: pairs(&[THINK]),
             open: marks(&["<|tool_calls_section_begin|>"]),
-            close: marks(&["<|tool_calls_section_end|>"]),
+            close: marks(&["<|tool_calls_section_end|>", "<|tool_call_end|>"]),
             lone_mark: LoneMark::Ignored,
             ignored: marks(&["</think>", "<|tool_calls_section_end|>"]),
             turn_end: marks(&["<|im_end|>"]),
@@ -111,12 +112,12 @@ pub(super) fn rows() -> Vec<Dialect> {
                     "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>",
                 ),
             )
-            .as_in("kimi-k2")
+            .prompted_as("kimi-k2")
         },
         dialect(
             "functionary-v31",
             head("<function=", &[">"], HeadForm::Name, Args::Json, "</function>"),
         )
-        .as_in("llama3-json"),
+        .prompted_as("llama3-json"),
     ]
 }

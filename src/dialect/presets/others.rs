@@ -63,7 +63,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             ..dialect("lfm2", Body::Python(Python::List)).or(Body::Python(Python::Lines))
         },
         pythonic("pythonic"),
-        pythonic("llama4-pythonic").as_in("pythonic"),
+        pythonic("llama4-pythonic").prompted_as("pythonic"),
         Dialect {
             reasoning: pairs(&[THINK]),
             open: marks(&["<function_calls>"]),

@@ -9,14 +9,15 @@ use super::forms::{
 };
 
 /// The rows.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Dialect> {
     vec![
         qwen("qwen3-coder", functions(Trim::Newline)),
-        qwen("step3p5", functions(Trim::Newline)).as_in("qwen3-coder"),
-        qwen("step5", functions(Trim::Newline)).as_in("qwen3-coder"),
+        qwen("step3p5", functions(Trim::Newline)).prompted_as("qwen3-coder"),
+        qwen("step5", functions(Trim::Newline)).prompted_as("qwen3-coder"),
         Dialect {
             turn_end: marks(&["<|end_of_text|>"]),
-            ..qwen("granite-thinking", functions(Trim::Newline)).as_in("qwen3-coder")
+            ..qwen("granite-thinking", functions(Trim::Newline)).prompted_as("qwen3-coder")
         },
         Dialect {
             reasoning: pairs(&[("<seed:think>", "</seed:think>")]),
@@ -24,14 +25,14 @@ pub(super) fn rows() -> Vec<Dialect> {
             close: marks(&["</seed:tool_call>"]),
             ignored: marks(&["</seed:think>", "</seed:tool_call>"]),
             turn_end: marks(&["<seed:eos>"]),
-            ..qwen("seed-oss", functions(Trim::Newline)).as_in("qwen3-coder")
+            ..qwen("seed-oss", functions(Trim::Newline)).prompted_as("qwen3-coder")
         },
         qwen("mimo", functions(Trim::Nothing)),
         glm("glm45", "\n"),
         glm("glm47", "<arg_key>"),
-        glm("poolside-laguna", "<arg_key>").as_in("glm47"),
-        glm("ling3", "<arg_key>").as_in("glm47"),
-        glm("spark25", "<arg_key>").as_in("glm47"),
+        glm("poolside-laguna", "<arg_key>").prompted_as("glm47"),
+        glm("ling3", "<arg_key>").prompted_as("glm47"),
+        glm("spark25", "<arg_key>").prompted_as("glm47"),
         glm_section("hunyuan-v3", ["<tool_calls>", "</tool_calls>"], "<tool_sep>", ""),
         glm_section("hunyuan-v4", ["<tool_calls>", "</tool_calls>"], "", ""),
         glm_section("k2-horizon", ["<ifm|tool_calls>", "</ifm|tool_calls>"], "", "ifm|"),
@@ -41,7 +42,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             ignored: marks(&["</dots_function_call>"]),
             ..dialect("dots", Body::Head(invoke("", parameters("", Trim::Nothing))))
                 .or(json(Shape::Object, &["name"], &["arguments"]))
-                .as_in("minimax-m2")
+                .prompted_as("minimax-m2")
         },
         step3(),
         Dialect {

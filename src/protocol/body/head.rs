@@ -48,7 +48,6 @@ enum Place {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "as for the place")]
 enum ArgsReader {
     Json(ObjectReader),
     Parameters(ParametersReader),
@@ -186,7 +185,12 @@ impl HeadReader {
             }
             match (self.quote, byte) {
                 (Some(quote), _) if byte == quote => self.quote = None,
-                (Some(_), _) => {}
+                // Else the call would have the arguments of that one.
+                (Some(_), _) => match starts_with(&text[at..], &form.open) {
+                    None => return Ok(Err(at)),
+                    Some(true) => return Err(unexpected(&["\""], text, at)),
+                    Some(false) => {}
+                },
                 // A quote that stands for nothing opens nothing.
                 (None, b'"' | b'\'') if text[..at].ends_with(b"=") => self.quote = Some(byte),
                 (None, _) => {
@@ -226,7 +230,9 @@ fn ends(form: &Head) -> &[Str] {
 }
 
 fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
-    Forms { parameters, ends: ends(form), call: &form.open }
+    // Where the marks that end a call are those of messages, so are those that begin one.
+    let call = if form.close.is_empty() { "" } else { &form.open };
+    Forms { parameters, ends: ends(form), call }
 }
 
 fn is_lenient(calls: &Calls) -> bool {
@@ -330,8 +336,9 @@ fn named(form: &HeadForm, head: &[u8], tools: Option<&Tools>) -> Named {
 
 /// Whether a name (a JSON string) may be one: what stands bare in a head is one line, and no markup.
 fn is_name(form: &HeadForm, name: &str) -> bool {
+    let is_odd = |byte: &u8| matches!(byte, b'<' | b'{' | b'\n' | b'\r');
     matches!(form, HeadForm::Attributes(_))
-        || !(name.contains(['<', '{']) || name.contains("\\n") || name.contains("\\r"))
+        || !super::super::json::unescaped(name.as_bytes()).as_bytes().iter().any(is_odd)
 }
 
 /// A name that is a tool's twice over is that tool's.

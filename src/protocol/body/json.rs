@@ -94,7 +94,7 @@ impl ItemReader for JsonReader {
                 }
             }
             match form.shape {
-                Shape::Objects(_) if !calls.is_refused() => {
+                Shape::Objects(_) => {
                     self.place = Place::Behind(self.scanner.position());
                 }
                 _ => return Ok(Some(self.scanner.position())),
@@ -134,11 +134,11 @@ impl JsonReader {
             return calls.refuse(ProblemKind::TooDeep(most), at);
         }
         self.place = match (std::mem::replace(&mut self.place, Place::Between), token) {
-            (Place::Start, Token::Open(Container::Array)) if self.is_array(form, calls) => {
+            (Place::Start, Token::Open(Container::Array)) if may_be_array(form, calls) => {
                 self.call_depth = 2; // the array's bracket and its own
                 Place::Between
             }
-            (Place::Start, Token::Open(Container::Object)) if self.is_object(form, calls) => {
+            (Place::Start, Token::Open(Container::Object)) if may_be_object(form, calls) => {
                 self.begin(form, at, calls)
             }
             (Place::Start, token) => {
@@ -172,18 +172,20 @@ impl JsonReader {
         };
     }
 
-    fn is_array(&self, form: &Json, calls: &Calls) -> bool {
-        form.shape == Shape::Array || calls.scope.reading == Reading::Lenient
-    }
-
-    fn is_object(&self, form: &Json, calls: &Calls) -> bool {
-        form.shape != Shape::Array || calls.scope.reading == Reading::Lenient
-    }
-
     fn begin(&mut self, form: &Json, at: usize, calls: &mut Calls) -> Place {
         calls.begin(at);
         Place::Call(at, Fields::new(form, self.call_depth, Layout::Compact, calls.scope.reading))
     }
+}
+
+/// Whether the value may be an array of calls.
+fn may_be_array(form: &Json, calls: &Calls) -> bool {
+    form.shape == Shape::Array || calls.scope.reading == Reading::Lenient
+}
+
+/// Whether the value may be the object of a call.
+fn may_be_object(form: &Json, calls: &Calls) -> bool {
+    form.shape != Shape::Array || calls.scope.reading == Reading::Lenient
 }
 
 /// The first byte of a token whose last byte is `last`.

@@ -5,7 +5,7 @@ use super::super::marks::Marks;
 use super::super::marks::Search;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
-use super::super::tools::typed;
+use super::super::tools::{Schema, typed};
 use super::Calls;
 use super::json::ObjectReader;
 use crate::dialect::{Head, Untyped};
@@ -117,7 +117,7 @@ impl TextReader {
 /// The object of the tool's only parameter, or of `key`, with this text as its value.
 fn argument(raw: &[u8], key: &str, tool: &str, calls: &Calls) -> String {
     let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
-    let only = schema.and_then(|schema| schema.only_property());
+    let only = schema.and_then(Schema::only_property);
     let key = only.unwrap_or(key);
     let value = typed(trim(raw), schema.and_then(|schema| schema.property(key)), Untyped::Text);
     format!("{{{}: {value}}}", json_string(key.as_bytes()))

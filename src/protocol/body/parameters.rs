@@ -101,49 +101,14 @@ impl ParametersReader {
                 }
                 Place::Between(at) => {
                     *at += leading_space(&text[*at..]);
-                    let (at, rest) = (*at, &text[*at..]);
-                    let around = form.around.as_ref().map(|around| &*around.close);
-                    let is_around = around.map_or(Some(false), |close| starts_with(rest, close));
-                    let end = match (is_around, any_starts(rest, ends)) {
-                        (Some(true), _) => Some(at + around.map_or(0, str::len)),
-                        (_, Some(true)) => Some(at),
-                        (None, _) | (_, None) => return Ok(None),
-                        (Some(false), Some(false)) => None,
-                    };
-                    if let Some(end) = end {
-                        self.place = Place::Done(end);
-                        return Ok(Some(end));
-                    }
-                    let whole = form.whole.as_ref().map(|whole| &*whole.open);
-                    match whole.map_or(Some(false), |open| starts_with(rest, open)) {
-                        _ if self.has_begun => {}
+                    let at = *at;
+                    match self.next(forms, text, at, calls)? {
+                        Some(Place::Done(end)) => {
+                            self.place = Place::Done(end);
+                            return Ok(Some(end));
+                        }
+                        Some(place) => place,
                         None => return Ok(None),
-                        Some(is_marked) if is_marked || rest.starts_with(b"{") => {
-                            self.has_begun = true;
-                            let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
-                            let reader = ObjectReader::new(start, calls.scope.reading);
-                            self.place = Place::Object(reader, is_marked);
-                            continue;
-                        }
-                        Some(_) => {}
-                    }
-                    match starts_with(rest, &form.open) {
-                        None => return Ok(None),
-                        Some(true) if self.object.is_some() => {
-                            return Err(unexpected(&[around.unwrap_or(&ends[0])], text, at));
-                        }
-                        Some(true) => {
-                            if !self.has_begun {
-                                self.has_begun = true;
-                                calls.begin_args(at);
-                            }
-                            let start = at + form.open.len();
-                            Place::Key(start, start)
-                        }
-                        Some(false) => {
-                            let expected = [&*form.open, around.unwrap_or(&ends[0])];
-                            return Err(unexpected(&expected, text, at));
-                        }
                     }
                 }
                 Place::Key(start, at) => {
@@ -185,15 +150,11 @@ impl ParametersReader {
                     }
                 }
                 Place::Value(value) => match value.end(forms, tool, text, calls) {
-                    Err(problem) => {
-                        calls.know_args(value.searched());
-                        return Err(problem);
-                    }
-                    Ok(None) => {
+                    None => {
                         calls.read_args(text, value.searched());
                         return Ok(None);
                     }
-                    Ok(Some((end, next))) => {
+                    Some((end, next)) => {
                         value.write(form, tool, &text[..end], calls, &mut self.writer);
                         Place::Between(next)
                     }
@@ -203,6 +164,53 @@ impl ParametersReader {
             if let Place::Between(at) = self.place {
                 calls.read_args(text, at);
             }
+        }
+    }
+
+    /// What stands at byte `at`, in front of a parameter or of what ends them; `None` while that is not known.
+    fn next(
+        &mut self,
+        forms: Forms<'_>,
+        text: &[u8],
+        at: usize,
+        calls: &mut Calls,
+    ) -> Result<Option<Place>, Problem> {
+        let Forms { parameters: form, ends, .. } = forms;
+        let rest = &text[at..];
+        let around = form.around.as_ref().map(|around| &*around.close);
+        let is_around = around.map_or(Some(false), |close| starts_with(rest, close));
+        match (is_around, any_starts(rest, ends)) {
+            (Some(true), _) => return Ok(Some(Place::Done(at + around.map_or(0, str::len)))),
+            (_, Some(true)) => return Ok(Some(Place::Done(at))),
+            (None, _) | (_, None) => return Ok(None),
+            (Some(false), Some(false)) => {}
+        }
+        let whole = form.whole.as_ref().map(|whole| &*whole.open);
+        match whole.map_or(Some(false), |open| starts_with(rest, open)) {
+            _ if self.has_begun => {}
+            None => return Ok(None),
+            Some(is_marked) if is_marked || rest.starts_with(b"{") => {
+                self.has_begun = true;
+                let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
+                let reader = ObjectReader::new(start, calls.scope.reading);
+                return Ok(Some(Place::Object(reader, is_marked)));
+            }
+            Some(_) => {}
+        }
+        match starts_with(rest, &form.open) {
+            None => Ok(None),
+            Some(true) if self.object.is_some() => {
+                Err(unexpected(&[around.unwrap_or(&ends[0])], text, at))
+            }
+            Some(true) => {
+                if !self.has_begun {
+                    self.has_begun = true;
+                    calls.begin_args(at);
+                }
+                let start = at + form.open.len();
+                Ok(Some(Place::Key(start, start)))
+            }
+            Some(false) => Err(unexpected(&[&*form.open, around.unwrap_or(&ends[0])], text, at)),
         }
     }
 
@@ -230,10 +238,9 @@ impl ParametersReader {
                 None => return Err(missing(value.close())),
             },
             Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
-            Place::Between(_) if may_end => {}
+            Place::Between(_) | Place::BehindObject(_) if may_end => {}
             Place::Done(_) => {}
             Place::Object(reader, _) => return Err(reader.missing(text)),
-            Place::BehindObject(_) if may_end => {}
             Place::Around(_) | Place::Between(_) | Place::BehindObject(_) => {
                 return Err(missing(&ends[0]));
             }
@@ -257,9 +264,10 @@ impl ParametersReader {
 /// The key that a parameter's opening holds.
 pub(super) fn key_of(form: &Parameters, raw: &[u8]) -> Str {
     let key = trim(raw);
-    let key = match form.entities {
-        true => unescaped(key).to_string(),
-        false => String::from_utf8_lossy(key).into_owned(),
+    let key = if form.entities {
+        unescaped(key).to_string()
+    } else {
+        String::from_utf8_lossy(key).into_owned()
     };
     key.into()
 }
@@ -295,6 +303,10 @@ pub(super) fn attributes(
             Some(_) if form.flag.is_none() => {
                 return Err(unexpected(&[&form.value_open], text, *at));
             }
+            // Else its quotes would be those of another call.
+            Some(width) if memchr::memmem::find(&rest[..width], form.open.as_bytes()).is_some() => {
+                return Err(unexpected(&[&form.value_open], text, *at));
+            }
             Some(width) => *at += width,
             None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
             None => return Ok(None),
@@ -310,12 +322,15 @@ pub(super) fn attributes(
 /// Whether `text` begins with any of `marks`; `None` while it may yet.
 #[must_use]
 pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
-    let known = marks.iter().map(|mark| starts_with(text, mark));
-    known.fold(Some(false), |any, each| match (any, each) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (None, _) | (_, None) => None,
-        (Some(false), Some(false)) => Some(false),
-    })
+    let mut is_any = Some(false);
+    for mark in marks {
+        match starts_with(text, mark) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => is_any = None,
+        }
+    }
+    is_any
 }
 
 fn unended(mark: &str, at: usize) -> Problem {

@@ -7,7 +7,6 @@
 use super::super::canonical::{Writer, json_string};
 use super::super::limits::Reading;
 use super::super::marks::{find, starts_with};
-use super::super::problem::Problem;
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, typed};
 use super::Calls;
@@ -60,29 +59,33 @@ impl Value {
     }
 
     /// Where the value ends and what comes next begins, once that is known.
-    ///
-    /// # Errors
-    /// It runs over the end of its call into another one.
     pub fn end(
         &mut self,
         forms: Forms<'_>,
         tool: &str,
         text: &[u8],
-        calls: &Calls,
-    ) -> Result<Option<(usize, usize)>, Problem> {
-        let Some(end) = self.closing(forms, text, &calls.followers) else { return Ok(None) };
+        calls: &mut Calls,
+    ) -> Option<(usize, usize)> {
+        let end = self.closing(forms, text, &calls.followers)?;
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool));
         let marks = Marks { forms, close: &self.close, followers: &calls.followers };
-        let is_lenient = calls.scope.reading == Reading::Lenient;
-        Ok(Some(match marks.unclosed(&text[self.start..end], &self.key, schema) {
+        let unclosed = marks.unclosed(&text[self.start..end], &self.key, schema);
+        if unclosed.is_some() {
+            calls.know_args(self.at);
+        }
+        match unclosed {
             // Either the value holds a call or its own mark is missing: of two readings neither is run.
             Some(Unclosed { at, runs_over: true }) => {
-                return Err(unexpected(&[&self.close], text, self.start + at));
+                let problem = unexpected(&[&self.close], text, self.start + at);
+                calls.refuse(problem.kind, problem.at);
             }
-            Some(Unclosed { at, .. }) if is_lenient => (self.start + at, self.start + at),
-            _ => (end, end + self.close.len()),
-        }))
+            Some(Unclosed { at, .. }) if calls.scope.reading == Reading::Lenient => {
+                return Some((self.start + at, self.start + at));
+            }
+            _ => {}
+        }
+        Some((end, end + self.close.len()))
     }
 
     /// Where the first mark stands that closes the value: one with something behind it that may stand there.
@@ -131,7 +134,7 @@ impl Value {
         calls: &Calls,
         may_end: bool,
     ) -> Option<usize> {
-        let end = match self.end {
+        match self.end {
             Some(end) if end.beyond > 0 => Some(end.at),
             Some(end) => {
                 let is_cut = is_begun(forms.parameters, &text[end.behind..]);
@@ -141,8 +144,7 @@ impl Value {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
-        };
-        end
+        }
     }
 
     /// Where the marks that close the call begin at the end of the text, if they do.
@@ -163,7 +165,9 @@ impl Value {
         let at = start + end.len() - mark.len();
         let marks = Marks { forms, close: &self.close, followers: &calls.followers };
         let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
-        marks.unclosed(&text[self.start..at], &self.key, schema).is_none().then_some(at)
+        let value = &text[self.start..at];
+        let is_one = marks.unclosed(value, &self.key, schema).is_none() && !marks.has_calls(value);
+        is_one.then_some(at)
     }
 
     /// Writes the key and the value, which ends where `text` does.
@@ -222,7 +226,7 @@ pub struct Marks<'m> {
 pub struct Unclosed {
     /// The byte of the value at which something else begins.
     pub at: usize,
-    /// Whether that is the end of its call, with another call behind.
+    /// Whether that is the end of its call, with another call behind, or the beginning of another call.
     pub runs_over: bool,
 }
 
@@ -242,6 +246,7 @@ impl Marks<'_> {
         }
         let first = |mark: &str| mark.as_bytes()[0];
         let firsts = [first(&form.open), first(self.close), first(&self.forms.ends[0])];
+        // Marks of one dialect begin alike; where they do not, a call that begins is found by its first parameter.
         let mut found: Option<Unclosed> = None;
         let mut depth = 0_usize;
         for at in memchr::memchr3_iter(firsts[0], firsts[1], firsts[2], value) {
@@ -249,7 +254,10 @@ impl Marks<'_> {
             if rest.starts_with(self.close.as_bytes()) {
                 depth = depth.saturating_sub(1);
                 found = found.filter(|_| depth > 0);
-            } else if depth == 0 && found.is_none() && self.ends_call(rest) {
+            } else if depth == 0
+                && found.is_none()
+                && (self.ends_call(rest) || self.begins_call(rest))
+            {
                 found = Some(Unclosed { at, runs_over: true });
             } else if let Some(opened) = opened(form, rest) {
                 let is_own = found.is_none_or(|found| !found.runs_over);
@@ -263,6 +271,20 @@ impl Marks<'_> {
         found.filter(|_| depth > 0)
     }
 
+    /// Whether a value may be one that runs over its end: it holds a mark of calls and one of parameters.
+    #[must_use]
+    pub fn may_run_over(self, value: &[u8]) -> bool {
+        memchr::memmem::find(value, self.forms.parameters.open.as_bytes()).is_some()
+            && self.has_calls(value)
+    }
+
+    /// Whether a call ends or begins anywhere in `value`.
+    fn has_calls(self, value: &[u8]) -> bool {
+        let first = self.forms.ends[0].as_bytes()[0];
+        let mut rests = memchr::memchr_iter(first, value).map(|at| &value[at..]);
+        rests.any(|rest| self.ends_call(rest) || self.begins_call(rest))
+    }
+
     /// Whether `text` begins with what ends a call, and what may follow one.
     fn ends_call(self, text: &[u8]) -> bool {
         let Some(end) = self.forms.ends.iter().find(|end| text.starts_with(end.as_bytes())) else {
@@ -270,8 +292,12 @@ impl Marks<'_> {
         };
         let rest = &text[end.len()..];
         let rest = &rest[leading_space(rest)..];
-        any_starts(rest, self.followers) == Some(true)
-            || starts_with(rest, self.forms.call) == Some(true)
+        any_starts(rest, self.followers) == Some(true) || self.begins_call(rest)
+    }
+
+    /// Whether `text` begins with what begins a call.
+    fn begins_call(self, text: &[u8]) -> bool {
+        !self.forms.call.is_empty() && text.starts_with(self.forms.call.as_bytes())
     }
 }
 
@@ -302,6 +328,136 @@ fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
         Trim::Newline => {
             let raw = raw.strip_prefix(b"\r\n").or_else(|| raw.strip_prefix(b"\n")).unwrap_or(raw);
             raw.strip_suffix(b"\r\n").or_else(|| raw.strip_suffix(b"\n")).unwrap_or(raw)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::limits::Reading;
+    use super::super::super::report::Ending;
+    use super::super::super::{Event, Options, Parser};
+    use crate::dialect::presets::grammar;
+
+    /// The calls of a text, and `!` for each report.
+    fn read(name: &str, reading: Reading, text: &str, ending: &Ending) -> String {
+        let grammar = grammar(name).expect("a preset");
+        let mut parser = Parser::new(grammar, Options { reading, ..Options::default() });
+        let mut events = Vec::new();
+        parser.feed(text.as_bytes(), &mut events);
+        parser.finish(ending, &mut events);
+        let said = events.iter().filter_map(|event| match event {
+            Event::Call(call) => Some(format!("{}{}", call.name_json(), call.args_json())),
+            Event::Error(_) => Some("!".into()),
+            _ => None,
+        });
+        said.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_parameter_that_was_begun_is_not_left_out() {
+        let head = "<|start|>assistant to=t<|channel|>analysis<|message|>";
+        let whole = "<rfl:parameter name=\"a\">\n1\n</rfl:parameter>";
+        for (text, expected) in [
+            (String::new(), "\"t\"{}"),
+            (whole.into(), "\"t\"{\"a\": \"1\"}"),
+            ("<rfl:parameter ".into(), "!"),
+            (format!("{whole}\n<"), "!"),
+            (format!("{whole}<rfl:parameter"), "!"),
+            (format!("{whole}<rfl:parameter name=\"b\">\n2\n</rfl:para"), "!"),
+        ] {
+            for reading in [Reading::Strict, Reading::Lenient] {
+                let found = read("beam-rfl", reading, &format!("{head}{text}"), &Ending::Stopped);
+                assert_eq!(found, expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_without_its_mark_is_not_run_with_another_call_in_it() {
+        let run = "<tool_call>run<arg_key>c</arg_key><arg_value>";
+        let call = "<tool_call>f<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>";
+        for (value, expected) in [
+            (format!("a</tool_call>{call}"), "!"),
+            (format!("a</tool_call>{call}{call}"), "! \"f\"{\"k\": \"v\"}"),
+            (format!("a {call} b</arg_value></tool_call>"), "!"),
+            // What is opened in it is closed in it, and nothing behind that may stand behind a value.
+            (
+                "a <arg_key>k</arg_key><arg_value>v</arg_value> b</arg_value></tool_call>".into(),
+                "\"run\"{\"c\": \"a <arg_key>k</arg_key><arg_value>v</arg_value> b\"}",
+            ),
+        ] {
+            for reading in [Reading::Strict, Reading::Lenient] {
+                let found = read("glm47", reading, &format!("{run}{value}"), &Ending::Stopped);
+                assert_eq!(found, expected, "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_without_its_mark_ends_where_something_else_begins_if_read_leniently() {
+        let block = |body: &str| format!("<tool_call>\n<function=f>\n{body}\n</tool_call>");
+        for (body, strict, lenient) in [
+            (
+                "<parameter=a>\n1\n<parameter=b>\n2\n</parameter>\n</function>",
+                "\"f\"{\"a\": \"1\\n<parameter=b>\\n2\"}",
+                "\"f\"{\"a\": \"1\", \"b\": \"2\"}",
+            ),
+            ("<parameter=a>\n1\n</function>", "!", "\"f\"{\"a\": \"1\"}"),
+            ("<parameter=a>\n1\n", "!", "!"),
+            (
+                "<parameter=a>\n<parameter=b>2</parameter>.\n</parameter>\n</function>",
+                "\"f\"{\"a\": \"<parameter=b>2</parameter>.\"}",
+                "\"f\"{\"a\": \"<parameter=b>2</parameter>.\"}",
+            ),
+        ] {
+            for (reading, expected) in [(Reading::Strict, strict), (Reading::Lenient, lenient)] {
+                let found = read("qwen3-coder", reading, &block(body), &Ending::Stopped);
+                assert_eq!(found, expected, "{body}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_holds_no_mark() {
+        for (name, text, expected) in [
+            (
+                "gemma4",
+                "<|tool_call>call:a<tool_call|><|tool_call>call:b{}<tool_call|>",
+                "! \"b\"{}",
+            ),
+            ("glm47", "<tool_call>a<tool_call>b</tool_call>", "!"),
+            ("glm47", "<tool_call>{\"name\": \"a\"}</tool_call>", ""),
+            (
+                "k2-horizon",
+                "<ifm|tool_calls><ifm|tool_call>{}</ifm|tool_call></ifm|tool_calls>",
+                "!",
+            ),
+            (
+                "muse",
+                " to=f<|message|><atem:invoke id=\"a>b\" name=\"f\"></atem:invoke><|eom|>",
+                "\"f\"{}",
+            ),
+        ] {
+            let found = read(name, Reading::Strict, text, &Ending::Stopped);
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_between_two_calls_are_passed_over_if_read_leniently() {
+        let call = "<invoke name=\"f\"></invoke>";
+        for (words, lenient) in
+            [("Then:", "\"f\"{} \"f\"{}"), ("<b>", "!"), ("<invoke name=f></invoke>", "!")]
+        {
+            let text = format!("<minimax:tool_call>{call}{words}{call}</minimax:tool_call>");
+            for (reading, expected) in [(Reading::Strict, "!"), (Reading::Lenient, lenient)] {
+                assert_eq!(
+                    read("minimax-m2", reading, &text, &Ending::Stopped),
+                    expected,
+                    "{words}"
+                );
+            }
         }
     }
 }

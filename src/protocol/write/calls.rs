@@ -118,14 +118,18 @@ fn push_json_block(
 ) {
     let form = &dialect.prompt.calls;
     let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks()) };
-    let objects = calls.iter().map(|call| object(dialect, body, call, thought));
     let push = |sink: &mut Sink<'_>, json: &str, layout| {
         push_json(&mut sink.out, json, Style { layout, strings }, 0);
     };
     match &body.shape {
         Shape::Array => {
-            let objects: Vec<_> = objects.collect();
-            push(sink, &["[", &objects.join(", "), "]"].concat(), form.json);
+            let mut array = String::from("[");
+            for (index, call) in calls.iter().enumerate() {
+                array.push_str(if index > 0 { ", " } else { "" });
+                push_object(&mut array, dialect, body, call, thought);
+            }
+            array.push(']');
+            push(sink, &array, form.json);
         }
         // The items of such a value are not those of an array.
         Shape::Object | Shape::Objects(_) => {
@@ -133,52 +137,69 @@ fn push_json_block(
                 JsonLayout::Items(_) => JsonLayout::Compact,
                 layout => layout,
             };
-            for (index, object) in objects.enumerate() {
+            for (index, call) in calls.iter().enumerate() {
                 if let (Shape::Objects(separator), 1..) = (&body.shape, index) {
                     sink.push(&**separator);
                 }
+                let mut object = String::new();
+                push_object(&mut object, dialect, body, call, thought);
                 push(sink, &object, layout);
             }
         }
     }
 }
 
-/// A call as the canonical JSON object that a body holds.
-fn object(dialect: &Dialect, body: &Json, call: &ShownCall, thought: Option<&[u8]>) -> String {
-    let mut fields: Vec<(&str, &str)> = Vec::new();
-    let thought = json_string(thought.unwrap_or_default());
-    let kind;
+/// Adds a call as the canonical JSON object that a body holds.
+fn push_object(
+    out: &mut String,
+    dialect: &Dialect,
+    body: &Json,
+    call: &ShownCall,
+    thought: Option<&[u8]>,
+) {
+    out.push('{');
     if let Some(Decision { key, call, thought_key, .. }) = &body.decision {
-        kind = json_string(call.as_bytes());
-        fields.extend([(&**thought_key, &*thought), (key, &kind)]);
+        push_field(out, thought_key, &json_string(thought.unwrap_or_default()));
+        push_field(out, key, &json_string(call.as_bytes()));
     }
     if let Some(server) = &body.server {
-        fields.push((server, call.server.as_deref().unwrap_or(LOCAL)));
+        push_field(out, server, call.server.as_deref().unwrap_or(LOCAL));
     }
     let id = body.id.as_deref().zip(call.id.as_deref());
     let id_first = dialect.prompt.calls.id_first;
-    fields.extend(id.filter(|_| id_first));
-    let key = |keys: &'_ [Str], usual: &'static str| keys.first().cloned().unwrap_or(usual.into());
-    let (name, args) = (key(&body.name, "name"), key(&body.args, "args"));
-    fields.extend([(&*name, &*call.name), (&*args, &*call.args)]);
-    fields.extend(id.filter(|_| !id_first));
-    object_of(&fields)
+    if let Some((key, id)) = id.filter(|_| id_first) {
+        push_field(out, key, id);
+    }
+    push_field(out, body.name.first().map_or("name", |key| key), &call.name);
+    push_field(out, body.args.first().map_or("args", |key| key), &call.args);
+    if let Some((key, id)) = id.filter(|_| !id_first) {
+        push_field(out, key, id);
+    }
+    out.push('}');
+}
+
+/// Adds a key and its value, canonical JSON, to an open object.
+fn push_field(out: &mut String, key: &str, value: &str) {
+    if !out.ends_with('{') {
+        out.push_str(", ");
+    }
+    let is_plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_plain {
+        out.extend(["\"", key, "\": ", value]);
+    } else {
+        out.extend([&*json_string(key.as_bytes()), ": ", value]);
+    }
 }
 
 /// The decision of a model that gives its answer, as the canonical JSON object that is it.
 pub fn answer(decision: &Decision, thought: &[u8], answer: &[u8]) -> String {
-    let [thought, answer] = [thought, answer].map(json_string);
-    let kind = json_string(decision.answer.as_bytes());
     let Decision { key, answer_key, thought_key, .. } = decision;
-    object_of(&[(thought_key, &thought), (key, &kind), (answer_key, &answer)])
-}
-
-fn object_of(fields: &[(&str, &str)]) -> String {
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|(key, value)| format!("{}: {value}", json_string(key.as_bytes())))
-        .collect();
-    ["{", &fields.join(", "), "}"].concat()
+    let mut object = String::from("{");
+    push_field(&mut object, thought_key, &json_string(thought));
+    push_field(&mut object, key, &json_string(decision.answer.as_bytes()));
+    push_field(&mut object, answer_key, &json_string(answer));
+    object.push('}');
+    object
 }
 
 /// Adds calls each of which is a message of its own, or stands in one.

@@ -7,6 +7,7 @@ use crate::dialect::{
     Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Str, Trim,
 };
 
+use super::super::body::{Forms, ValueMarks};
 use super::super::json::unescaped;
 use super::super::text::{leading_space, trim};
 use super::json::{Strings, Style, members, push_json};
@@ -39,7 +40,8 @@ pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call:
         Args::Xml(xml) => xml::push_arguments(sink, xml, &call.args, form),
         Args::Parameters(parameters) => {
             let ends = if head.close.is_empty() { &head.until[..] } else { from_ref(&head.close) };
-            push_parameters(sink, parameters, &call.args, form, ends);
+            let forms = Forms { parameters, ends, call: &head.open };
+            push_parameters(sink, forms, &call.args, form, &dialect.close);
         }
     }
     sink.push(&*form.tail);
@@ -49,6 +51,11 @@ fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCa
     let name = unescaped(call.name.as_bytes());
     let name = name.as_bytes();
     let id = call.id.as_deref().map(|id| unescaped(id.as_bytes()));
+    let own = [&head.open, &head.close];
+    let others = || {
+        let marks = own.into_iter().chain(&head.until).chain(&dialect.open);
+        marks.chain(&dialect.close).chain(&dialect.turn_end)
+    };
     let is_carried = |text: &[u8], before: &str| {
         let is_free = |mark: &str| mark.is_empty() || !overlaps(text, mark);
         !text.is_empty()
@@ -56,6 +63,8 @@ fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCa
             && head.ends.iter().all(|end| is_free(end))
             && is_free(before)
             && text.len() < LONGEST
+            && !text.iter().any(|byte| matches!(byte, b'<' | b'{' | b'\n' | b'\r'))
+            && others().all(|mark| is_free(mark))
             && (!dialect.open.is_empty() || may_begin_name(text[0]))
     };
     match (&head.form, id) {
@@ -73,7 +82,11 @@ fn push_head(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCa
             sink.push(if head.open.ends_with(' ') { "" } else { " " });
             sink.push(format!("{key}=\""));
             let escaped = in_attribute(name);
-            sink.push_raw(&escaped, head.ends.iter().all(|end| !overlaps(&escaped, end)));
+            let is_free = |mark: &&Str| !overlaps(&escaped, mark);
+            let is_carried = trim(name).len() == name.len()
+                && escaped.len() < LONGEST
+                && head.ends.iter().chain([&head.open]).all(|mark| is_free(&mark));
+            sink.push_raw(&escaped, is_carried);
             sink.push("\"");
         }
         (HeadForm::Behind(mark), _) => {
@@ -120,11 +133,12 @@ fn push_end_of_head(sink: &mut Sink<'_>, head: &Head, args: &str) {
 
 fn push_parameters(
     sink: &mut Sink<'_>,
-    form: &Parameters,
+    forms: Forms<'_>,
     args: &str,
     layout: &CallsForm,
-    ends: &[Str],
+    followers: &[Str],
 ) {
+    let Forms { parameters: form, ends, .. } = forms;
     let around = form.around.as_ref();
     if let Some(around) = around {
         sink.push(&*around.open);
@@ -133,7 +147,7 @@ fn push_parameters(
     for (key, value) in members(args) {
         let key = unescaped(key.as_bytes());
         push_key(sink, form, key.as_bytes(), ends);
-        push_parameter(sink, form, key.as_bytes(), value, layout, ends);
+        push_parameter(sink, forms, key.as_bytes(), value, layout, followers);
         sink.push(&*layout.parameter);
     }
     sink.push(around.map_or("", |around| &around.close));
@@ -143,6 +157,8 @@ fn push_key(sink: &mut Sink<'_>, form: &Parameters, key: &[u8], ends: &[Str]) {
     let around = form.around.as_ref().map_or("", |around| &around.close);
     let opened = [form.open.as_bytes(), key, form.key_end.as_bytes()].concat();
     let closes = |mark: &str| !mark.is_empty() && opened.starts_with(mark.as_bytes());
+    let escaped = if form.entities { in_attribute(key) } else { key.to_vec() };
+    let key = &escaped[..];
     let is_carried = trim(key).len() == key.len()
         && !overlaps(key, &form.key_end)
         && !closes(around)
@@ -156,18 +172,21 @@ fn push_key(sink: &mut Sink<'_>, form: &Parameters, key: &[u8], ends: &[Str]) {
 
 fn push_parameter(
     sink: &mut Sink<'_>,
-    form: &Parameters,
+    forms: Forms<'_>,
     key: &[u8],
     value: &str,
     layout: &CallsForm,
-    ends: &[Str],
+    followers: &[Str],
 ) {
+    let Forms { parameters: form, ends, .. } = forms;
     let close = close_of(form, key);
     let text = value.starts_with('"').then(|| unescaped(value.as_bytes()));
     let text = text.as_ref().map(|text| {
         let text = text.as_bytes();
         let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
-        (text, !is_trimmed && !ends_early(text, form, &close, ends))
+        let marks = ValueMarks { forms, close: &close, followers };
+        let runs_over = marks.may_run_over(text);
+        (text, !is_trimmed && !runs_over && !ends_early(text, form, &close, ends))
     });
     // Where a flag says what a value is, text that would end early can be JSON.
     let text = text.filter(|(_, is_carried)| form.flag.is_none() || *is_carried);

@@ -58,7 +58,13 @@ pub fn push_json(out: &mut Vec<u8>, json: &str, style: Style<'_>, outside: usize
                     out.push(b' ');
                 }
             }
-            other => out.push(other),
+            _ => {
+                let rest = &bytes[at..];
+                let length = rest.iter().position(|byte| b",]}\"[{".contains(byte));
+                let end = at + length.unwrap_or(rest.len());
+                out.extend_from_slice(&bytes[at - 1..end]);
+                at = end;
+            }
         }
     }
 }

@@ -76,7 +76,7 @@ impl Renderer {
     /// # Complexity
     /// O(turn)
     #[must_use]
-    pub fn turn(&self, parts: &[Part]) -> Option<Text> {
+    pub fn turn(&self, parts: &[Part<'_>]) -> Option<Text> {
         let mut sink = Sink::new(self);
         turn::push_turn(&mut sink, &self.dialect, parts).then(|| Text::from(sink.out))
     }

@@ -2,8 +2,7 @@
 
 use crate::dialect::{Body, Decision, Dialect, Frame, Json, JsonLayout, Pair};
 
-use super::super::Text;
-use super::super::text::trim;
+use super::super::text::{is_blank, trim};
 use super::ShownCall;
 use super::calls::{answer, push_calls};
 use super::json::{Strings, Style, push_json};
@@ -11,27 +10,28 @@ use super::marks::push_reference;
 use super::sink::Sink;
 
 /// A part of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
     /// Reasoning.
-    Thought(Text),
+    Thought(&'a [u8]),
     /// Words for the user.
-    Words(Text),
+    Words(&'a [u8]),
     /// Calls of one batch.
-    Calls(Vec<ShownCall>),
+    Calls(&'a [ShownCall]),
     /// What the model wrote, as it wrote it.
-    Raw(Text),
+    Raw(&'a [u8]),
 }
 
 /// Adds a turn, and tells whether anything of it is shown.
-pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) -> bool {
+pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part<'_>]) -> bool {
     if let Some(Body::Json(Json { decision: Some(decision), .. })) = dialect.bodies.first() {
         return push_decisions(sink, dialect, decision, parts);
     }
     let form = &dialect.prompt.turn;
-    let mut last: Option<&Part> = None;
+    let calls_end = calls_end(parts);
+    let mut last: Option<Part<'_>> = None;
     let mut is_begun = false;
-    for (index, part) in parts.iter().enumerate() {
+    for (index, &part) in parts.iter().enumerate() {
         if is_left_out(dialect, part) {
             continue;
         }
@@ -42,13 +42,13 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) -> bool
             Part::Thought(text) => push_thought(sink, dialect, text),
             Part::Words(text) => {
                 let frame = match &form.preamble {
-                    Some(frame) if has_calls(&parts[index..]) => frame,
+                    Some(frame) if index < calls_end => frame,
                     _ => &form.text,
                 };
                 push_framed(sink, frame, kept(dialect, text));
             }
             Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, None),
-            Part::Raw(text) => sink.push(text.as_bytes()),
+            Part::Raw(text) => sink.push(text),
         }
         is_begun |= !matches!(part, Part::Thought(_));
         last = Some(part);
@@ -56,8 +56,10 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part]) -> bool
     last.is_some()
 }
 
-fn has_calls(parts: &[Part]) -> bool {
-    parts.iter().any(|part| matches!(part, Part::Calls(_)))
+/// How many parts there are up to the last calls.
+fn calls_end(parts: &[Part<'_>]) -> usize {
+    let last = parts.iter().rposition(|part| matches!(part, Part::Calls(_)));
+    last.map_or(0, |last| last + 1)
 }
 
 /// Adds a turn in which each call, and the answer, is an object that holds what the model thought. What it said before a call
@@ -66,30 +68,31 @@ fn push_decisions(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     decision: &Decision,
-    parts: &[Part],
+    parts: &[Part<'_>],
 ) -> bool {
     let mut thoughts: Vec<&[u8]> = Vec::new();
     let mut is_begun = false;
-    for (index, part) in parts.iter().enumerate() {
+    let calls_end = calls_end(parts);
+    for (index, &part) in parts.iter().enumerate() {
         let text = match part {
             Part::Thought(text) => Some(text),
-            Part::Words(text) if text.is_blank() || has_calls(&parts[index..]) => Some(text),
+            Part::Words(text) if is_blank(text) || index < calls_end => Some(text),
             _ => None,
         };
         if let Some(text) = text {
-            thoughts.extend(Some(trim(text.as_bytes())).filter(|text| !text.is_empty()));
+            thoughts.extend(Some(trim(text)).filter(|text| !text.is_empty()));
             continue;
         }
         sink.push(if is_begun { "\n" } else { "" });
         let thought = std::mem::take(&mut thoughts).join(&b'\n');
         match part {
             Part::Words(text) => {
-                let json = answer(decision, &thought, trim(text.as_bytes()));
+                let json = answer(decision, &thought, trim(text));
                 let strings = Strings::Readable(sink.marks());
                 push_json(&mut sink.out, &json, Style { layout: JsonLayout::Compact, strings }, 0);
             }
             Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, Some(&thought)),
-            Part::Raw(text) => sink.push(text.as_bytes()),
+            Part::Raw(text) => sink.push(text),
             Part::Thought(_) => {}
         }
         is_begun = true;
@@ -98,7 +101,7 @@ fn push_decisions(
 }
 
 /// Whether nothing can be shown of a part: thoughts where a dialect has no marks for them, and no words at all.
-fn is_left_out(dialect: &Dialect, part: &Part) -> bool {
+fn is_left_out(dialect: &Dialect, part: Part<'_>) -> bool {
     if dialect.prompt.turn.joints.is_none() && !dialect.reasoning.is_empty() {
         return false;
     }
@@ -106,9 +109,9 @@ fn is_left_out(dialect: &Dialect, part: &Part) -> bool {
         Part::Thought(text) => {
             let is_marked =
                 !dialect.reasoning.is_empty() || has_frame(&dialect.prompt.turn.thought);
-            !is_marked || text.is_blank()
+            !is_marked || is_blank(text)
         }
-        Part::Words(text) => text.is_blank(),
+        Part::Words(text) => is_blank(text),
         Part::Calls(_) | Part::Raw(_) => false,
     }
 }
@@ -118,14 +121,14 @@ fn has_frame(frame: &Frame) -> bool {
 }
 
 /// Text as it is shown: where the space around it is the dialect's, without its own.
-fn kept<'t>(dialect: &Dialect, text: &'t Text) -> &'t [u8] {
+fn kept<'t>(dialect: &Dialect, text: &'t [u8]) -> &'t [u8] {
     match dialect.prompt.turn.joints {
-        None => text.as_bytes(),
-        Some(_) => trim(text.as_bytes()),
+        None => text,
+        Some(_) => trim(text),
     }
 }
 
-fn push_joint(sink: &mut Sink<'_>, dialect: &Dialect, last: &Part, next: &Part) {
+fn push_joint(sink: &mut Sink<'_>, dialect: &Dialect, last: Part<'_>, next: Part<'_>) {
     let Some(joints) = &dialect.prompt.turn.joints else { return sink.push("\n") };
     sink.push(&**match (last, next) {
         (Part::Thought(_), _) => &joints.thought,
@@ -140,7 +143,7 @@ fn push_framed(sink: &mut Sink<'_>, frame: &Frame, text: &[u8]) {
     sink.push(&*frame.behind);
 }
 
-fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &Text) {
+fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &[u8]) {
     let frame = &dialect.prompt.turn.thought;
     let text = kept(dialect, text);
     let Some(Pair { open, close }) = dialect.reasoning.first() else {
@@ -166,19 +169,20 @@ mod tests {
     use super::*;
     use crate::dialect::presets::preset;
 
-    fn turn(row: &str, parts: &[Part]) -> Option<String> {
+    fn turn(row: &str, parts: &[Part<'_>]) -> Option<String> {
         let turn = Renderer::new(preset(row).expect("a row")).turn(parts);
         turn.map(|turn| turn.to_string())
     }
 
-    fn call() -> Part {
+    fn call() -> [ShownCall; 1] {
         let [name, args] = ["\"a\"", "{\"x\": 1}"].map(str::to_owned);
-        Part::Calls(vec![ShownCall { name, args, id: None, server: None }])
+        [ShownCall { name, args, id: None, server: None }]
     }
 
     #[test]
     fn parts_stand_as_each_row_has_them() {
-        let parts = [Part::Thought(" hm\n".into()), Part::Words("ok\n\n".into()), call()];
+        let calls = call();
+        let parts = [Part::Thought(b" hm\n"), Part::Words(b"ok\n\n"), Part::Calls(&calls)];
         for (row, expected) in [
             (
                 "hermes",
@@ -208,7 +212,7 @@ mod tests {
 
     #[test]
     fn an_answer_stands_as_each_row_has_it() {
-        let parts = [Part::Thought("hm".into()), Part::Words("done".into())];
+        let parts = [Part::Thought(b"hm"), Part::Words(b"done")];
         for (row, expected) in [
             ("glm47", "<think>hm</think>done"),
             ("phi4", "done"),
@@ -228,16 +232,16 @@ mod tests {
 
     #[test]
     fn thoughts_without_marks_are_left_out() {
-        let parts = [Part::Thought("hm".into())];
+        let parts = [Part::Thought(b"hm")];
         assert_eq!(turn("phi4", &parts), None);
         assert_eq!(turn("react-json", &parts), None);
-        assert_eq!(turn("glm47", &[Part::Words(" \n".into())]), None);
-        assert_eq!(turn("cogency", &[Part::Words("".into())]).as_deref(), Some(""));
+        assert_eq!(turn("glm47", &[Part::Words(b" \n")]), None);
+        assert_eq!(turn("cogency", &[Part::Words(b"")]).as_deref(), Some(""));
     }
 
     #[test]
     fn a_thought_cannot_end_before_it_does() {
-        let parts = [Part::Thought("a</think>b".into())];
+        let parts = [Part::Thought(b"a</think>b")];
         assert_eq!(turn("glm47", &parts).as_deref(), Some("<think>a&lt;/think>b</think>"));
     }
 }

@@ -201,6 +201,7 @@ impl XmlArgs {
     }
 
     /// Up to where the text is known to be that of arguments.
+    #[must_use]
     pub fn position(&self) -> usize {
         match &self.place {
             Place::Text(_, at) | Place::Done(at) => *at,

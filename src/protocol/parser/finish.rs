@@ -1,0 +1,136 @@
+//! What becomes of a text that has ended.
+
+use super::super::Event;
+use super::super::json::FaultKind;
+use super::super::problem::Problem;
+use super::super::report::{Ending, Report};
+use super::super::run::Run;
+use super::super::text::is_blank;
+use super::runs::Blank;
+use super::state::{Perhaps, State, raw};
+use super::{Parser, Said};
+
+impl Parser {
+    /// The text has ended: hands out what is still open.
+    ///
+    /// Open reasoning becomes a think event, open results a result event. An open block runs if nothing is missing of it but
+    /// marks that servers take away, unless the text was cut; any other is an error, and no call of it is handed out. An
+    /// answer that was cut elsewhere is an error behind it. Calls that wait for the end of the answer are to be run now.
+    pub fn finish(&mut self, ending: &Ending, events: &mut Vec<Event>) {
+        let mut text = std::mem::take(&mut self.held);
+        let report = self.finish_state(ending, &mut text, events);
+        if let Some(report) = report {
+            self.say(report.into(), events);
+        }
+        if self.is_batch_open && !matches!(ending, Ending::Broken(_)) {
+            self.execute(events);
+        }
+        self.state = State::Done;
+        self.at = 0;
+    }
+
+    fn finish_state(
+        &mut self,
+        ending: &Ending,
+        text: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Option<Report> {
+        loop {
+            match &mut self.state {
+                State::Text => {
+                    let report = self.cut_answer(ending, text);
+                    let rest = std::mem::take(text).into();
+                    let blank = if self.is_batch_open { Blank::Hidden } else { Blank::Shown };
+                    self.end_run(Run::Respond, rest, blank, events);
+                    return report;
+                }
+                State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
+                State::Head(number) if self.grammar.is_headless(*number, text) => {
+                    self.state = State::Text;
+                }
+                State::Head(_) => return self.cut_answer(ending, text),
+                State::Perhaps(Perhaps::Array(span, mark, scanner), at) => {
+                    let (span, mark, at) = (*span, *mark, *at);
+                    if scanner.depth() == 0 {
+                        self.state = State::Text;
+                        continue;
+                    }
+                    // As for an array that is complete, the first closing mark ends it, also where it stands in a string.
+                    self.end_run(Run::Respond, text[..at].into(), Blank::Hidden, events);
+                    self.state = State::Inside(span, None);
+                    text.drain(..at + mark);
+                    self.at = 0;
+                    self.read_on(text, events);
+                }
+                State::Inside(span, opened) => {
+                    let opened = opened.take();
+                    let span = &self.grammar.clone().spans[*span];
+                    let report = match opened {
+                        Some(mark) => Some(Report::in_reasoning(&mark, &span.close)),
+                        None => self.cut_answer(ending, text),
+                    };
+                    self.end_run(span.run, std::mem::take(text).into(), Blank::Hidden, events);
+                    return report;
+                }
+                State::Block(block, reader) => {
+                    let (block, grammar) = (block.clone(), self.grammar.clone());
+                    let said = reader.cut_off(&text[block.mark..], ending);
+                    match said {
+                        Ok(said) if !ending.is_cut() => {
+                            self.complete(&block, said, events);
+                            return None;
+                        }
+                        Ok(_) => {
+                            let at = text.len() - block.mark;
+                            let problem = Problem { kind: FaultKind::Ended.into(), at };
+                            return Some(Report::cut_off(
+                                &problem,
+                                text,
+                                block.of(&grammar),
+                                ending,
+                            ));
+                        }
+                        Err(problem) if block.is_only_text(&grammar, &problem) => {
+                            self.state = State::Text;
+                        }
+                        Err(problem) => {
+                            // Of a text that was cut it is known why a string has no end.
+                            let is_known = ending.is_cut() && problem.kind.is_the_end();
+                            let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
+                            self.at = block.mark;
+                            self.state = State::Broken(block, Some(problem));
+                            if hides_the_end {
+                                self.read_on(text, events);
+                            }
+                        }
+                    }
+                }
+                State::Broken(block, Some(problem)) => {
+                    let raw = raw(&self.scope.limits, &self.grammar, text, block);
+                    let broken = block.of(&self.grammar);
+                    return Some(if problem.kind.is_the_end() {
+                        Report::cut_off(problem, raw, broken, ending)
+                    } else {
+                        Report::malformed(problem, text, raw.len(), broken)
+                    });
+                }
+                State::Broken(_, None) | State::Done => return None,
+            }
+        }
+    }
+
+    /// What is missing of a text that ends outside blocks, with `rest` that no event holds yet.
+    fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
+        let is_whole = match self.said {
+            Said::Nothing => *ending != Ending::Length, // then nobody has cut it
+            Said::Something => false,
+            Said::End => is_blank(rest),
+        };
+        if is_whole { None } else { Report::cut_answer(ending) }
+    }
+
+    pub(super) fn read_on(&mut self, text: &mut Vec<u8>, events: &mut Vec<Event>) {
+        let used = self.advance(text, events);
+        text.drain(..used);
+    }
+}

@@ -1,0 +1,482 @@
+//! Reads on in a text, in whichever state the parser is.
+
+use std::sync::Arc;
+
+use super::super::Event;
+use super::super::block::{BlockReader, Progress};
+use super::super::canonical::json_string;
+use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Reopened, Span};
+use super::super::json::Scanner;
+use super::super::marks::{Search, Undecided, find, starts_with};
+use super::super::report::Report;
+use super::super::run::Run;
+use super::super::text::leading_space;
+use super::runs::Blank;
+use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
+use super::{LONGEST_HEAD, Parser};
+
+impl Parser {
+    /// Reads on in `text`, whose first `self.at` bytes have been searched; returns how many of its bytes are
+    /// no longer needed.
+    pub(super) fn advance(&mut self, text: &[u8], events: &mut Vec<Event>) -> usize {
+        let grammar = Arc::clone(&self.grammar);
+        let mut start = 0;
+        while match self.state {
+            State::Text => self.read_text(&grammar, text, &mut start, events),
+            State::Perhaps(Perhaps::Array(..), _) => {
+                self.read_array(&grammar, text, &mut start, events)
+            }
+            State::Perhaps(Perhaps::Block(..), _) => {
+                self.read_opening(&grammar, text, &mut start, events)
+            }
+            State::Head(number) => self.read_head(&grammar, number, text, &mut start),
+            State::Inside(span, _) => {
+                self.read_inside((span, &grammar.spans[span]), &grammar, text, &mut start, events)
+            }
+            State::Block(..) => self.read_block(&grammar, text, &mut start, events),
+            State::Broken(..) => self.read_broken(&grammar, text, &mut start, events),
+            State::Done => {
+                (start, self.at) = (text.len(), text.len());
+                false
+            }
+        } {}
+        self.at = self.at.saturating_sub(start);
+        if start > 0 {
+            self.is_at_line_start = text[start - 1] == b'\n';
+        }
+        start
+    }
+
+    // Each of these reads on in one state. `start` is the first byte of `text` that is still needed. It tells whether there
+    // is more to read.
+
+    fn read_text(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        if let Start::Space(known, mut ahead) = self.start {
+            let at = *start + known;
+            let at = at + leading_space(&text[at..]);
+            let says_more = ahead.says_more(&text[at..]);
+            self.start = Start::Space(at - *start, ahead);
+            if at < text.len() {
+                let rest = &text[at..text.len().min(at.saturating_add(self.longest_opening()))];
+                if !says_more && at + rest.len() == text.len() {
+                    self.at = at;
+                    return false;
+                }
+                match grammar.headless(rest) {
+                    Ok(None) => {}
+                    Ok(Some(head)) => {
+                        self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                        (*start, self.at) = (at, at);
+                        self.start = Start::Past;
+                        self.state = State::Head(head);
+                        return true;
+                    }
+                    Err(Undecided) => {
+                        self.at = at;
+                        return false;
+                    }
+                }
+                match grammar.opening(&grammar.unmarked, rest) {
+                    Ok(Some(opening)) => {
+                        let block = OpenBlock { opening: opening.clone(), mark: 0 };
+                        self.open_block(grammar, block, text, (start, at), events);
+                        return true;
+                    }
+                    Ok(None) => self.start = Start::Else,
+                    Err(Undecided) if text.len() - at > rest.len() => self.start = Start::Else,
+                    Err(Undecided) => {
+                        self.at = at;
+                        return false;
+                    }
+                }
+            }
+        }
+        let search = grammar.outside.search(text, self.at);
+        let Search::Found { mark, start: at, end } = search else {
+            self.at = search.or_end(text);
+            let used = self.stream_run(Run::Respond, &text[*start..self.at], events);
+            *start += used;
+            if let Start::Space(known, _) = &mut self.start {
+                *known -= used;
+            }
+            return false;
+        };
+        self.at = end;
+        if grammar.at_line_start && !self.is_line_start(text, at) {
+            return true;
+        }
+        match &grammar.marks[mark] {
+            Mark::Span(number) if grammar.spans[*number].needs_array => {
+                let perhaps = Perhaps::Array(*number, end - at, Box::default());
+                self.state = State::Perhaps(perhaps, at - *start);
+            }
+            Mark::Block(_) => {
+                self.state = State::Perhaps(
+                    Perhaps::Block(mark, end - at, Lookahead::default()),
+                    at - *start,
+                );
+            }
+            Mark::Head(number) => {
+                self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                *start = at;
+                self.state = State::Head(*number);
+            }
+            Mark::Unmarked => {
+                self.state =
+                    State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
+            }
+            meaning => {
+                self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                *start = end;
+                match meaning {
+                    Mark::Span(span) => self.state = State::Inside(*span, None),
+                    Mark::End => self.say(Event::End, events),
+                    Mark::TurnEnd => self.end_turn(events),
+                    Mark::Ignored | Mark::Head(_) | Mark::Block(_) | Mark::Unmarked => {}
+                }
+            }
+        }
+        true
+    }
+
+    fn is_line_start(&self, text: &[u8], at: usize) -> bool {
+        match at.checked_sub(1) {
+            Some(before) => text[before] == b'\n',
+            None => self.is_at_line_start,
+        }
+    }
+
+    /// In the head of a message.
+    fn read_head(
+        &mut self,
+        grammar: &Grammar,
+        number: usize,
+        text: &[u8],
+        start: &mut usize,
+    ) -> bool {
+        let headed = &grammar.heads[number];
+        let dialect = &grammar.dialects[headed.dialect];
+        let Some(heads) = &dialect.heads else { return true };
+        let within = &text[..text.len().min(*start + LONGEST_HEAD)];
+        let end = match find(within, self.at, &heads.end) {
+            Ok(end) => end,
+            Err(_) if within.len() < text.len() => {
+                self.state = State::Text;
+                return true;
+            }
+            Err(searched) => {
+                self.at = searched;
+                return false;
+            }
+        };
+        let behind = end + heads.end.len();
+        self.at = behind;
+        let span = match heads.addressee(&text[*start..end]) {
+            Addressee::Reasoning => headed.reasoning,
+            Addressee::Answer => headed.answer,
+            Addressee::Tool(name) if heads.names_call => {
+                let opening = Opening { dialect: headed.dialect, entry: Entry::Call(0) };
+                let block = OpenBlock { opening, mark: behind - *start };
+                let name = json_string(&name);
+                let reader = BlockReader::named(Arc::clone(dialect), name, self.scope.clone());
+                self.start = Start::Past;
+                self.state = State::Block(block, Box::new(reader));
+                return true;
+            }
+            Addressee::Tool(_) => {
+                *start = behind;
+                self.state = State::Text;
+                return true;
+            }
+        };
+        *start = behind;
+        self.state = State::Inside(span, None);
+        true
+    }
+
+    /// Behind a mark that may open a block.
+    fn read_opening(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let State::Perhaps(Perhaps::Block(mark, length, mut ahead), at) = self.state else {
+            return true;
+        };
+        let openings = match &grammar.marks[mark] {
+            Mark::Block(openings) => openings,
+            _ => &grammar.unmarked,
+        };
+        let at = *start + at;
+        let rest = &text[at + length..];
+        let says_more = ahead.says_more(rest);
+        let most = self.longest_opening();
+        let opening = if says_more {
+            grammar.opening(openings, &rest[..rest.len().min(most)])
+        } else {
+            Err(Undecided)
+        };
+        match opening {
+            Ok(Some(opening)) => {
+                let block = OpenBlock { opening: opening.clone(), mark: length };
+                self.open_block(grammar, block, text, (start, at), events);
+                true
+            }
+            Err(Undecided) if rest.len() <= most => {
+                let used = self.stream_run(Run::Respond, &text[*start..at], events);
+                *start += used;
+                self.state = State::Perhaps(Perhaps::Block(mark, length, ahead), at - *start);
+                self.at = text.len();
+                false
+            }
+            Ok(None) | Err(Undecided) => {
+                (self.state, self.at) = (State::Text, at + length.max(1));
+                if grammar.leaves_out(openings) {
+                    self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                    *start = self.at;
+                }
+                true
+            }
+        }
+    }
+
+    /// A block begins at byte `at`, and the open run ends there.
+    fn open_block(
+        &mut self,
+        grammar: &Grammar,
+        block: OpenBlock,
+        text: &[u8],
+        (start, at): (&mut usize, usize),
+        events: &mut Vec<Event>,
+    ) {
+        self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+        // What is said of a broken block holds the block, so its text is kept.
+        (*start, self.at) = (at, at + block.mark);
+        let dialect = Arc::clone(&grammar.dialects[block.opening.dialect]);
+        let reader = BlockReader::new(dialect, block.opening.entry, self.scope.clone());
+        self.start = Start::Past;
+        self.state = State::Block(block, Box::new(reader));
+    }
+
+    fn read_array(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let most = self.limits().max_block_bytes;
+        let State::Perhaps(Perhaps::Array(span, mark, scanner), at) = &mut self.state else {
+            return true;
+        };
+        let (span, end) = (*span, *start + *at);
+        let behind = end + *mark;
+        let rest = &text[behind..];
+        let is_array = follows(scanner, &rest[..rest.len().min(most)], &grammar.spans[span].close)
+            .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
+        match is_array {
+            Some(true) => {
+                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+                self.state = State::Inside(span, None);
+                (*start, self.at) = (behind, behind);
+            }
+            Some(false) => (self.state, self.at) = (State::Text, behind),
+            None => {
+                let used = self.stream_run(Run::Respond, &text[*start..end], events);
+                if let State::Perhaps(_, at) = &mut self.state {
+                    *at -= used;
+                }
+                *start += used;
+                self.at = text.len();
+            }
+        }
+        is_array.is_some()
+    }
+
+    fn read_inside(
+        &mut self,
+        (number, span): (usize, &Span),
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        if self.may_reopen {
+            // Up to `self.at` there is nothing but space.
+            let at = self.at + leading_space(&text[self.at..]);
+            let reopened = match at < text.len() {
+                _ if at - *start > self.limits().max_block_bytes => Ok(None),
+                true => grammar.reopened(&text[at..]),
+                false => Err(Undecided),
+            };
+            let Ok(reopened) = reopened else {
+                self.at = at;
+                return false;
+            };
+            self.may_reopen = false;
+            match reopened {
+                None => self.at = *start,
+                Some(Reopened::Mark(width)) => (*start, self.at) = (at + width, at + width),
+                Some(Reopened::Head) => {
+                    (*start, self.at) = (at, at);
+                    self.state = State::Text;
+                    return true;
+                }
+            }
+        }
+        let marks = span.inside.as_ref().unwrap_or(&grammar.outside);
+        let search = marks.search(text, self.at);
+        let Search::Found { mark, start: end, end: behind } = search else {
+            self.at = search.or_end(text);
+            *start += self.stream_run(span.run, &text[*start..self.at], events);
+            return false;
+        };
+        let inner = if span.inside.is_some() { Some(span.marks[mark]) } else { None };
+        if inner.is_none() && grammar.at_line_start && !self.is_line_start(text, end) {
+            self.at = behind;
+            return true;
+        }
+        if inner == Some(Inner::Block) {
+            let is_line_start = self.is_line_start(text, end);
+            if let State::Inside(_, opened @ None) = &mut self.state
+                && is_line_start
+            {
+                *opened = Some(String::from_utf8_lossy(&text[end..behind]).into_owned());
+            }
+            self.at = behind;
+            return true;
+        }
+        self.end_run(span.run, text[*start..end].into(), Blank::Hidden, events);
+        self.state = State::Text;
+        (*start, self.at) = match inner {
+            Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (behind, behind),
+            Some(Inner::Next) | None => (end, end), // the mark begins something else
+        };
+        if grammar.spans[number].run == Run::Think && self.start == Start::Else {
+            self.start = Start::Space(0, Lookahead::default());
+        }
+        if inner == Some(Inner::TurnEnd) {
+            self.end_turn(events);
+        }
+        true
+    }
+
+    fn read_block(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let State::Block(block, reader) = &mut self.state else { return true };
+        let body = *start + block.mark;
+        let progress = reader.read(&text[body..]);
+        let (block, notes) = (block.clone(), reader.notes().collect::<Vec<_>>());
+        for note in notes {
+            self.note(note, events);
+        }
+        match progress {
+            Progress::More => return false,
+            Progress::Complete { end, events: Ok(said) } => {
+                (*start, self.at) = (body + end, body + end);
+                self.state = State::Text;
+                self.complete(&block, said, events);
+            }
+            Progress::Complete { end, events: Err(problem) }
+                if block.is_only_text(grammar, &problem) =>
+            {
+                (self.state, self.at) = (State::Text, body + end);
+            }
+            Progress::Complete { end, events: Err(problem) } => {
+                let end = body + end;
+                let text = &text[*start..];
+                let report = Report::malformed(&problem, text, end - *start, block.of(grammar));
+                self.say(report.into(), events);
+                self.state = State::Text;
+                (*start, self.at) = (end, end);
+            }
+            Progress::Broken(problem) if block.is_only_text(grammar, &problem) => {
+                (self.state, self.at) = (State::Text, body + problem.at.max(1));
+            }
+            Progress::Broken(problem) => {
+                self.state = State::Broken(block, Some(problem));
+                self.at = body;
+            }
+        }
+        true
+    }
+
+    fn read_broken(
+        &mut self,
+        grammar: &Grammar,
+        text: &[u8],
+        start: &mut usize,
+        events: &mut Vec<Event>,
+    ) -> bool {
+        let State::Broken(block, problem) = &mut self.state else { return true };
+        let recovery = &grammar.recovery[block.opening.dialect];
+        let search = recovery.marks.search(text, self.at);
+        let found = match search {
+            Search::Found { mark, start: begin, end } => {
+                Some(if recovery.closes(mark) { end } else { begin })
+            }
+            _ => None,
+        };
+        let held = &text[*start..];
+        let most = raw(&self.scope.limits, grammar, held, block).len();
+        let length = match found {
+            Some(end) => Some(most.min(end - *start)),
+            // A mark that has begun may end the block earlier.
+            None => (most < search.or_end(text) - *start).then_some(most),
+        };
+        let report = length.and_then(|length| {
+            let problem = problem.take()?;
+            Some(Report::malformed(&problem, held, length, block.of(grammar)))
+        });
+        if let Some(report) = report {
+            self.say(report.into(), events);
+        }
+        match found {
+            Some(end) => {
+                self.state = State::Text;
+                (*start, self.at) = (end, end);
+                true
+            }
+            None => {
+                self.at = search.or_end(text);
+                if let State::Broken(_, None) = self.state {
+                    *start = self.at;
+                }
+                false
+            }
+        }
+    }
+}
+
+/// Whether a JSON array stands at the start of `text`, or nothing but the tag `close`; `None` while that is not known.
+fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
+    if scanner.depth() == 0 {
+        scanner.skip_space(text);
+        let rest = &text[scanner.position()..];
+        match rest.first() {
+            Some(b'[') => {}
+            _ => return starts_with(rest, close),
+        }
+    }
+    loop {
+        match scanner.next(text) {
+            Ok(Some(_)) if scanner.depth() > 0 => {}
+            Ok(Some(_)) => return Some(true),
+            Ok(None) => return None,
+            Err(_) => return Some(false),
+        }
+    }
+}

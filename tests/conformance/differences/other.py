@@ -1,0 +1,256 @@
+"""Calls that we read with other names or values."""
+
+from __future__ import annotations
+
+from ..agreement import Outcome
+from .row import Difference, calls, ids
+
+OTHER: tuple[Difference, ...] = (
+    calls(
+        Outcome.OTHER,
+        "value_up_to_the_next_one",
+        expected="A value without its closing mark ends where the next parameter begins.",
+        others="Half of them read on to the next closing mark.",
+        ours=(
+            "Read strictly, the value goes on to a closing mark behind which a parameter or the end of the call "
+            "stands. Lenient reading ends it at the next parameter of the tool, if that is never closed inside "
+            "the value."
+        ),
+        why="Text that a model writes about markup must not change its calls; in such text what is opened is closed.",
+        strict=ids(
+            beam_rfl="cd71f8f8c6",
+            deepseek_v32_dsml="091766bc5d",
+            deepseek_v4_dsml="e6bf217be6",
+            glm45="6c0f6a71e2",
+            qwen3_coder="c3c8600cb3 e7699e351c",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "newline_in_a_string",
+        expected="A line break that stands unescaped in a JSON string is joined to a space.",
+        others="They drop the call.",
+        ours="It is a line break.",
+        why="Models write file contents with raw line breaks, and their meaning is clear.",
+        cases=ids(
+            deepseek_v3="2b199bac86",
+            deepseek_v31="b537fd855a",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "arguments_in_arguments",
+        expected="A parameter called `arguments` that holds an object is taken for the arguments themselves.",
+        others="They take it for a parameter.",
+        ours="It is a parameter.",
+        why="A tool may have a parameter of that name.",
+        cases=ids(
+            deepseek_v32_dsml="a778f35d6f",
+            deepseek_v4_dsml="9eebac522e f96d1bfbd8 bb9bcd3df2",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "typed_without_a_schema",
+        expected="A raw value is read as JSON, or as Python, although no schema says so.",
+        others="They differ: most take it for text.",
+        ours="It is text.",
+        why="Without a schema nobody knows whether `42` is a number or a name.",
+        cases=ids(
+            glm45="3abc674617",
+            glm47="591e83fbb3",
+            qwen3_coder="ad08b449e0 83a39c818e",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "spaces_of_a_value",
+        expected="Whitespace at the ends of a raw string is cut off, or a quoted string in it is unquoted.",
+        others="Half of them keep it.",
+        ours="It is part of the value, but for the one line break that the dialect puts on each side.",
+        why="File contents begin with spaces and end with line breaks.",
+        cases=ids(
+            glm45="7b595efeed cd50c5b174",
+            qwen3_coder="bf1d337a58 a3f4ccbaa6",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "entities_in_a_raw_value",
+        expected="Entities in a raw value are decoded.",
+        others="Half of them leave the text as it is.",
+        ours="The value is what stands there.",
+        why="The dialect has no escapes: a page that a model writes must keep its `&lt;`.",
+        cases=ids(
+            minimax_m2="ea168b542c",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "guessed_value",
+        expected="A value that does not fit its schema is made to fit: `yes` is false, a Python literal is an object.",
+        others="Each guesses differently.",
+        ours="It is text, which the check of the arguments then refuses by name.",
+        why="The model learns more from a refusal than from a wrong value.",
+        cases=ids(
+            gemma4="aabd83d175",
+            hunyuan_v4="dc9d4df6d2",
+            minimax_m2="12bf27655a",
+            qwen3_coder="3bd4e9a926",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "words_between_parameters",
+        expected="Text between two parameters is skipped.",
+        others="They were not tried.",
+        ours="The value before it goes on to a closing mark that a parameter or the end of the call follows.",
+        why="Text that a model writes about markup must not change its calls.",
+        cases=ids(
+            beam_rfl="41a3998f49",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "bare_words_in_braces",
+        expected=(
+            "A number, true, false or null that stands in braces without quotes is text where no schema says its "
+            "type."
+        ),
+        others="They differ: half of them read the value.",
+        ours="It is the value.",
+        why="In this dialect strings have marks of their own: what has none is no string.",
+        cases=ids(
+            gemma4="8f3f28b50e c511300903 f73d475ba4",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "escapes_in_a_python_string",
+        expected="Escapes in a Python string stay as they are written where the list has no brackets.",
+        others="They read the escapes.",
+        ours="They are read.",
+        why="It is the same literal with brackets and without.",
+        cases=ids(
+            lfm2="e66c9e652f e37836c581",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "repaired_name",
+        expected="A name is repaired: marks in it are taken out, a name that is written twice becomes one.",
+        others="They hand it on as it stands.",
+        ours="The name is what stands there.",
+        why="The result says which tools there are, and the model can correct itself.",
+        cases=ids(
+            muse_glimmer="d2cdaf3cfd 281d1ca3e8 4a60102d8d e634ef2efc",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "mark_in_a_value",
+        expected="A value ends at the first closing mark.",
+        others="They cut it too.",
+        ours="It goes on to a closing mark behind which a parameter or the end of the call stands.",
+        why="A value may hold the mark, and half of a value is another value.",
+        cases=ids(
+            muse_glimmer="204fcd293a",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "integer_of_many_digits",
+        expected="An integer of more than 64 bits is text.",
+        others="Half of them keep the number.",
+        ours="It is the number.",
+        why="JSON has no largest integer.",
+        cases=ids(
+            pythonic="289836c09b",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "typed_elements",
+        expected="An element is text where no schema says what it is.",
+        others="Half of them type it; Forge's dialect has no other parser.",
+        ours="`true`, `null` and numbers are values; a schema that says string makes them text.",
+        why="Forge's own rules say so, and MiniMax M3 writes strings and numbers alike.",
+        cases=ids(
+            forge_xml="566bcb8e85 24dffaab2f 9ac519b750",
+            minimax_m3="88ff3f3d62",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "text_beside_elements",
+        expected="Text that stands beside elements becomes a member `$text`.",
+        others="Most do the same.",
+        ours="A value that does not begin with an element is text, with the marks in it.",
+        why="A name that no schema has helps no tool.",
+        cases=ids(
+            minimax_m3="f3c8ae56d1 d0ecc1c997",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "deep_value",
+        expected="A value that is nested too deep is left out of the arguments.",
+        others="They read it.",
+        ours="It is read, up to `Limits.max_depth`.",
+        why="A call without one of its arguments is another call.",
+        cases=ids(
+            minimax_m3="1720106e78",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "typed_against_its_flag",
+        expected="A value that is marked as a string stays one, although its schema wants a number.",
+        others="Two sources convert it in other cases, one does not.",
+        ours="It is the number.",
+        why="What the tool takes says more than what the model believes that it wrote.",
+        cases=ids(
+            deepseek_v32_dsml="b86b3a8f26",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "comma_too_many",
+        expected="Arguments with a comma too many are handed on as text.",
+        others="Most drop the call, or repair it.",
+        ours="Lenient reading leaves the comma out.",
+        why="Small models write so, and what they mean is clear.",
+        lenient=ids(
+            deepseek_v3="a331d656ba",
+            deepseek_v31="05c6d816d0",
+            hermes="c307ca55fe 26de1a6331",
+            phi4="0ecd2d0d8f",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "value_up_to_the_end",
+        expected="A value without its closing mark is left out of its call.",
+        others="Some keep it, with the marks behind it or without.",
+        ours="Lenient reading ends it where the marks stand that end its call.",
+        why="A call without one of its arguments is another call.",
+        lenient=ids(
+            deepseek_v4_dsml="3493477b74",
+            qwen3_coder="b4af1a4dce",
+        ),
+    ),
+    calls(
+        Outcome.OTHER,
+        "call_in_a_broken_one",
+        expected="A call that begins in the arguments of another is run, and the calls before it are dropped.",
+        others="They read other calls, or none.",
+        ours=(
+            "Lenient reading runs the call that is complete; the broken one is reported, with the one that began "
+            "in it."
+        ),
+        why="What was opened in a call that breaks may be one of its values.",
+        lenient=ids(
+            gemma4="9909884760",
+        ),
+    ),
+)
