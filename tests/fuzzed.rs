@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::stored::ShownCall;
+use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{CallStream, Ending, Event, Options, Parser, Stream};
 
 fn read(
@@ -93,4 +95,28 @@ fn what_was_read_wrong_once_is_read_right() {
             }
         }
     }
+}
+
+/// As a word it is text to many readers.
+#[test]
+fn a_number_that_is_too_large_reads_back_as_it_was_written() {
+    let args = "{\"x\": Infinity, \"y\": -Infinity, \"z\": [Infinity]}";
+    for name in ["gemma4", "functiongemma", "deepseek-v32-dsml", "kimi-k3", "hermes", "lfm2"] {
+        let renderer = Renderer::new(presets::preset(name).expect("a preset"));
+        let call = |args: &str| ShownCall {
+            name: "\"tool\"".into(),
+            args: args.into(),
+            id: None,
+            server: None,
+        };
+        let text = renderer.calls(&[call(args)], true).to_string();
+        assert!(renderer.can_write(&call(args)), "{text}");
+        let events = read(name, Stream::Event, CallStream::Whole, &Ending::Stopped, &[&text]);
+        let calls: Vec<_> = events.into_iter().filter_map(Event::into_call).collect();
+        assert_eq!(calls.iter().map(|call| call.args_json()).collect::<Vec<_>>(), [args], "{text}");
+    }
+    let gemma = Renderer::new(presets::preset("gemma4").expect("a preset"));
+    let args = "{\"x\": NaN}".to_owned();
+    let call = ShownCall { name: "\"tool\"".into(), args, id: None, server: None };
+    assert!(!gemma.can_write(&call), "it has no way to write this");
 }

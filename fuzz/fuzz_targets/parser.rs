@@ -17,7 +17,7 @@ static ALLOCATOR: Counting = Counting;
 /// How many bytes the parser may hold for each byte that a block and its closing tag may have, and besides. The
 /// costliest bytes are those of an object with equal keys, `{"":0,"":0,…}`, which notes where each of them stands.
 const HELD_FOR_EACH_BYTE: usize = 32;
-const HELD_BESIDES: usize = 512;
+const HELD_BESIDES: usize = 1024;
 
 /// A text as bytes or as pieces of the protocol, how it is cut, how it ends, and the limits. The text comes last and takes
 /// all bytes that are left, so that a file is easily made of one.

@@ -54,12 +54,14 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut said: Vec<Vec<u8>> = Vec::new();
     let mut calls: Vec<&StoredCall> = Vec::new();
-    let is_last = |row: &Row| matches!(row, Row::User(_) | Row::Call(..) | Row::Result(_));
-    let open = rows.iter().rposition(is_last).map_or(0, |last| last + 1);
+    let mut behind: Vec<&Report> = Vec::new();
     // Behind the last row as before a user's: the turn is over.
     for (index, row) in rows.iter().map(Some).chain([None]).enumerate() {
         match row {
-            Some(Row::Error(_)) if rules != Rules::Own || index < open => {}
+            Some(Row::Error(_)) if rules != Rules::Own || fate(rows, index) == Fate::Dropped => {}
+            Some(Row::Error(report)) if fate(rows, index) == Fate::BehindResults => {
+                behind.push(report);
+            }
             Some(Row::Error(Report { raw, content })) => {
                 if !calls.is_empty() {
                     let failures = failures(&calls);
@@ -94,6 +96,12 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
                 if !results.is_empty() {
                     messages.push(results_message(&results, tags));
                 }
+                for Report { raw, content } in behind.drain(..) {
+                    if !raw.is_empty() {
+                        messages.push(message(Role::Assistant, raw.as_bytes()));
+                    }
+                    messages.push(message(Role::User, content.as_bytes()));
+                }
             }
             Some(Row::User(_)) | None => {
                 let dropped = calls.is_empty() || rules == Rules::Cogency;
@@ -116,6 +124,28 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
         }
     }
     messages
+}
+
+/// What becomes of a report.
+#[derive(PartialEq, Eq)]
+enum Fate {
+    /// The model did better, or its turn is over.
+    Dropped,
+    /// It is shown where it came.
+    Shown,
+    /// It is shown behind the results of the calls of its answer.
+    BehindResults,
+}
+
+fn fate(rows: &[Row], index: usize) -> Fate {
+    let ends = |row: &&Row| matches!(row, Row::User(_) | Row::Call(..) | Row::Result(_));
+    let followers: Vec<&Row> = rows[index..].iter().filter(ends).collect();
+    let before = rows[..index].iter().rfind(ends);
+    match (&followers[..], before) {
+        ([], _) => Fate::Shown,
+        ([Row::Result(_)], Some(Row::Call(..))) => Fate::BehindResults,
+        _ => Fate::Dropped,
+    }
 }
 
 fn message(role: Role, content: &[u8]) -> Message {

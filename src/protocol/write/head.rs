@@ -206,7 +206,7 @@ fn push_parameter(
     sink.push(if is_on_lines { "\n" } else { "" });
     match text {
         Some((text, is_carried)) => sink.push_raw(text, is_carried),
-        None => push_value(sink, value),
+        None => push_scalar(sink, value),
     }
     sink.push(match text {
         _ if !is_on_lines => "",
@@ -215,6 +215,16 @@ fn push_parameter(
         _ => "\n",
     });
     sink.push(&*close);
+}
+
+/// The same of a value that stands alone. A word that only Python reads as a number would be text there.
+fn push_scalar(sink: &mut Sink<'_>, json: &str) {
+    sink.is_altered |= json == "NaN";
+    match json {
+        "Infinity" => sink.push("1e999"),
+        "-Infinity" => sink.push("-1e999"),
+        json => push_value(sink, json),
+    }
 }
 
 /// Adds JSON in whose strings no mark stands.

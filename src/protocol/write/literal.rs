@@ -153,6 +153,15 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
                 at = end + 1;
             }
             b' ' => {}
+            // As a word it would be text.
+            b'I' => {
+                sink.push("1e999");
+                at += "nfinity".len();
+            }
+            b'N' => {
+                sink.is_altered = true;
+                sink.push([byte]);
+            }
             other => sink.push([other]),
         }
     }
