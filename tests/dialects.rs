@@ -3,6 +3,8 @@
 
 #[path = "dialects/account.rs"]
 mod account;
+#[path = "dialects/cost.rs"]
+mod cost;
 #[path = "dialects/damage.rs"]
 mod damage;
 #[path = "dialects/pieces.rs"]
