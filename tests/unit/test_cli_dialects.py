@@ -81,7 +81,7 @@ def test_what_is_said_of_one_names_its_marks(command, name):
         (
             "muse-glimmer",
             "opened by",
-            "in a message with to=NAME: <atem:function_calls> or <atem:invoke ",
+            "in a message with to=NAME: <atem:function_calls> or <atem:invoke",
         ),
         ("hermes", "reasoning", "<think> … </think>"),
         ("react", "reasoning", "Thought: … (up to the next mark)"),
