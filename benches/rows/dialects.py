@@ -80,7 +80,9 @@ async def token_mode(bench: Bench, dialect: str, size: int) -> Samples:
 
 async def one_feed(bench: Bench, dialect: str) -> Samples:
     text = TEXTS[dialect][1][0] + "Plain text, and not a mark in it. " * (MIB // 34)
-    return await bench.timed(ours=lambda: _feed(dialect, [text]), floor=lambda: _find_and_copy(text))
+    return await bench.timed(
+        ours=lambda: _feed(dialect, [text]), floor=lambda: _find_and_copy(text)
+    )
 
 
 def _feed(dialect: str, chunks: list[str]) -> None:

@@ -247,8 +247,8 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
         let inner =
             inner.as_ref().and_then(|inner| inner.cast::<PyDict>().ok()).unwrap_or(declared);
         let name = inner.get_item("name")?.ok_or_else(|| type_error("tools", wanted, tool))?;
-        let schema = ["parameters", "input_schema", "inputSchema"].into_iter();
-        let schema = schema.filter_map(|key| inner.get_item(key).ok().flatten()).next();
+        let schema = ["parameters", "input_schema", "inputSchema"];
+        let schema = schema.into_iter().find_map(|key| inner.get_item(key).ok().flatten());
         return Ok((name.extract()?, schema.map_or(Ok(Value::Null), |schema| value_of(&schema))?));
     }
     let name = tool.getattr("name").map_err(|_| type_error("tools", wanted, tool))?.extract()?;

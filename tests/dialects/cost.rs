@@ -46,7 +46,13 @@ const DIALECTS: [&[&str]; 29] = [
 ];
 
 /// Characters of the shorter text.
-const SIZE: usize = if cfg!(miri) { 40 } else if cfg!(debug_assertions) { 24_000 } else { 150_000 };
+const SIZE: usize = if cfg!(miri) {
+    40
+} else if cfg!(debug_assertions) {
+    24_000
+} else {
+    150_000
+};
 
 /// A text as long as it is wanted: a beginning, something repeated, and an end.
 #[derive(Clone, Debug)]
