@@ -1,5 +1,6 @@
-"""Inputs for the fuzz targets to start from, and a dictionary for each: recorded model output, the tables of the
-parser's tests, and what every dialect is written with.
+"""Inputs for the fuzz targets to start from, and a dictionary for each of them.
+
+They are recorded model output, the tables of the parser's tests, and calls as every dialect writes them:
 
     python fuzz/seeds.py fuzz/corpus
 
@@ -98,7 +99,7 @@ def dialects() -> Iterator[bytes]:
 
 def marks() -> set[str]:
     """Every mark of every dialect."""
-    found = set()
+    found: set[str] = set()
     for name in PRESETS:
         fields = Dialect(name).to_dict()
         for key in ("name", "models", "prompt"):
@@ -149,7 +150,10 @@ def dictionary(words: Iterable[str]) -> str:
     """Words as `-dict=` of libFuzzer reads them."""
 
     def quoted(word: str) -> str:
-        plain = (chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\x{byte:02x}" for byte in encoded(word))
+        plain = (
+            chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\x{byte:02x}"
+            for byte in encoded(word)
+        )
         return '"' + "".join(plain) + '"'
 
     return "\n".join(map(quoted, sorted(words))) + "\n"

@@ -135,7 +135,12 @@ impl Input {
         known(text, writer.words(), None)
     }
 
-    fn read(&self, grammar: &Arc<Grammar>, mode: (Stream, CallStream), chunks: &[&[u8]]) -> Vec<Event> {
+    fn read(
+        &self,
+        grammar: &Arc<Grammar>,
+        mode: (Stream, CallStream),
+        chunks: &[&[u8]],
+    ) -> Vec<Event> {
         self.read_from(grammar, mode, chunks, self.begins_in_think)
     }
 
@@ -231,7 +236,8 @@ fn check_order(known: &Known, events: &[Event]) {
             _ => continue,
         };
         let at = (0..=rest.len()).find(|at| rest[*at..].starts_with(shown));
-        let at = at.unwrap_or_else(|| panic!("{event:?} does not stand there in {known:?}: {events:?}"));
+        let at =
+            at.unwrap_or_else(|| panic!("{event:?} does not stand there in {known:?}: {events:?}"));
         rest = &rest[at + shown.len()..];
     }
 }
@@ -270,7 +276,9 @@ fn decides(grammar: &Grammar) -> bool {
 fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
     let text = &known.text[..];
     let [dialect] = &grammar.dialects[..] else { return };
-    let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else { return };
+    let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else {
+        return;
+    };
     if grammar.reasoning.is_none() || dialect.turn_end.iter().any(|end| find(text, end).is_some()) {
         return;
     }
@@ -305,7 +313,10 @@ fn check_block(dialect: &Dialect, known: &Known, events: &[Event]) {
     match block(dialect, text) {
         Ok((calls, end)) => {
             let calls: Vec<&Call> = calls.iter().collect();
-            assert!(found.len() >= calls.len() && found[..calls.len()] == calls, "{found:?}, not {calls:?} in {known:?}");
+            assert!(
+                found.len() >= calls.len() && found[..calls.len()] == calls,
+                "{found:?}, not {calls:?} in {known:?}"
+            );
             assert!(end < text.len() || found == calls, "{found:?}, not {calls:?} in {known:?}");
         }
         Err(No::Call) if !may_open_again(dialect, text) => {
@@ -336,12 +347,16 @@ fuzz_target!(|input: Input| {
         }
         if let Some(calls) = &known.calls {
             let found = calls_of(&whole);
-            let found = found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
+            let found =
+                found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
             let found: Vec<_> = found.take(calls.len()).collect();
             // Of several blocks only the first may be read.
             let is_first_only =
                 dialect.batch == Batch::Block || dialect.unmarked == Unmarked::AtStart;
-            assert!(found == *calls || is_first_only && calls.starts_with(&found), "{found:?}, not {calls:?} in {known:?}");
+            assert!(
+                found == *calls || is_first_only && calls.starts_with(&found),
+                "{found:?}, not {calls:?} in {known:?}"
+            );
         }
     }
 });

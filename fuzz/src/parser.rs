@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::canonical::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
+use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};
 
 use crate::json::{self, Node, Value};
@@ -212,12 +212,13 @@ fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
     let ended = || (FaultKind::Ended.into(), text.len());
 
     let start = leading_space(seen);
-    let value = if start < seen.len() && CLOSE.starts_with(&seen[start..]) && seen[start..] != *CLOSE {
-        // Whether this is the tag is not known.
-        Err(Fault { kind: FaultKind::Ended, at: seen.len() })
-    } else {
-        json::read(seen, start, Controls::Raw)
-    };
+    let value =
+        if start < seen.len() && CLOSE.starts_with(&seen[start..]) && seen[start..] != *CLOSE {
+            // Whether this is the tag is not known.
+            Err(Fault { kind: FaultKind::Ended, at: seen.len() })
+        } else {
+            json::read(seen, start, Controls::Raw)
+        };
     let value = match value {
         Ok(value) => value,
         Err(Fault { kind: kind @ (FaultKind::Ended | FaultKind::EndedInString), at }) => {
@@ -465,7 +466,9 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
                         _ => text.is_empty() && *ending != Ending::Length,
                     };
                     report = if is_whole { None } else { cut_answer(ending) };
-                    if meaning == Meaning::LastRun(Run::Think) && opens_a_block(content, begins_line) {
+                    if meaning == Meaning::LastRun(Run::Think)
+                        && opens_a_block(content, begins_line)
+                    {
                         report = Some(call_in_reasoning());
                     }
                 }
@@ -503,8 +506,9 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
                     Run::Think => &[b"</think>", OPEN],
                     Run::Result => continue,
                 };
-                let may_begin =
-                    |end: &&[u8]| ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end));
+                let may_begin = |end: &&[u8]| {
+                    ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end))
+                };
                 let held =
                     (0..content.len()).map(|at| &content[at..]).find(may_begin).unwrap_or(b"");
                 let shown = &content[..content.len() - held.len()];
