@@ -351,6 +351,14 @@ fn respond(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
     )
 }
 
+/// What is wrong, in a word for programs.
+fn code(kind: &ProblemKind) -> Option<&'static str> {
+    match kind {
+        ProblemKind::Name { .. } => Some("missing_tool_name"),
+        _ => Some("invalid_payload"),
+    }
+}
+
 /// The report of a block that has ended. `body` goes on behind it.
 fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
     let (line, column) = line_and_column(raw, OPEN.len() + at);
@@ -363,6 +371,7 @@ fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
         .into(),
         raw: raw.into(),
         place: Some((line, column)),
+        code: code(kind),
         respond: Some(respond(kind, at, body).into()),
     }
 }
@@ -399,6 +408,7 @@ fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Endi
         content: content.into(),
         raw: raw.into(),
         place: Some((line, column)),
+        code: code(kind),
         respond: Some(respond.into()),
     }
 }
@@ -416,7 +426,7 @@ fn cut_answer(ending: &Ending) -> Option<Report> {
         .into(),
     };
     let kind = ReportKind::Truncated;
-    Some(Report { kind, content, raw: Text::default(), place: None, respond: None })
+    Some(Report { kind, content, raw: Text::default(), place: None, code: None, respond: None })
 }
 
 /// Reasoning that never ends, with a call in it.
@@ -427,7 +437,7 @@ fn call_in_reasoning() -> Report {
                   run. End your thoughts with </think>, then write the call."
             .into(),
         raw: Text::default(),
-        place: None,
+        place: None, code: None,
         respond: None,
     }
 }
