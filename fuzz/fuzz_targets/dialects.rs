@@ -135,7 +135,12 @@ impl Input {
         known(text, writer.words(), None)
     }
 
-    fn read(&self, grammar: &Arc<Grammar>, mode: (Stream, CallStream), chunks: &[&[u8]]) -> Vec<Event> {
+    fn read(
+        &self,
+        grammar: &Arc<Grammar>,
+        mode: (Stream, CallStream),
+        chunks: &[&[u8]],
+    ) -> Vec<Event> {
         self.read_from(grammar, mode, chunks, self.begins_in_think)
     }
 
@@ -231,20 +236,26 @@ fn check_order(known: &Known, events: &[Event]) {
             _ => continue,
         };
         let at = (0..=rest.len()).find(|at| rest[*at..].starts_with(shown));
-        let at = at.unwrap_or_else(|| panic!("{event:?} does not stand there in {known:?}: {events:?}"));
+        let at =
+            at.unwrap_or_else(|| panic!("{event:?} does not stand there in {known:?}: {events:?}"));
         rest = &rest[at + shown.len()..];
     }
 }
 
-/// Every word comes once at most; and where there are no calls, once.
-fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: bool) {
-    let runs = joined(events.to_vec());
-    let all = runs.iter().filter_map(|event| match event {
+/// The text of events, each apart from the others.
+fn shown(events: &[Event]) -> String {
+    let texts = events.iter().filter_map(|event| match event {
         Event::Think(text) | Event::Respond(text) | Event::Result(text) => Some(text.to_string()),
         Event::Error(report) => Some(report.raw.to_string()),
         _ => None,
     });
-    let shown = all.collect::<Vec<_>>().join(" ");
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// Every word comes once at most; and where there are no calls, once.
+fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: bool) {
+    let pieces = shown(events);
+    let runs = shown(&joined(events.to_vec()));
     let text = String::from_utf8_lossy(&known.text);
     let is_dropped = events.iter().any(|event| matches!(event, Event::Call(_) | Event::Execute));
     let ends = grammar.dialects.iter().flat_map(|dialect| &dialect.turn_end);
@@ -252,10 +263,11 @@ fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: boo
     let has_heads = grammar.dialects.iter().any(|dialect| dialect.heads.is_some());
     for word in 0..known.words {
         let word = format!("w{word}w");
-        let (before, after) = (text.matches(&word).count(), shown.matches(&word).count());
+        let count = |text: &str| text.matches(&word).count();
+        let (before, after) = (count(&text), count(&pieces));
         assert!(after <= before, "{word} comes {after} times in {known:?}: {events:?}");
         if is_whole && !is_dropped && !is_ended && !has_heads && !decides(grammar) {
-            assert_eq!(after, before, "{word} in {known:?}: {events:?}");
+            assert_eq!(count(&runs), before, "{word} in {known:?}: {events:?}");
         }
     }
 }
@@ -270,7 +282,9 @@ fn decides(grammar: &Grammar) -> bool {
 fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
     let text = &known.text[..];
     let [dialect] = &grammar.dialects[..] else { return };
-    let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else { return };
+    let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else {
+        return;
+    };
     if grammar.reasoning.is_none() || dialect.turn_end.iter().any(|end| find(text, end).is_some()) {
         return;
     }
@@ -305,7 +319,10 @@ fn check_block(dialect: &Dialect, known: &Known, events: &[Event]) {
     match block(dialect, text) {
         Ok((calls, end)) => {
             let calls: Vec<&Call> = calls.iter().collect();
-            assert!(found.len() >= calls.len() && found[..calls.len()] == calls, "{found:?}, not {calls:?} in {known:?}");
+            assert!(
+                found.len() >= calls.len() && found[..calls.len()] == calls,
+                "{found:?}, not {calls:?} in {known:?}"
+            );
             assert!(end < text.len() || found == calls, "{found:?}, not {calls:?} in {known:?}");
         }
         Err(No::Call) if !may_open_again(dialect, text) => {
@@ -336,12 +353,16 @@ fuzz_target!(|input: Input| {
         }
         if let Some(calls) = &known.calls {
             let found = calls_of(&whole);
-            let found = found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
+            let found =
+                found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
             let found: Vec<_> = found.take(calls.len()).collect();
             // Of several blocks only the first may be read.
             let is_first_only =
                 dialect.batch == Batch::Block || dialect.unmarked == Unmarked::AtStart;
-            assert!(found == *calls || is_first_only && calls.starts_with(&found), "{found:?}, not {calls:?} in {known:?}");
+            assert!(
+                found == *calls || is_first_only && calls.starts_with(&found),
+                "{found:?}, not {calls:?} in {known:?}"
+            );
         }
     }
 });

@@ -10,9 +10,9 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::presets::cogency;
-use cogency_rs::protocol::{Call, stored::stored_call};
 use cogency_rs::protocol::canonical::{Layout, Writer, canonical_string, json_string};
 use cogency_rs::protocol::json::{Container, Controls, Fault, Scanner, Token};
+use cogency_rs::protocol::{Call, stored::stored_call};
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser};
 use cogency_rs_fuzz::conversation::StoredCall;
 use cogency_rs_fuzz::json::{self, Node, Reading, Value};
@@ -198,7 +198,8 @@ fuzz_target!(|input: Input| {
         [b"<execute>", &text[..], b"</execute>ok"].concat(),
         [b"<execute>[{\"name\":\"t\",\"args\":", &text[..], b"}]</execute>ok"].concat(),
     ] {
-        let (mut parser, mut events) = (Parser::new(cogency(), Options::default()), Vec::<Event>::new());
+        let (mut parser, mut events) =
+            (Parser::new(cogency(), Options::default()), Vec::<Event>::new());
         parser.feed(&block, &mut events);
         parser.finish(&Ending::Unknown, &mut events);
         assert_eq!(events, parser::events(&block, Limits::default(), &Ending::Unknown, false));

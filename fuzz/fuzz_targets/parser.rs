@@ -82,8 +82,10 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
 /// Behind every chunk all is said that the text says so far.
 fn check_immediacy(chunks: &[&[u8]]) {
     let limits = Limits::default();
-    let (mut parser, mut events) =
-        (Parser::new(cogency(), Options { stream: Stream::Token, limits, ..Options::default() }), Vec::new());
+    let (mut parser, mut events) = (
+        Parser::new(cogency(), Options { stream: Stream::Token, limits, ..Options::default() }),
+        Vec::new(),
+    );
     let mut text = Vec::new();
     for chunk in chunks {
         text.extend_from_slice(chunk);
@@ -105,7 +107,8 @@ fuzz_target!(|input: Input| {
         parser::events(&text, limits, &ending, false)
     };
     let expected_joined = parser::joined(expected.clone());
-    let lenient = parse(Options { reading: Reading::Lenient, ..options.clone() }, &ending, &[&text]);
+    let lenient =
+        parse(Options { reading: Reading::Lenient, ..options.clone() }, &ending, &[&text]);
     if !expected.iter().any(|event| matches!(event, Event::Error(_))) {
         assert_eq!(lenient, expected);
     }

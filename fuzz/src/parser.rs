@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::canonical::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
+use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};
 
 use crate::json::{self, Node, Value};
@@ -212,12 +212,13 @@ fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
     let ended = || (FaultKind::Ended.into(), text.len());
 
     let start = leading_space(seen);
-    let value = if start < seen.len() && CLOSE.starts_with(&seen[start..]) && seen[start..] != *CLOSE {
-        // Whether this is the tag is not known.
-        Err(Fault { kind: FaultKind::Ended, at: seen.len() })
-    } else {
-        json::read(seen, start, Controls::Raw)
-    };
+    let value =
+        if start < seen.len() && CLOSE.starts_with(&seen[start..]) && seen[start..] != *CLOSE {
+            // Whether this is the tag is not known.
+            Err(Fault { kind: FaultKind::Ended, at: seen.len() })
+        } else {
+            json::read(seen, start, Controls::Raw)
+        };
     let value = match value {
         Ok(value) => value,
         Err(Fault { kind: kind @ (FaultKind::Ended | FaultKind::EndedInString), at }) => {
@@ -350,6 +351,14 @@ fn respond(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
     )
 }
 
+/// What is wrong, in a word for programs.
+fn code(kind: &ProblemKind) -> Option<&'static str> {
+    match kind {
+        ProblemKind::Name { .. } => Some("missing_tool_name"),
+        _ => Some("invalid_payload"),
+    }
+}
+
 /// The report of a block that has ended. `body` goes on behind it.
 fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
     let (line, column) = line_and_column(raw, OPEN.len() + at);
@@ -362,6 +371,7 @@ fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
         .into(),
         raw: raw.into(),
         place: Some((line, column)),
+        code: code(kind),
         respond: Some(respond(kind, at, body).into()),
     }
 }
@@ -398,6 +408,7 @@ fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Endi
         content: content.into(),
         raw: raw.into(),
         place: Some((line, column)),
+        code: code(kind),
         respond: Some(respond.into()),
     }
 }
@@ -415,7 +426,7 @@ fn cut_answer(ending: &Ending) -> Option<Report> {
         .into(),
     };
     let kind = ReportKind::Truncated;
-    Some(Report { kind, content, raw: Text::default(), place: None, respond: None })
+    Some(Report { kind, content, raw: Text::default(), place: None, code: None, respond: None })
 }
 
 /// Reasoning that never ends, with a call in it.
@@ -426,7 +437,7 @@ fn call_in_reasoning() -> Report {
                   run. End your thoughts with </think>, then write the call."
             .into(),
         raw: Text::default(),
-        place: None,
+        place: None, code: None,
         respond: None,
     }
 }
@@ -465,7 +476,9 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
                         _ => text.is_empty() && *ending != Ending::Length,
                     };
                     report = if is_whole { None } else { cut_answer(ending) };
-                    if meaning == Meaning::LastRun(Run::Think) && opens_a_block(content, begins_line) {
+                    if meaning == Meaning::LastRun(Run::Think)
+                        && opens_a_block(content, begins_line)
+                    {
                         report = Some(call_in_reasoning());
                     }
                 }
@@ -503,8 +516,9 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
                     Run::Think => &[b"</think>", OPEN],
                     Run::Result => continue,
                 };
-                let may_begin =
-                    |end: &&[u8]| ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end));
+                let may_begin = |end: &&[u8]| {
+                    ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end))
+                };
                 let held =
                     (0..content.len()).map(|at| &content[at..]).find(may_begin).unwrap_or(b"");
                 let shown = &content[..content.len() - held.len()];

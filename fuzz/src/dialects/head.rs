@@ -4,7 +4,10 @@ use cogency_rs::dialect::{Args, Dialect, Head, HeadForm};
 use cogency_rs::protocol::Call;
 use cogency_rs::protocol::canonical::Layout;
 
-use super::{Cursor, No, Read, braces, call_with, find, json, object, parameters, starts_with, string, trimmed, xml};
+use super::{
+    Cursor, No, Read, braces, call_with, find, json, object, parameters, starts_with, string,
+    trimmed, xml,
+};
 use crate::json::{Value, dumps};
 
 /// The call whose `open` ends here, with no block around it.
@@ -20,12 +23,18 @@ pub fn call(form: &Head, cursor: &mut Cursor<'_>) -> Read<Call> {
 /// # Errors
 /// It is none.
 pub fn call_in_block(form: &Head, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Call> {
-    let ends: Vec<&str> = dialect.close.iter().chain(&dialect.turn_end).map(|mark| &**mark).collect();
+    let ends: Vec<&str> =
+        dialect.close.iter().chain(&dialect.turn_end).map(|mark| &**mark).collect();
     let followers = [&ends[..], &[&*form.open]].concat();
     read(form, cursor, &followers, &ends)
 }
 
-fn read(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str], block_ends: &[&str]) -> Read<Call> {
+fn read(
+    form: &Head,
+    cursor: &mut Cursor<'_>,
+    followers: &[&str],
+    block_ends: &[&str],
+) -> Read<Call> {
     let ends = form.ends.iter().filter_map(|end| Some((find(cursor.rest(), end)?, end)));
     let (length, end) = ends.min_by_key(|(at, _)| *at).ok_or(No::Certainty)?;
     if length > 2000 {
@@ -38,7 +47,8 @@ fn read(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str], block_ends: &[
     if is_bare && trimmed(&name).iter().any(|byte| b"<{\n\r".contains(byte)) {
         return Err(No::Call);
     }
-    let others = [&form.open, &form.close].into_iter().chain(&form.until).filter(|mark| !mark.is_empty());
+    let others =
+        [&form.open, &form.close].into_iter().chain(&form.until).filter(|mark| !mark.is_empty());
     let others = others.map(|mark| &**mark).chain(followers.iter().copied());
     if others.into_iter().any(|mark| find(head, mark).is_some()) {
         return Err(No::Certainty);

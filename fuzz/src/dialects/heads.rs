@@ -15,8 +15,12 @@ pub fn message(heads: &Heads, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Rea
         return Err(No::Certainty);
     }
     let recipient = last_word(head, &heads.recipient);
-    let is = |names: &[Str], word: Option<&[u8]>| word.is_some_and(|word| names.iter().any(|name| name.as_bytes() == word));
-    let Some(tool) = recipient.filter(|_| !is(&heads.answer, recipient) && !is(&heads.reasoning, recipient)) else {
+    let is = |names: &[Str], word: Option<&[u8]>| {
+        word.is_some_and(|word| names.iter().any(|name| name.as_bytes() == word))
+    };
+    let Some(tool) =
+        recipient.filter(|_| !is(&heads.answer, recipient) && !is(&heads.reasoning, recipient))
+    else {
         // To the user or to itself.
         return Err(No::Call);
     };

@@ -53,10 +53,11 @@ pub fn value(cursor: &mut Cursor<'_>, bracket: u8) -> Read<Value> {
     if cursor.peek()? != bracket {
         return Err(No::Call);
     }
-    let reading = read(cursor.text, cursor.at, Controls::Raw).map_err(|fault| match fault.kind {
-        FaultKind::Ended | FaultKind::EndedInString => No::Certainty,
-        _ => No::Call,
-    })?;
+    let reading =
+        read(cursor.text, cursor.at, Controls::Raw).map_err(|fault| match fault.kind {
+            FaultKind::Ended | FaultKind::EndedInString => No::Certainty,
+            _ => No::Call,
+        })?;
     cursor.at = reading.end;
     if depth(&reading.node.value) > 100 {
         return Err(No::Certainty);
@@ -70,7 +71,9 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
         return Err(if form.skips_others { No::Certainty } else { No::Call });
     };
     let dict = as_dict(entries);
-    let field = |name: &Str| dict.iter().find(|(key, _)| **key == units(name.as_bytes())).map(|(_, value)| *value);
+    let field = |name: &Str| {
+        dict.iter().find(|(key, _)| **key == units(name.as_bytes())).map(|(_, value)| *value)
+    };
     if !is_known && !entries.first().is_some_and(|(key, _)| is_of_form(form, key)) {
         return Err(No::Certainty);
     }
@@ -97,7 +100,8 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
         Some(Value::String(_)) if form.args_as_text => return Err(No::Certainty),
         _ => return Err(no_call),
     };
-    let call = Call::new(&dumps(&Value::String(name), Layout::Compact), &dumps(args, Layout::Compact));
+    let call =
+        Call::new(&dumps(&Value::String(name), Layout::Compact), &dumps(args, Layout::Compact));
     let text = |key: &Option<Str>| match key.as_ref().and_then(field) {
         Some(text @ Value::String(_)) => dumps(text, Layout::Compact),
         _ => "\"\"".to_owned(),

@@ -47,7 +47,8 @@ const TOGETHER: [&[&str]; 6] = [
 pub static GRAMMARS: LazyLock<Vec<Arc<Grammar>>> = LazyLock::new(|| {
     let preset = |name: &&str| presets::preset(name).expect("a name of the table");
     let alone = presets::names().map(|name| presets::grammar(name).expect("a name of the table"));
-    let together = TOGETHER.iter().map(|names| Arc::new(Grammar::new(names.iter().map(preset).collect())));
+    let together =
+        TOGETHER.iter().map(|names| Arc::new(Grammar::new(names.iter().map(preset).collect())));
     alone.chain(together).collect()
 });
 
@@ -110,7 +111,11 @@ impl<'t> Cursor<'t> {
 #[must_use]
 pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
     let mark = mark.as_bytes();
-    if mark.len() > text.len() && mark.starts_with(text) { None } else { Some(text.starts_with(mark)) }
+    if mark.len() > text.len() && mark.starts_with(text) {
+        None
+    } else {
+        Some(text.starts_with(mark))
+    }
 }
 
 /// The first place at which `mark` stands.
@@ -214,7 +219,8 @@ pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
             && text.starts_with(form.open.as_bytes())
         {
             cursor.at = form.open.len();
-            let first = *text[cursor.at..].get(leading_space(&text[cursor.at..])).ok_or(No::Certainty)?;
+            let first =
+                *text[cursor.at..].get(leading_space(&text[cursor.at..])).ok_or(No::Certainty)?;
             if !(first.is_ascii_alphanumeric() || b"_.-".contains(&first) || first >= 0x80) {
                 return Err(No::Call);
             }
@@ -248,7 +254,12 @@ fn bodies(dialect: &Dialect, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<V
     Err(no)
 }
 
-fn one(dialect: &Dialect, body: &Body, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
+fn one(
+    dialect: &Dialect,
+    body: &Body,
+    cursor: &mut Cursor<'_>,
+    is_marked: bool,
+) -> Read<Vec<Call>> {
     let calls = match body {
         Body::Json(form) => json::calls(form, cursor, is_marked)?,
         Body::Python(form) => python::calls(form, cursor)?,

@@ -12,7 +12,12 @@ use crate::text::{is_blank, leading_space};
 ///
 /// # Errors
 /// They are none.
-pub fn arguments(form: &Parameters, head: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Read<Value> {
+pub fn arguments(
+    form: &Parameters,
+    head: &Head,
+    cursor: &mut Cursor<'_>,
+    followers: &[&str],
+) -> Read<Value> {
     let ends: &[Str] =
         if head.close.is_empty() { &head.until } else { std::slice::from_ref(&head.close) };
     let mut entries = Vec::new();
@@ -50,7 +55,9 @@ pub fn arguments(form: &Parameters, head: &Head, cursor: &mut Cursor<'_>, follow
         } else {
             let between = cursor.until(&form.value_open)?;
             match &form.flag {
-                Some(flag) => attribute(between, &flag.name)?.map(|value| value == flag.text.as_bytes()),
+                Some(flag) => {
+                    attribute(between, &flag.name)?.map(|value| value == flag.text.as_bytes())
+                }
                 None if is_blank(between) => None,
                 None => return Err(No::Call),
             }
@@ -98,7 +105,12 @@ fn value<'t>(
 }
 
 /// Whether what stands here may do so behind a value: the next parameter, the end of all, or that of the call.
-fn may_follow(form: &Parameters, ends: &[Str], mut cursor: Cursor<'_>, followers: &[&str]) -> Read<bool> {
+fn may_follow(
+    form: &Parameters,
+    ends: &[Str],
+    mut cursor: Cursor<'_>,
+    followers: &[&str],
+) -> Read<bool> {
     cursor.skip_space();
     let around = form.around.as_ref().map(|around| &around.close);
     for mark in [&form.open].into_iter().chain(around) {
@@ -109,7 +121,8 @@ fn may_follow(form: &Parameters, ends: &[Str], mut cursor: Cursor<'_>, followers
     for end in ends {
         if cursor.take(end)? {
             cursor.skip_space();
-            let known: Vec<_> = followers.iter().map(|mark| starts_with(cursor.rest(), mark)).collect();
+            let known: Vec<_> =
+                followers.iter().map(|mark| starts_with(cursor.rest(), mark)).collect();
             return match known {
                 _ if followers.is_empty() || known.contains(&Some(true)) => Ok(true),
                 _ if known.contains(&None) => Err(No::Certainty),
@@ -139,8 +152,14 @@ fn typed(raw: &[u8], is_json: bool) -> Value {
     let text = trimmed(text);
     match read(text, 0, Controls::Raw) {
         // These are words that only Python reads.
-        Ok(reading) if matches!(reading.node.value, Value::Word("NaN" | "Infinity" | "-Infinity")) => string(raw),
-        Ok(reading) if is_json && reading.end == text.len() && depth(&reading.node.value) <= 200 => {
+        Ok(reading)
+            if matches!(reading.node.value, Value::Word("NaN" | "Infinity" | "-Infinity")) =>
+        {
+            string(raw)
+        }
+        Ok(reading)
+            if is_json && reading.end == text.len() && depth(&reading.node.value) <= 200 =>
+        {
             reading.node.value
         }
         // A number at the end of a text is whole.

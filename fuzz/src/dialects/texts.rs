@@ -13,11 +13,70 @@ use crate::text::characters;
 
 /// Text that means nothing alone, and parts of what does.
 const PLAIN: [&str; 64] = [
-    "[", "]", "{", "}", "(", ")", ",", ":", "=", ";", "\"", "'", "\\", "\\\"", "\\\\", "\\n", "\\u00e9", "\\ud83d",
-    "\\x", "<", "</", ">", "/>", "|", "&amp;", "&#65;", "&", "<![CDATA[", "]]>", "<!--", "-->", "```", "```json\n",
-    "1", "-", "0.5e3", "NaN", "tru", "true", "null", "None", "\"name\"", "\"arguments\"", "{\"name\": \"a\", ",
-    "[{\"name\": \"a\", \"arguments\": {\"x\": \"", "\"}}]", "tool(x=1)", "[tool(", "to=", "\r\n", " ", " ", "\n",
-    "\n", "\t", "\u{a0}", "\u{85}", "é", "😀", "text", "\0", "a=", "name=\"a\"", "x:1",
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    ",",
+    ":",
+    "=",
+    ";",
+    "\"",
+    "'",
+    "\\",
+    "\\\"",
+    "\\\\",
+    "\\n",
+    "\\u00e9",
+    "\\ud83d",
+    "\\x",
+    "<",
+    "</",
+    ">",
+    "/>",
+    "|",
+    "&amp;",
+    "&#65;",
+    "&",
+    "<![CDATA[",
+    "]]>",
+    "<!--",
+    "-->",
+    "```",
+    "```json\n",
+    "1",
+    "-",
+    "0.5e3",
+    "NaN",
+    "tru",
+    "true",
+    "null",
+    "None",
+    "\"name\"",
+    "\"arguments\"",
+    "{\"name\": \"a\", ",
+    "[{\"name\": \"a\", \"arguments\": {\"x\": \"",
+    "\"}}]",
+    "tool(x=1)",
+    "[tool(",
+    "to=",
+    "\r\n",
+    " ",
+    " ",
+    "\n",
+    "\n",
+    "\t",
+    "\u{a0}",
+    "\u{85}",
+    "é",
+    "😀",
+    "text",
+    "\0",
+    "a=",
+    "name=\"a\"",
+    "x:1",
 ];
 
 const NAMES: [&str; 8] = ["tool", "a.b", "other", "get_it", "naïve", "a-b", "x y", "functions.f"];
@@ -87,7 +146,8 @@ impl<'b> Writer<'b> {
             14 => {
                 let dialect = self.dialect();
                 let kind = self.bytes.next().copied().unwrap_or(0);
-                let inner = if kind % 16 >= 14 { self.word().into_bytes() } else { self.piece(kind) };
+                let inner =
+                    if kind % 16 >= 14 { self.word().into_bytes() } else { self.piece(kind) };
                 let Some(pair) = dialect.reasoning.first() else { return inner };
                 let close = if kind >= 224 { "" } else { &pair.close };
                 [pair.open.as_bytes(), &inner, close.as_bytes()].concat()
@@ -121,16 +181,20 @@ impl<'b> Writer<'b> {
 
     fn call(&mut self) -> ShownCall {
         let name = self.choose(&NAMES);
-        let args = (0..self.byte() % 4).map(|_| (units(self.choose(&KEYS).as_bytes()), self.value(0)));
+        let args =
+            (0..self.byte() % 4).map(|_| (units(self.choose(&KEYS).as_bytes()), self.value(0)));
         let args = object(args.collect::<Vec<_>>());
-        let [name, args] = [string(name.as_bytes()), args].map(|value| dumps(&value, Layout::Compact));
+        let [name, args] =
+            [string(name.as_bytes()), args].map(|value| dumps(&value, Layout::Compact));
         ShownCall { name, args, id: None, server: None }
     }
 
     fn value(&mut self, depth: usize) -> Value {
         match self.byte() % if depth < 3 { 12 } else { 9 } {
             0..=2 => string(self.word().as_bytes()),
-            3 => Value::Number(self.choose(&["5", "-0.5", "1e400", "12345678901234567890", "1.0"]).to_owned()),
+            3 => Value::Number(
+                self.choose(&["5", "-0.5", "1e400", "12345678901234567890", "1.0"]).to_owned(),
+            ),
             4 => Value::Word(["true", "false", "null"][self.byte() % 3]),
             5..=8 => {
                 let parts = (0..self.byte() % 4).map(|_| match self.byte() % 4 {
@@ -142,7 +206,8 @@ impl<'b> Writer<'b> {
                 string(text.as_bytes())
             }
             9 | 10 => {
-                let entries = (0..self.byte() % 3).map(|_| (units(self.choose(&KEYS).as_bytes()), self.value(depth + 1)));
+                let entries = (0..self.byte() % 3)
+                    .map(|_| (units(self.choose(&KEYS).as_bytes()), self.value(depth + 1)));
                 object(entries.collect::<Vec<_>>())
             }
             _ => array((0..self.byte() % 3).map(|_| self.value(depth + 1)).collect::<Vec<_>>()),
@@ -198,15 +263,19 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
     let lists = [&dialect.open, &dialect.close, &dialect.end, &dialect.turn_end, &dialect.ignored];
     marks.extend(lists.into_iter().flatten().map(|mark| &**mark));
     if let Some(heads) = &dialect.heads {
-        let texts = heads.open.iter().chain(&heads.close).chain(&heads.reasoning).chain(&heads.answer);
-        marks.extend(texts.chain([&heads.channel, &heads.recipient, &heads.end]).map(|mark| &**mark));
+        let texts =
+            heads.open.iter().chain(&heads.close).chain(&heads.reasoning).chain(&heads.answer);
+        marks.extend(
+            texts.chain([&heads.channel, &heads.recipient, &heads.end]).map(|mark| &**mark),
+        );
     }
     let mut marks: Vec<String> = marks.into_iter().map(str::to_owned).collect();
     for body in &dialect.bodies {
         match body {
             Body::Head(head) => marks.extend(marks_of_head(head)),
             Body::Xml(xml) => {
-                let parts = xml.parts.iter().flat_map(|parts| [&parts.server, &parts.name, &parts.args]);
+                let parts =
+                    xml.parts.iter().flat_map(|parts| [&parts.server, &parts.name, &parts.args]);
                 marks.extend(parts.flat_map(|part| [format!("<{part}>"), format!("</{part}>")]));
             }
             Body::Json(_) | Body::Python(_) => {}
@@ -222,7 +291,12 @@ pub fn marks(dialect: &Dialect) -> Vec<String> {
 }
 
 fn marks_of_head(head: &Head) -> Vec<String> {
-    let mut marks: Vec<&str> = [&head.open, &head.close].into_iter().chain(&head.ends).chain(&head.until).map(|mark| &**mark).collect();
+    let mut marks: Vec<&str> = [&head.open, &head.close]
+        .into_iter()
+        .chain(&head.ends)
+        .chain(&head.until)
+        .map(|mark| &**mark)
+        .collect();
     if let HeadForm::Id(mark) | HeadForm::Behind(mark) = &head.form {
         marks.push(mark);
     }
@@ -235,7 +309,9 @@ fn marks_of_head(head: &Head) -> Vec<String> {
             marks.extend(around.flat_map(|pair| [&*pair.open, &*pair.close]));
             made.push(form.close.replace("{key}", "x"));
         }
-        Args::Xml(xml) => made.extend(["<x>", "</x>", "<", "<item>"].map(|tag| format!("{}{tag}", xml.prefix))),
+        Args::Xml(xml) => {
+            made.extend(["<x>", "</x>", "<", "<item>"].map(|tag| format!("{}{tag}", xml.prefix)))
+        }
         Args::Json | Args::Text(_) => {}
     }
     made.extend(marks.into_iter().map(str::to_owned));

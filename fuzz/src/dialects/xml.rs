@@ -28,7 +28,8 @@ pub fn call(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Call> {
         cursor.skip_space();
         let mut next = cursor.clone();
         let Some(name) = opening(form, &mut next)? else { break };
-        let is_part = [&parts.server, &parts.name, &parts.args].iter().any(|part| part.as_bytes() == name);
+        let is_part =
+            [&parts.server, &parts.name, &parts.args].iter().any(|part| part.as_bytes() == name);
         if !is_part || found.iter().any(|(known, _)| known == name) {
             return Err(if found.is_empty() { No::Call } else { No::Certainty });
         }
@@ -36,7 +37,8 @@ pub fn call(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Call> {
         *cursor = next;
         found.push((name.to_vec(), inside));
     }
-    let part = |name: &str| found.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, part)| part);
+    let part =
+        |name: &str| found.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, part)| part);
     let args = part(&parts.args).ok_or(No::Certainty)?;
     let name = part(&parts.name).ok_or(No::Call)?;
     if !name.elements.is_empty() {
@@ -118,7 +120,9 @@ fn content(form: &Xml, name: &[u8], cursor: &mut Cursor<'_>) -> Read<Content> {
 
 /// The character that the entity here stands for; a bare `&` is one.
 fn entity(cursor: &mut Cursor<'_>) -> Read<u8> {
-    for (entity, character) in [("&amp;", b'&'), ("&lt;", b'<'), ("&gt;", b'>'), ("&quot;", b'"'), ("&apos;", b'\'')] {
+    for (entity, character) in
+        [("&amp;", b'&'), ("&lt;", b'<'), ("&gt;", b'>'), ("&quot;", b'"'), ("&apos;", b'\'')]
+    {
         if cursor.take(entity)? {
             return Ok(character);
         }
