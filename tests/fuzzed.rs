@@ -6,7 +6,7 @@ use cogency_rs::dialect::presets;
 use cogency_rs::protocol::body::Note;
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
-use cogency_rs::protocol::{CallStream, Ending, Event, Options, Parser, Stream};
+use cogency_rs::protocol::{Call, CallStream, Ending, Event, Options, Parser, Stream};
 
 fn read(
     name: &str,
@@ -113,7 +113,7 @@ fn a_number_that_is_too_large_reads_back_as_it_was_written() {
         assert!(renderer.can_write(&call(args)), "{text}");
         let events = read(name, Stream::Event, CallStream::Whole, &Ending::Stopped, &[&text]);
         let calls: Vec<_> = events.into_iter().filter_map(Event::into_call).collect();
-        assert_eq!(calls.iter().map(|call| call.args_json()).collect::<Vec<_>>(), [args], "{text}");
+        assert_eq!(calls.iter().map(Call::args_json).collect::<Vec<_>>(), [args], "{text}");
     }
     let gemma = Renderer::new(presets::preset("gemma4").expect("a preset"));
     let args = "{\"x\": NaN}".to_owned();
