@@ -77,17 +77,6 @@ ROWS = (
     ),
     *(
         Row(
-            f"transformers/{name} by {chunk}",
-            f"the turn of dialect-event/{name} in chunks of {chunk} characters, with no event loop",
-            "`get_response_parser` of transformers, of a template for the same model",
-            partial(dialects.beside_transformers, dialect=name, size=20_000, chunk=chunk),
-            (Share(1, "floor"),),
-        )
-        for name in dialects.TEMPLATES
-        for chunk in (4, 64)
-    ),
-    *(
-        Row(
             f"first-text/{name}",
             f"characters of {case} that the model sends until the user sees the first, token mode",
             "the characters until the text cannot be a tag",
