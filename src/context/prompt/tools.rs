@@ -118,7 +118,8 @@ fn elements(renderer: &Renderer, tool: &Tool<'_>, element: &str, name: &str) -> 
 
 fn line(renderer: &Renderer, element: &str, value: &Value) -> String {
     let text = match value {
-        Value::String(text) => renderer.words(text),
+        // No element ends in a text.
+        Value::String(text) => renderer.words(text).replace("</", "&lt;/"),
         value => renderer.json(&canonical(value), JsonLayout::Compact),
     };
     let element = renderer.words(element);

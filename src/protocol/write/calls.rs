@@ -7,9 +7,9 @@ use crate::dialect::{
 
 use super::super::canonical::json_string;
 use super::super::json::unescaped;
-use super::super::text::space_width;
+use super::check::reads_back;
+use super::head::is_plain;
 use super::json::{Strings, Style, push_json};
-use super::literal::overlaps;
 use super::sink::Sink;
 use super::{ShownCall, head, literal, xml};
 
@@ -17,7 +17,28 @@ use super::{ShownCall, head, literal, xml};
 const LOCAL: &str = "\"local\"";
 
 /// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing beside.
+///
+/// Calls that would not read back as they are have the marks in their raw text made harmless.
 pub fn push_calls(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    calls: &[ShownCall],
+    begins_answer: bool,
+    thought: Option<&[u8]>,
+) {
+    let start = sink.out.len();
+    sink.begin_calls(std::iter::empty());
+    push_blocks(sink, dialect, calls, begins_answer, thought);
+    if sink.is_doubtful() && !reads_back(sink.renderer(), calls, &sink.out[start..]) {
+        let renderer = sink.renderer();
+        sink.out.truncate(start);
+        sink.begin_calls(calls.iter().filter(|call| !renderer.can_write(call)));
+        push_blocks(sink, dialect, calls, begins_answer, thought);
+    }
+}
+
+/// Adds calls as they are, in blocks of their own.
+pub fn push_blocks(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     calls: &[ShownCall],
@@ -209,14 +230,15 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
         if index > 0 {
             sink.push(&*form.between);
         }
+        sink.begin_call(call);
         let name = unescaped(call.name.as_bytes());
-        let marks = [&heads.channel, &heads.recipient, &heads.end].into_iter().chain(&heads.open);
-        let is_free = |mark: &Str| mark.is_empty() || !overlaps(name.as_bytes(), mark);
-        let is_carried = is_word(name.as_bytes()) && marks.into_iter().all(is_free);
+        let mut others = heads.reasoning.iter().chain(&heads.answer);
+        let is_sure =
+            is_plain(name.as_bytes()) && others.all(|other| other.as_bytes() != name.as_bytes());
         let mut parts = form.message.before.split("{name}");
         sink.push(parts.next().unwrap_or_default());
         for part in parts {
-            sink.push_raw(name.as_bytes(), is_carried);
+            sink.push_raw(name.as_bytes(), is_sure, "");
             sink.push(part);
         }
         match dialect.bodies.first() {
@@ -228,11 +250,6 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
         }
         sink.push(&*form.message.behind);
     }
-}
-
-/// Whether a recipient's name is read whole: one word that holds no bracket.
-fn is_word(name: &[u8]) -> bool {
-    !name.is_empty() && (0..name.len()).all(|at| name[at] != b'<' && space_width(&name[at..]) == 0)
 }
 
 /// Gives calls the ids that their dialect must have and they lack; `first` is the number of the first one in the

@@ -8,13 +8,14 @@ use super::sink::Sink;
 
 /// Adds `name(key=value, …)`.
 pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
+    sink.begin_call(call);
     let name = unescaped(call.name.as_bytes());
-    sink.push_raw(name.as_bytes(), is_python_name(name.as_bytes(), b".-"));
+    sink.push_raw(name.as_bytes(), is_python_name(name.as_bytes(), b".-"), "");
     sink.push("(");
     for (index, (key, value)) in members(&call.args).enumerate() {
         sink.push(if index > 0 { ", " } else { "" });
         let key = unescaped(key.as_bytes());
-        sink.push_raw(key.as_bytes(), is_python_name(key.as_bytes(), b""));
+        sink.push_raw(key.as_bytes(), is_python_name(key.as_bytes(), b""), "");
         sink.push("=");
         push_python(sink, value);
     }
@@ -46,7 +47,7 @@ fn push_python(sink: &mut Sink<'_>, json: &str) {
                     "false" => "False",
                     "Infinity" => "1e999",
                     other => {
-                        sink.is_altered = true; // Python has no word for it.
+                        sink.doubt(); // Python has no word for it.
                         other
                     }
                 };
@@ -159,7 +160,7 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
                 at += "nfinity".len();
             }
             b'N' => {
-                sink.is_altered = true;
+                sink.doubt();
                 sink.push([byte]);
             }
             other => sink.push([other]),

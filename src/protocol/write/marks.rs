@@ -28,10 +28,15 @@ pub struct Marks {
 const SHORTEST: usize = 3;
 
 impl Marks {
-    /// The marks that this dialect reads by, and the frames of its results.
+    /// The marks that this dialect reads by, and the frames of its results and tools.
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
         let mut starts: Vec<String> = marks(dialect).into_iter().flat_map(beginnings).collect();
+        // Around tools stand words, too, which are no marks.
+        let tools = &dialect.prompt.tools;
+        let frames = [&tools.around, &tools.each].into_iter();
+        let frames = frames.flat_map(|frame| [&*frame.before, &frame.behind]);
+        starts.extend(frames.flat_map(tokens).filter_map(beginning));
         starts.sort_unstable();
         starts.dedup();
         // A row has a few dozen marks of a few dozen bytes each, which no automaton refuses.
@@ -77,10 +82,16 @@ impl Marks {
         self.unmarked.iter().any(|body| unmarked_begins(body, &text[at..]) != Some(false))
     }
 
-    /// Adds `text` with the first character of each mark as a character reference: `&lt;` for `<`.
-    pub fn push_referenced(&self, out: &mut Vec<u8>, text: &[u8]) {
+    /// Adds `text` with the first character of each mark, and of each `close`, as a character reference: `&lt;` for `<`.
+    pub fn push_referenced(&self, out: &mut Vec<u8>, text: &[u8], close: &str) {
+        let mut found = self.find(text);
+        if !close.is_empty() {
+            found.extend(memchr::memmem::find_iter(text, close.as_bytes()));
+            found.sort_unstable();
+            found.dedup();
+        }
         let mut from = 0;
-        for at in self.find(text) {
+        for at in found {
             out.extend_from_slice(&text[from..at]);
             from = at + push_reference(out, &text[at..]);
         }

@@ -5,6 +5,7 @@
 //! says so beforehand.
 
 mod calls;
+mod check;
 mod head;
 mod json;
 mod literal;
@@ -19,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
+use super::grammar::Grammar;
 use sink::Sink;
 
 pub use super::stored::ShownCall;
@@ -30,15 +32,16 @@ pub use turn::Part;
 #[derive(Clone, Debug)]
 pub struct Renderer {
     dialect: Arc<Dialect>,
-    /// Made when they are first needed.
+    // Made when they are first needed.
     marks: OnceLock<Marks>,
+    grammar: OnceLock<Arc<Grammar>>,
 }
 
 impl Renderer {
     /// A renderer of this dialect.
     #[must_use]
     pub fn new(dialect: Arc<Dialect>) -> Self {
-        Self { dialect, marks: OnceLock::new() }
+        Self { dialect, marks: OnceLock::new(), grammar: OnceLock::new() }
     }
 
     /// The dialect that it writes.
@@ -51,6 +54,12 @@ impl Renderer {
     #[must_use]
     pub fn marks(&self) -> &Marks {
         self.marks.get_or_init(|| Marks::new(&self.dialect))
+    }
+
+    /// What the dialect is read by.
+    fn grammar(&self) -> Arc<Grammar> {
+        let make = || Arc::new(Grammar::new(vec![Arc::clone(&self.dialect)]));
+        Arc::clone(self.grammar.get_or_init(make))
     }
 
     /// Writes calls, with the marks of their blocks. `begins_answer` says whether they are the first thing of an answer.
@@ -137,14 +146,19 @@ impl Renderer {
         Text::from(sink.out).to_string()
     }
 
-    /// Whether this dialect can hold the call so that it reads back as it is.
+    /// Whether this dialect can hold the call so that it reads back as it is, where the tool wants arguments of just their
+    /// types.
     ///
-    /// Only forms without escapes cannot hold every one: names and keys that hold the mark behind them, or space at their
-    /// ends; text that holds the mark that ends it, with one behind that may stand there.
+    /// Only forms without escapes cannot hold every one: names and keys that hold a mark, or space at their ends; text that
+    /// holds the mark that ends it, with what may follow that; and in Python, names that are none, and `NaN`.
+    ///
+    /// # Complexity
+    /// O(call)
     #[must_use]
     pub fn can_write(&self, call: &ShownCall) -> bool {
         let mut sink = Sink::new(self);
-        calls::push_calls(&mut sink, &self.dialect, std::slice::from_ref(call), true, None);
-        !sink.is_altered
+        let calls = std::slice::from_ref(call);
+        calls::push_blocks(&mut sink, &self.dialect, calls, true, None);
+        !sink.is_doubtful() || check::reads_back(self, calls, &sink.out)
     }
 }

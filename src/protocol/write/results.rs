@@ -150,7 +150,7 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
         ResultText::Json => push_value(sink, &json_string(&text)),
         ResultText::Marked(mark) => {
             let mut inside = Vec::with_capacity(text.len());
-            sink.marks().push_referenced(&mut inside, &text);
+            sink.marks().push_referenced(&mut inside, &text, "");
             if overlaps(&inside, mark) {
                 let json = json_string(&inside);
                 sink.push("\"");

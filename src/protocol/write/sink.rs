@@ -1,25 +1,53 @@
-//! Where text is written to, and whether all of it reads back as it was.
+//! Where text is written to, and whether all of it is sure to read back as it was.
 
-use super::Renderer;
 use super::marks::Marks;
+use super::{Renderer, ShownCall};
 
 /// Text in the making.
 #[derive(Debug)]
 pub struct Sink<'a> {
     pub out: Vec<u8>,
-    /// Whether something could not be written so that it reads back.
-    pub is_altered: bool,
     renderer: &'a Renderer,
+    /// Whether there is raw text that may read back as something else.
+    is_doubtful: bool,
+    /// The calls whose raw text has its marks made harmless: those that are written, not others like them.
+    guarded: Vec<*const ShownCall>,
+    is_guarded: bool,
 }
 
 impl<'a> Sink<'a> {
     pub fn new(renderer: &'a Renderer) -> Self {
-        Self { out: Vec::new(), is_altered: false, renderer }
+        let (out, guarded) = (Vec::new(), Vec::new());
+        Self { out, renderer, is_doubtful: false, guarded, is_guarded: false }
+    }
+
+    pub fn renderer(&self) -> &'a Renderer {
+        self.renderer
     }
 
     /// The marks of the dialect.
     pub fn marks(&self) -> &'a Marks {
         self.renderer.marks()
+    }
+
+    /// Calls follow, of which these are guarded.
+    pub fn begin_calls<'c>(&mut self, guarded: impl Iterator<Item = &'c ShownCall>) {
+        self.is_doubtful = false;
+        self.guarded = guarded.map(std::ptr::from_ref).collect();
+    }
+
+    /// This call follows.
+    pub fn begin_call(&mut self, call: &ShownCall) {
+        self.is_guarded = self.guarded.contains(&std::ptr::from_ref(call));
+    }
+
+    /// Whether anything of the calls may read back as something else.
+    pub fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
+    pub fn doubt(&mut self) {
+        self.is_doubtful = true;
     }
 
     pub fn push(&mut self, text: impl AsRef<[u8]>) {
@@ -28,16 +56,17 @@ impl<'a> Sink<'a> {
 
     /// Adds text in which no mark stands: the first character of each is a character reference.
     pub fn push_referenced(&mut self, text: &[u8]) {
-        self.marks().push_referenced(&mut self.out, text);
+        self.marks().push_referenced(&mut self.out, text, "");
     }
 
-    /// Adds text that only reads back where `is_carried`; elsewhere its marks are made harmless.
-    pub fn push_raw(&mut self, text: &[u8], is_carried: bool) {
-        if is_carried {
-            self.push(text);
+    /// Adds text without escapes, which ends at the mark `close` if that is no mark of the dialect already. Where the call is
+    /// guarded and this text not sure to read back, its marks are made harmless.
+    pub fn push_raw(&mut self, text: &[u8], is_sure: bool, close: &str) {
+        self.is_doubtful |= !is_sure;
+        if self.is_guarded && !is_sure {
+            self.marks().push_referenced(&mut self.out, text, close);
         } else {
-            self.is_altered = true;
-            self.push_referenced(text);
+            self.push(text);
         }
     }
 }

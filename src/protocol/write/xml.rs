@@ -5,8 +5,8 @@ use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 use super::super::json::unescaped;
 use super::super::text::trim;
 use super::ShownCall;
+use super::head::is_plain;
 use super::json::{Strings, Style, elements, members, push_escape, push_json};
-use super::literal::overlaps;
 use super::sink::Sink;
 
 /// The element of an array's item.
@@ -18,6 +18,7 @@ const DEEPEST: usize = 32;
 /// Adds the elements of a call.
 pub fn push_call(sink: &mut Sink<'_>, form: &Xml, call: &ShownCall, layout: &CallsForm) {
     let Some(XmlParts { server, name, args }) = &form.parts else { return };
+    sink.begin_call(call);
     let local = String::from("\"local\"");
     for (element, text) in [(server, call.server.as_ref().unwrap_or(&local)), (name, &call.name)] {
         push_tag(sink, form, "<", element);
@@ -46,13 +47,11 @@ pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &Call
             Step::Element(name, value) => {
                 let is_flat = depth >= DEEPEST;
                 depth += 1;
-                let is_name = is_element_name(&name);
-                sink.is_altered |= !is_name;
                 push_tag(sink, form, "<", &name);
                 open.push(Step::Close(name.clone()));
                 match value.as_bytes() {
                     [b'"', ..] => {
-                        push_text(sink, form, &name, unescaped(value.as_bytes()).as_bytes());
+                        push_text(sink, form, unescaped(value.as_bytes()).as_bytes());
                     }
                     [b'{', ..] if !is_flat && is_object_of_elements(value) => {
                         push_members(&mut open, value, "");
@@ -98,13 +97,15 @@ fn is_element_name(name: &str) -> bool {
 fn push_tag(sink: &mut Sink<'_>, form: &Xml, open: &str, name: &str) {
     sink.push(&*form.prefix);
     sink.push(open);
-    sink.push_raw(name.as_bytes(), is_element_name(name));
+    sink.push_raw(name.as_bytes(), is_element_name(name), "");
     sink.push(">");
 }
 
 /// Adds the name of a tool or server, with entities.
 fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
-    sink.is_altered |= trim(name).len() != name.len();
+    if !is_plain(name) {
+        sink.doubt();
+    }
     for byte in name {
         match byte {
             b'<' => sink.push("&lt;"),
@@ -129,12 +130,10 @@ fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
 }
 
 /// Adds text, which reads back as text whatever it is.
-fn push_text(sink: &mut Sink<'_>, form: &Xml, element: &str, text: &[u8]) {
+fn push_text(sink: &mut Sink<'_>, form: &Xml, text: &[u8]) {
     if !form.entities {
-        let close = format!("{}</{element}>", form.prefix);
-        let is_carried =
-            !overlaps(text, &close) && memchr::memmem::find(text, form.prefix.as_bytes()).is_none();
-        return sink.push_raw(text, is_carried);
+        let is_sure = !sink.marks().stand_in(text);
+        return sink.push_raw(text, is_sure, "");
     }
     let is_plain = !text.iter().any(|byte| b"<>&".contains(byte)) && !looks_like_a_value(text);
     if is_plain {
