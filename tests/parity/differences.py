@@ -1470,8 +1470,9 @@ class Unread:
 
     @property
     def shape(self) -> Shape:
-        nowhere = {"line": None, "column": None}
-        more = {"kind": self.kind, **(self.place or nowhere), "raw": self.event.get("raw") or ""}
+        place = self.place or {"line": None, "column": None}
+        raw = self.event.get("raw") or ""
+        more = {"kind": self.kind, "code": self.event.get("code"), **place, "raw": raw}
         return event("error", self.event.get("content") or "", **more)
 
     @property
@@ -1513,7 +1514,7 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
     outcome = "answered"
     pending, open_calls = "", 0
     unread: list[Unread] = []  # that are not saved yet, with what is said behind them
-    calls_follow = False
+    calls_follow = has_called = False
 
     def saved() -> None:
         nonlocal calls_follow
@@ -1537,6 +1538,7 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             saved()
         if step.kind == "call" or step.kind == "execute":
             calls_follow = step.kind == "call"
+            has_called |= calls_follow
             outcome = "acted" if step.kind == "execute" and open_calls else outcome
             promised += [BARRIER, given] if pending else [given]
             pending, open_calls = "", open_calls + 1 if step.kind == "call" else 0
@@ -1545,7 +1547,7 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             joins = isinstance(last, dict) and last.get("type") == step.kind
             pending = pending + step.content if joins else step.content
             promised.append(_streamed(given))
-            if unread:
+            if unread and not has_called:
                 behind = unread[-1].behind
                 before = behind.pop()[1] if joins and behind else ""
                 behind.append((step.kind, before + step.content))
@@ -2221,19 +2223,26 @@ def report_of_a_block(rows: Sequence[Any]) -> bool:
 
 
 def _first_open(rows: Sequence[Any]) -> int:
-    """Where what follows the last question, call or results begins."""
-    closing = [
-        index
-        for index, row in enumerate(rows, 1)
-        if row["type"] in {"user", "result"} or _is_shown_call(row)
-    ]
-    return max(closing, default=0)
+    """Where what follows the last question, call or stray results begins."""
+    first, calls = 0, False
+    for index, row in enumerate(rows, 1):
+        is_call = _is_shown_call(row)
+        if row["type"] == "user" or is_call or (row["type"] == "result" and not calls):
+            first = index
+        calls = is_call or (calls and row["type"] not in {"user", "result"})
+    return first
 
 
 def log_with_reports(rows: Sequence[Any]) -> list[Any]:
     """The log with open reports as what the model and the user said. Calls before them have their results."""
-    told: list[Any] = list(rows[: (first := _first_open(rows))])
-    for row in rows[first:]:
+    told, behind = list(rows[: (first := _first_open(rows))]), list(rows[first:])
+    answered = [index for index, row in enumerate(behind, 1) if row["type"] == "result"]
+    for (
+        end
+    ) in answered:  # of the calls before: reports of the same answer stand behind their results
+        reports = [row for row in behind[:end] if _report(row)]
+        behind = [row for row in behind[:end] if not _report(row)] + reports + behind[end:]
+    for row in behind:
         report = _report(row)
         if report is None:
             told.append(row)
