@@ -48,6 +48,7 @@ _PUBLIC = {
         "StorageError",
         "ToolError",
         "ToolParseError",
+        "UnknownOutcome",
     ),
     "executor": (
         "execute_calls",

@@ -20,6 +20,7 @@ __all__ = [
     "StorageError",
     "ToolError",
     "ToolParseError",
+    "UnknownOutcome",
 ]
 
 
@@ -76,6 +77,10 @@ class ToolError(CogencyError):
 
 class DeniedError(ToolError):
     """A call that needs someone's agreement did not get it."""
+
+
+class UnknownOutcome(ToolError):  # noqa: N818  # not known to be an error
+    """A call of which nobody knows whether it happened: what carried it out is gone."""
 
 
 class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error
