@@ -17,6 +17,7 @@ _PUBLIC = {
         "Finish",
         "Limits",
         "Parser",
+        "Thought",
     ),
     "accumulator": ("Accumulator",),
     "codec": (

@@ -6,6 +6,7 @@ from ._core import (
     Finish as Finish,
     Limits as Limits,
     Parser as Parser,
+    Thought as Thought,
     __version__ as __version__,
 )
 from .accumulator import Accumulator as Accumulator

@@ -212,7 +212,8 @@ class Accumulator:
         kind = event["type"]
         if kind == "error":
             raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
-            turn.error(event.get("kind") or "malformed", event.get("content") or "", raw, *place)
+            kind, code = event.get("kind") or "malformed", event.get("code")
+            turn.error(kind, event.get("content") or "", raw, *place, code)
             return
         content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
         if kind == "call":
