@@ -46,6 +46,7 @@ _PUBLIC = {
         "LLMError",
         "ProtocolError",
         "SkipTool",
+        "StopRun",
         "StorageError",
         "ToolError",
         "ToolParseError",

@@ -33,6 +33,7 @@ from .errors import (
     LLMError as LLMError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
+    StopRun as StopRun,
     StorageError as StorageError,
     ToolError as ToolError,
     ToolParseError as ToolParseError,

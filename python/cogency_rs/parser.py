@@ -41,9 +41,8 @@ def parse_tokens(
     """Parse a model's output into events while it streams.
 
     Args:
-        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped, and
-            `Thought(text)` for reasoning that the provider hands over apart;
-            or the whole text.
+        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped,
+            and `Thought(text)` for reasoning that the provider hands over apart; or the whole text.
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, which
             are all read.
         tools: the tools whose schemas say of what type a raw value is, in dialects that have such: objects of `@tool`
