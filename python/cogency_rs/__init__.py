@@ -17,6 +17,7 @@ _PUBLIC = {
         "Finish",
         "Limits",
         "Parser",
+        "Thought",
     ),
     "accumulator": ("Accumulator",),
     "codec": (
@@ -45,9 +46,11 @@ _PUBLIC = {
         "LLMError",
         "ProtocolError",
         "SkipTool",
+        "StopRun",
         "StorageError",
         "ToolError",
         "ToolParseError",
+        "UnknownOutcome",
     ),
     "executor": (
         "execute_calls",

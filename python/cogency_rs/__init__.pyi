@@ -6,6 +6,7 @@ from ._core import (
     Finish as Finish,
     Limits as Limits,
     Parser as Parser,
+    Thought as Thought,
     __version__ as __version__,
 )
 from .accumulator import Accumulator as Accumulator
@@ -32,9 +33,11 @@ from .errors import (
     LLMError as LLMError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
+    StopRun as StopRun,
     StorageError as StorageError,
     ToolError as ToolError,
     ToolParseError as ToolParseError,
+    UnknownOutcome as UnknownOutcome,
 )
 from .executor import (
     execute_calls as execute_calls,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
-from .errors import BlockTool, DeniedError, ToolError
+from .errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from .types import ToolCall, ToolResult
 
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
@@ -134,6 +134,8 @@ def status_of(result: ToolResult) -> Status:
             return "blocked"
         case DeniedError():
             return "denied"
+        case UnknownOutcome():
+            return "unknown"
         case ToolError(timeout=True):
             return "timeout"
         case asyncio.CancelledError():

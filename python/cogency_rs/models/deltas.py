@@ -50,8 +50,10 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How many tokens something took. The parts do not overlap: what came from a cache is not `input_tokens` again, and
-    reasoning is not `output_tokens` again.
+    """How many tokens something took.
+
+    The parts do not overlap: what came from a cache is not `input_tokens` again, and reasoning is not `output_tokens`
+    again.
 
     Attributes:
         input_tokens: read by the model, and not from a cache.
