@@ -55,6 +55,19 @@ from .middleware import (
     ToolApproved as ToolApproved,
     ToolDenied as ToolDenied,
 )
+from .models import (
+    AnthropicModel as AnthropicModel,
+    Model as Model,
+    ModelRequest as ModelRequest,
+    OpenAIModel as OpenAIModel,
+    ReasoningDelta as ReasoningDelta,
+    SpecificTool as SpecificTool,
+    TextDelta as TextDelta,
+    ToolCallDelta as ToolCallDelta,
+    ToolChoice as ToolChoice,
+    ToolDeclaration as ToolDeclaration,
+    Usage as Usage,
+)
 from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
 from .records import ToolExecution as ToolExecution
 from .storage import (

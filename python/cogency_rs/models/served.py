@@ -11,9 +11,10 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ..errors import ConfigError
+from .._core import Thought
+from ..errors import ConfigError, LLMError
 from .clients import Clients
-from .deltas import Delta, Finish, TextDelta
+from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
 
@@ -169,20 +170,31 @@ class ServedModel:
 
     async def __call__(
         self, messages: Sequence[Mapping[str, Any]]
-    ) -> AsyncGenerator[str | Finish, None]:
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
         """Ask for text: the model as a function from messages to what `parse_tokens` reads.
 
-        Reasoning that the provider gives apart, and the usage, are left out; `stream` has them.
+        The usage is left out; `stream` has it.
 
         Raises:
-            LLMError: as `stream`.
+            LLMError: as `stream`; or the service took a call out of the text, which such a function has no place for.
         """
         async with aclosing(self.stream(ModelRequest(messages))) as answer:
             async for delta in answer:
-                if isinstance(delta, TextDelta):
-                    yield delta.text
-                elif isinstance(delta, Finish):
-                    yield delta
+                match delta:
+                    case TextDelta(text):
+                        yield text
+                    case ReasoningDelta(text):
+                        if text:
+                            yield Thought(text)
+                    case Finish():
+                        yield delta
+                    case ToolCallDelta():
+                        raise LLMError(
+                            f"{self._service.url} took a tool call out of the text of the model {self.name}; "
+                            "turn off the server's own parser of tool calls, or ask by stream()"
+                        )
+                    case _:
+                        pass
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop. A client that the caller handed over stays open."""
