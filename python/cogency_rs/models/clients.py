@@ -47,12 +47,22 @@ class Clients:
     Args:
         make: makes a client. It is called once at once, so that what is wrong with its arguments is known early.
         given: the caller's own client. It is used in every loop, and closing it is the caller's.
+
+    Raises:
+        ConfigError: no client can be made of these arguments.
     """
 
     def __init__(self, make: Callable[[], Any], given: Any = None) -> None:
         self._make = make
         self._given = given
-        self._spare: Any = make() if given is None else None
+        try:
+            self._spare: Any = make() if given is None else None
+        except Exception as error:  # a bad address, or a file of credentials that cannot be read
+            words = " ".join(str(error).split())
+            raise ConfigError(
+                f"the SDK's client cannot be made ({words}); correct base_url, or the key",
+                cause=error,
+            ) from error
         self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     @property

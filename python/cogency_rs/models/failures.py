@@ -190,8 +190,10 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _reported(error: Exception) -> Mapping[str, Any]:
-    """The object of the service that says what is wrong; providers wrap it once, or not."""
+    """The object of the service that says what is wrong; providers wrap it once, or not, or give its words alone."""
     body: Any = getattr(error, "body", None)
+    if isinstance(body, str) and body:
+        return {"message": body}
     if not isinstance(body, Mapping):
         return {}
     body = cast("Mapping[str, Any]", body)
