@@ -9,6 +9,7 @@ from typing import Any
 from .anthropic_history import REDACTED
 from .deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from .failures import IncompleteError, RefusedError
+from .fields import field
 from .served import finish_of
 
 __all__ = ["MessageReader"]
@@ -115,11 +116,11 @@ class MessageReader:
     def _count(self, usage: Any) -> None:
         """Take what was counted; each figure is a sum from the beginning."""
         for name in _COUNTS:
-            count = getattr(usage, name, None)
+            count = field(usage, name)
             if count is not None:
                 self._counts[name] = count
-        details = getattr(usage, "output_tokens_details", None)
-        self._thinking_tokens = getattr(details, "thinking_tokens", None) or self._thinking_tokens
+        details = field(usage, "output_tokens_details")
+        self._thinking_tokens = field(details, "thinking_tokens") or self._thinking_tokens
 
     def _usage(self, *, is_estimate: bool = False) -> Usage:
         return Usage(
@@ -133,6 +134,6 @@ class MessageReader:
 
 
 def _explanation(delta: Any) -> str:
-    details = getattr(delta, "stop_details", None)
-    parts = (getattr(details, name, None) for name in ("category", "explanation"))
+    details = field(delta, "stop_details")
+    parts = (field(details, name) for name in ("category", "explanation"))
     return ": ".join(part for part in parts if part)

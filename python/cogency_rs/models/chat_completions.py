@@ -9,6 +9,7 @@ from typing import Any, cast
 from .call_numbers import CallNumbers
 from .completions import CompletionReader, UsageAsked
 from .deltas import Delta, ReasoningDelta, TextDelta
+from .fields import field
 from .request import ModelRequest, SpecificTool, ToolDeclaration
 from .served import Settings
 
@@ -77,20 +78,20 @@ class ChatReader(CompletionReader):
 
     def deltas(self, choice: Any) -> Iterator[Delta]:
         """The text, reasoning and calls that a choice adds."""
-        delta = getattr(choice, "delta", None)
+        delta = field(choice, "delta")
         for key in _REASONING:
-            if reasoning := getattr(delta, key, None):
+            if reasoning := field(delta, key):
                 yield ReasoningDelta(reasoning)
                 break
-        yield from _content(getattr(delta, "content", None))
-        self._refusal += getattr(delta, "refusal", None) or ""
-        for call in getattr(delta, "tool_calls", None) or ():
-            function = getattr(call, "function", None)
+        yield from _content(field(delta, "content"))
+        self._refusal += field(delta, "refusal") or ""
+        for call in field(delta, "tool_calls") or ():
+            function = field(call, "function")
             yield self._numbers.read(
-                getattr(call, "index", None),
-                getattr(call, "id", None),
-                getattr(function, "name", None),
-                _text(getattr(function, "arguments", None)),
+                field(call, "index"),
+                field(call, "id"),
+                field(function, "name"),
+                _text(field(function, "arguments")),
             )
 
 

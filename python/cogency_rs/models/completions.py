@@ -7,6 +7,7 @@ from typing import Any
 
 from .deltas import Delta, Usage
 from .failures import IncompleteError, RefusedError
+from .fields import field
 from .served import Settings, finish_of
 
 __all__ = ["CompletionReader", "UsageAsked", "usage_of"]
@@ -46,7 +47,7 @@ class UsageAsked:
 
 def _is_about_usage(error: Exception) -> bool:
     said = f"{error} {getattr(error, 'body', '')}"
-    is_refused = getattr(error, "status_code", None) in (400, 422)
+    is_refused = field(error, "status_code") in (400, 422)
     return is_refused and ("stream_options" in said or "include_usage" in said)
 
 
@@ -66,15 +67,15 @@ class CompletionReader:
 
     def feed(self, chunk: Any) -> Iterator[Delta]:
         """Read the next chunk. Choices other than the first are left out."""
-        choices = getattr(chunk, "choices", None) or ()
-        usage = getattr(chunk, "usage", None)
+        choices = field(chunk, "choices") or ()
+        usage = field(chunk, "usage")
         if usage is not None:
             self._usage = usage_of(usage)
             self._is_closed = not choices
         for choice in choices:
-            if not getattr(choice, "index", None):
+            if not field(choice, "index"):
                 yield from self.deltas(choice)
-                self._reason = getattr(choice, "finish_reason", None) or self._reason
+                self._reason = field(choice, "finish_reason") or self._reason
 
     def deltas(self, choice: Any) -> Iterable[Delta]:
         """What a choice of a chunk adds."""
@@ -103,11 +104,11 @@ def usage_of(usage: Any) -> Usage:
     """The usage of a completion. Its sums contain their parts: the prompt what was cached, the answer the reasoning."""
     prompt = _count(usage, "prompt_tokens")
     written = _count(usage, "completion_tokens")
-    in_prompt = getattr(usage, "prompt_tokens_details", None)
+    in_prompt = field(usage, "prompt_tokens_details")
     cache_read, cache_write = (
         _count(in_prompt, name) for name in ("cached_tokens", "cache_write_tokens")
     )
-    reasoning = _count(getattr(usage, "completion_tokens_details", None), "reasoning_tokens")
+    reasoning = _count(field(usage, "completion_tokens_details"), "reasoning_tokens")
     # Some servers count reasoning beside the answer; their total tells.
     is_beside = 0 < reasoning <= _count(usage, "total_tokens") - prompt - written
     return Usage(
@@ -120,5 +121,5 @@ def usage_of(usage: Any) -> Usage:
 
 
 def _count(counts: Any, name: str) -> int:
-    count = getattr(counts, name, None)
+    count = field(counts, name)
     return count if isinstance(count, int) else 0

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import ConfigError
 from .completions import CompletionReader, UsageAsked
 from .deltas import Delta, TextDelta
+from .fields import field
 from .request import ModelRequest
 from .served import Settings
 
@@ -64,5 +65,5 @@ class PlainReader(CompletionReader):
 
     def deltas(self, choice: Any) -> Iterator[Delta]:
         """The text that a choice adds."""
-        if text := getattr(choice, "text", None):
+        if text := field(choice, "text"):
             yield TextDelta(text)
