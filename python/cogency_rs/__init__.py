@@ -82,6 +82,7 @@ _PUBLIC = {
         "Conversation",
         "Log",
         "LogPage",
+        "Memory",
         "SQLite",
     ),
     "tools": (

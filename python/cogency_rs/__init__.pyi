@@ -62,6 +62,7 @@ from .storage import (
     Conversation as Conversation,
     Log as Log,
     LogPage as LogPage,
+    Memory as Memory,
     SQLite as SQLite,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
