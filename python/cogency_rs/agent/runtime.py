@@ -54,6 +54,7 @@ class Runtime:
     finish_reason: str | None = None
     used: Usage = field(default_factory=Usage)
     _pin: Pin = field(default_factory=Pin)
+    _prompts: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def __post_init__(self) -> None:
         # Once a run: what is listed must not change between two of its prompts.
@@ -70,9 +71,14 @@ class Runtime:
             dialect: how the model writes its calls and reads results.
             declares_tools: whether the system prompt teaches the model its tools.
         """
-        ctx, tools = self.ctx, self.visible_tools if declares_tools else []
+        ctx, key = self.ctx, (dialect, declares_tools)
+        prompt = self._prompts.get(key)
+        if prompt is None:
+            tools = self.visible_tools if declares_tools else []
+            prompt = system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
+            self._prompts[key] = prompt
         return await assemble_behind(
-            lambda: system_prompt(tools, self.identity, self.instructions or None, dialect=dialect),
+            lambda: prompt,
             None,
             StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id),
             history=self.history,
@@ -118,8 +124,9 @@ class Runtime:
                         yield delta
                 self.finish_reason = answer.finish_reason
         finally:
-            self.used = self.used + answer.usage
-            self.ctx.usage = self.ctx.usage + answer.usage
+            usage = answer.usage
+            self.used = self.used + usage
+            self.ctx.usage = self.ctx.usage + usage
 
 
 class _Answer:
