@@ -10,6 +10,23 @@ from ._core import (
     __version__ as __version__,
 )
 from .accumulator import Accumulator as Accumulator
+from .agent import (
+    Agent as Agent,
+    Driver as Driver,
+    EventStream as EventStream,
+    ModelResponse as ModelResponse,
+    Recovery as Recovery,
+    RunContext as RunContext,
+    RunResult as RunResult,
+    Runtime as Runtime,
+    ScriptedDriver as ScriptedDriver,
+    Step as Step,
+    StepStream as StepStream,
+    StopReason as StopReason,
+    StopSignal as StopSignal,
+    TextDriver as TextDriver,
+    UsageLimits as UsageLimits,
+)
 from .codec import (
     format_call_agent as format_call_agent,
     format_result_agent as format_result_agent,
@@ -30,6 +47,7 @@ from .errors import (
     CogencyError as CogencyError,
     ConfigError as ConfigError,
     DeniedError as DeniedError,
+    HookError as HookError,
     LLMError as LLMError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
@@ -57,6 +75,7 @@ from .middleware import (
 )
 from .models import (
     AnthropicModel as AnthropicModel,
+    Delta as Delta,
     Model as Model,
     ModelRequest as ModelRequest,
     OpenAIModel as OpenAIModel,
@@ -75,6 +94,7 @@ from .storage import (
     Conversation as Conversation,
     Log as Log,
     LogPage as LogPage,
+    Memory as Memory,
     SQLite as SQLite,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions

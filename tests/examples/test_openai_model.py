@@ -1,4 +1,4 @@
-"""A model of OpenAI's API in the loop of the examples, against a server that streams a script. Nothing waits for a clock."""
+"""A model of OpenAI's API in the loop of the examples, against a server that streams a script; no clock decides."""
 
 from __future__ import annotations
 

@@ -121,7 +121,9 @@ FAULTS = {
     "gives None": Fault(giving(None), TypeError, "must be str, Thought or Finish, not NoneType"),
     "gives bytes": Fault(giving(b"so"), TypeError, "must be str, Thought or Finish, not bytes"),
     "gives a number": Fault(giving(7), TypeError, "must be str, Thought or Finish, not int"),
-    "gives an event": Fault(giving({"type": "end"}), TypeError, "must be str, Thought or Finish, not dict"),
+    "gives an event": Fault(
+        giving({"type": "end"}), TypeError, "must be str, Thought or Finish, not dict"
+    ),
     "cancels its reader": Fault(cancelling, asyncio.CancelledError, None),
 }
 
