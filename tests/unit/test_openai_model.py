@@ -18,7 +18,9 @@ pytest.importorskip("openai")
 from openai import AsyncOpenAI
 
 from cogency_rs import (
+    Agent,
     ConfigError,
+    Dialect,
     Finish,
     LLMError,
     ModelRequest,
@@ -30,6 +32,7 @@ from cogency_rs import (
     ToolDeclaration,
     Usage,
     parse_tokens,
+    tool,
 )
 from cogency_rs._core import Thought
 
@@ -450,6 +453,27 @@ async def test_as_a_function_it_gives_the_text_and_what_the_provider_takes_for_r
         ("think", "hm"),
         ("respond", "Hi"),
     ]
+
+
+async def test_an_agent_runs_on_it():
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    written = 'So.<execute>[{"name": "add", "args": {"a": 2, "b": 3}}]</execute>'
+    counts = usage(prompt_tokens=9, completion_tokens=4)
+    replies = [
+        reply(
+            delta(reasoning="hm"), *(delta(content=each) for each in written), STOP, counts, DONE
+        ),
+        reply(delta(content="It is 5."), STOP, counts, DONE),
+    ]
+    async with served(*replies) as (server, model):
+        result = await Agent(model, tools=[tool(add)]).run("2 + 3?")
+    assert (result.output, result.status) == ("It is 5.", "completed")
+    [first, second] = [asked.body for asked in server.requests]
+    assert first["stop"] == second["stop"] == list(Dialect("cogency").stop)
+    assert '"content": 5' in second["messages"][-1]["content"]
 
 
 async def test_a_call_that_the_server_took_out_of_the_text_is_not_lost_silently():

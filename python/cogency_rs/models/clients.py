@@ -45,7 +45,7 @@ class Clients:
     """The clients of one model: one for each event loop, because the connections of a client belong to one loop.
 
     Args:
-        make: makes a client. It is called once at once, so that what is wrong with its arguments is known early.
+        make: makes a client. It is called early once, so that what is wrong with its arguments is known early.
         given: the caller's own client. It is used in every loop, and closing it is the caller's.
 
     Raises:

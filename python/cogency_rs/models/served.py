@@ -60,7 +60,7 @@ class Settings:
                 )
         self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
         self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
-        self.of_service: dict[str, Any] = {**merged.pop("extra_body", {}), **merged}
+        self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
 
 
 class AnswerReader(Protocol):
@@ -132,7 +132,7 @@ class ServedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask, and give the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.
 
-        Closing the iterator closes the HTTP response, and with it the model stops to write.
+        Closing the iterator closes the HTTP response, and the model stops writing.
 
         Raises:
             LLMError: there was no answer, or it broke off. The message says what to do.
