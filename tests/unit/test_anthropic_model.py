@@ -1,15 +1,32 @@
-"""Models behind Anthropic's API: what is sent, and what is read from the stream, against a server on 127.0.0.1."""
+"""Models behind Anthropic's API: what is read from the stream, and how turns end, against a server on 127.0.0.1."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from contextlib import aclosing
 
 import pytest
-from model_server import HOLD, Asked, Ending, ModelServer, Reply, sse
+from anthropic_served import (
+    ADD,
+    ENDING,
+    ESTIMATE,
+    HI,
+    answer,
+    ask,
+    block,
+    body,
+    end,
+    event,
+    key_of,
+    plain_environment,  # noqa: F401  # a fixture of every test
+    served,
+    start,
+    text,
+    thinking,
+    tool_use,
+)
+from model_server import HOLD, Ending, ModelServer, Reply
 
 pytest.importorskip("anthropic")
 
@@ -22,122 +39,12 @@ from cogency_rs import (
     LLMError,
     ModelRequest,
     ReasoningDelta,
-    SpecificTool,
     TextDelta,
     ToolCallDelta,
-    ToolDeclaration,
     Usage,
     parse_tokens,
 )
 from cogency_rs._core import Thought
-
-HI = [{"role": "user", "content": "Hi"}]
-ADD = ToolDeclaration("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
-MARK = {"cache_control": {"type": "ephemeral"}}
-
-
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch, tmp_path):
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
-    for name in (
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "ANTHROPIC_BASE_URL",
-        "ANTHROPIC_PROFILE",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))  # where the SDK looks for keys, too
-
-
-def event(type: str, **fields: Any) -> bytes:
-    return sse({"type": type, **fields}, type)
-
-
-def start(**counts: int) -> bytes:
-    message = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
-        "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 1, **counts},
-    }  # fmt: skip
-    return event("message_start", message=message)
-
-
-def block(index: int, content: Mapping[str, Any], *deltas: Mapping[str, Any]) -> list[bytes]:
-    return [
-        event("content_block_start", index=index, content_block=content),
-        *(event("content_block_delta", index=index, delta=delta) for delta in deltas),
-        event("content_block_stop", index=index),
-    ]
-
-
-def text(index: int, *pieces: str) -> list[bytes]:
-    deltas = [{"type": "text_delta", "text": piece} for piece in pieces]
-    return block(index, {"type": "text", "text": ""}, *deltas)
-
-
-def thinking(index: int, signature: str, *pieces: str) -> list[bytes]:
-    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces]
-    signed = {"type": "signature_delta", "signature": signature}
-    return block(index, {"type": "thinking", "thinking": "", "signature": ""}, *deltas, signed)
-
-
-def tool_use(index: int, id: str, *pieces: str, **given: Any) -> list[bytes]:
-    deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
-    return block(index, {"type": "tool_use", "id": id, "name": "add", "input": given}, *deltas)
-
-
-def end(reason: str = "end_turn", *, details: Any = None, **counts: Any) -> list[bytes]:
-    delta = {"stop_reason": reason, "stop_sequence": None, "stop_details": details}
-    usage = {"output_tokens": 7, **counts}
-    return [event("message_delta", delta=delta, usage=usage), event("message_stop")]
-
-
-ESTIMATE = Usage(5, 1, is_estimate=True)
-ENDING = [Usage(5, 7), Finish("stop")]
-
-
-@asynccontextmanager
-async def served(
-    *replies: Reply, **settings: Any
-) -> AsyncIterator[tuple[ModelServer, AnthropicModel]]:
-    options = {"max_retries": 0, **settings}
-    async with (
-        ModelServer(replies) as server,
-        AnthropicModel("m", base_url=server.url, **options) as model,
-    ):
-        yield server, model
-
-
-async def ask(
-    model: AnthropicModel, messages: Sequence[Mapping[str, Any]] = HI, **fields: Any
-) -> list[Any]:
-    return [piece async for piece in model.stream(ModelRequest(messages, **fields))]
-
-
-async def answer(*pieces: bytes) -> list[Any]:
-    async with served(Reply(pieces)) as (_, model):
-        return await ask(model)
-
-
-async def body(
-    messages: Sequence[Mapping[str, Any]] = HI,
-    *,
-    model: Mapping[str, Any] | None = None,
-    **fields: Any,
-) -> dict[str, Any]:
-    """What is sent for a request, without marks for the cache unless they are asked for."""
-    options = {"cache": False, **(model or {})}
-    async with served(Reply([start(), *end()]), **options) as (server, asked):
-        await ask(asked, messages, **fields)
-    sent = server.requests[0].body
-    assert sent.pop("stream") is True
-    return sent
-
-
-def key_of(asked: Asked) -> str:
-    """The key of a request; SDKs differ in how they send it."""
-    return asked.headers.get("x-api-key") or asked.headers["authorization"].removeprefix("Bearer ")
-
 
 # What is read
 
@@ -263,216 +170,6 @@ async def test_the_bytes_of_a_stream_may_be_cut_anywhere():
     async with served(*(Reply([STREAM[:cut], STREAM[cut:]]) for cut in cuts)) as (_, model):
         for cut in cuts:
             assert await ask(model) == READ, cut
-
-
-# What is sent
-
-
-async def test_a_request_is_messages_and_how_long_the_answer_may_be():
-    content = [{"type": "text", "text": "Hi"}]
-    assert await body() == {
-        "model": "m",
-        "max_tokens": 8192,
-        "messages": [{"role": "user", "content": content}],
-    }
-    assert (await body(model={"max_tokens": 9}))["max_tokens"] == 9
-    assert (await body(settings={"max_tokens": 9, "top_k": 4}))["top_k"] == 4
-
-
-def asked(id: str, arguments: str = '{"a": 1}') -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": "add", "arguments": arguments}}
-
-
-def result(id: str, content: Any, **fields: Any) -> dict[str, Any]:
-    return {
-        "role": "tool",
-        "tool_call_id": id,
-        "content": content,
-        "tool_execution_id": "e",
-        **fields,
-    }
-
-
-async def test_history_is_sent_as_alternating_turns_of_blocks():
-    sent = await body(
-        [
-            {"role": "system", "content": "Be."},
-            {"role": "user", "content": "Add"},
-            {"role": "user", "content": "these"},
-            {
-                "role": "assistant",
-                "content": "So",
-                "reasoning": [
-                    {"text": "hm", "signature": "c2ln"},
-                    {"text": "not signed", "signature": None},
-                ],
-                "tool_calls": [asked("x"), asked("call.y:1", "")],
-            },
-            result("x", "5", is_error=False),
-            result("call.y:1", "no", is_error=True),
-            {"role": "user", "content": "Go on"},
-            {"role": "system", "content": "Briefly."},
-            {"role": "assistant", "content": ""},
-            {"role": "assistant", "content": "It is "},
-        ],
-        tools=(ADD,),
-    )
-    assert sent["system"] == [{"type": "text", "text": "Be."}, {"type": "text", "text": "Briefly."}]
-    assert sent["messages"] == [
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "Add"}, {"type": "text", "text": "these"}],
-        },
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
-                {"type": "text", "text": "So"},
-                {"type": "tool_use", "id": "x", "name": "add", "input": {"a": 1}},
-                {"type": "tool_use", "id": "call_y_1", "name": "add", "input": {}},
-            ],
-        },
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "x",
-                    "content": [{"type": "text", "text": "5"}],
-                },
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "call_y_1",
-                    "content": [{"type": "text", "text": "no"}],
-                    "is_error": True,
-                },
-                {"type": "text", "text": "Go on"},
-            ],
-        },
-        {"role": "assistant", "content": [{"type": "text", "text": "It is"}]},
-    ]
-
-
-async def test_results_stand_before_what_the_user_says():
-    late = [
-        {"role": "assistant", "content": None, "tool_calls": [asked("x")]},
-        {"role": "user", "content": "Hurry"},
-        result("x", ""),
-    ]
-    [_, turn] = (await body(late, tools=(ADD,)))["messages"]
-    assert turn["content"] == [
-        {"type": "tool_result", "tool_use_id": "x"},
-        {"type": "text", "text": "Hurry"},
-    ]
-
-
-@pytest.mark.parametrize("arguments", ['{"a"', "[1]", "3"])
-async def test_arguments_that_are_no_object_are_kept_as_text(arguments):
-    history = [
-        *HI,
-        {"role": "assistant", "content": "", "tool_calls": [asked("x", arguments)]},
-        result("x", "no"),
-    ]
-    [_, turn, _] = (await body(history, tools=(ADD,)))["messages"]
-    assert turn["content"][0]["input"] == {"arguments": arguments}
-
-
-async def test_pictures_are_sent_as_they_are_or_by_their_address():
-    urls = ["data:image/png;base64,iVBO", "https://example.com/a.png"]
-    parts = [
-        {"type": "text", "text": "Look"},
-        *({"type": "image_url", "image_url": {"url": url}} for url in urls),
-    ]
-    [turn] = (await body([{"role": "user", "content": parts}]))["messages"]
-    assert turn["content"] == [
-        {"type": "text", "text": "Look"},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}},
-        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("choice", "sent"),
-    [
-        ("auto", {"type": "auto"}),
-        ("required", {"type": "any"}),
-        ("none", {"type": "none"}),
-        (SpecificTool("add"), {"type": "tool", "name": "add"}),
-    ],
-)
-async def test_tools_are_declared_with_the_choice_among_them(choice, sent):
-    asked = await body(tools=(ADD,), tool_choice=choice)
-    assert asked["tools"] == [
-        {"name": "add", "description": "Adds.", "input_schema": ADD.parameters}
-    ]
-    assert asked["tool_choice"] == sent
-    alone = {} if choice == "none" else {"disable_parallel_tool_use": True}
-    asked = await body(tools=(ADD,), tool_choice=choice, parallel_tool_calls=False)
-    assert asked["tool_choice"] == sent | alone
-    assert "tool_choice" not in await body(tool_choice=choice, parallel_tool_calls=False)
-
-
-async def test_without_tools_those_of_the_history_are_declared_and_cannot_be_called():
-    history = [*HI, {"role": "assistant", "content": "", "tool_calls": [asked("x"), asked("y")]}]
-    sent = await body([*history, result("x", "1"), result("y", "2")])
-    assert sent["tools"] == [{"name": "add", "input_schema": {"type": "object"}}]
-    assert sent["tool_choice"] == {"type": "none"}
-
-
-async def test_stop_strings_are_sent_but_for_white_space_which_is_refused():
-    assert (await body(stop=("</execute>", "\n\n")))["stop_sequences"] == ["</execute>"]
-    assert "stop_sequences" not in await body(stop=("\n",))
-
-
-async def test_a_schema_goes_beside_the_effort():
-    schema = {"type": "object", "additionalProperties": False}
-    sent = await body(output_schema=schema, model={"output_config": {"effort": "low"}})
-    assert sent["output_config"] == {
-        "effort": "low",
-        "format": {"type": "json_schema", "schema": schema},
-    }
-
-
-@pytest.mark.parametrize(
-    ("thinking", "sent"),
-    [
-        (1024, {"type": "enabled", "budget_tokens": 1024}),
-        ({"type": "adaptive"}, {"type": "adaptive"}),
-    ],
-)
-async def test_thinking_is_asked_for(thinking, sent):
-    assert (await body(model={"thinking": thinking}))["thinking"] == sent
-    assert "thinking" not in await body()
-
-
-TURNS = [
-    {"role": "system", "content": "Be."},
-    *HI,
-    {"role": "assistant", "content": "Yes?"},
-    {"role": "user", "content": "Add"},
-    {"role": "assistant", "content": "", "tool_calls": [asked("x")]},
-    result("x", "5"),
-]
-
-
-async def test_the_cache_is_told_where_the_next_question_will_begin():
-    sent = await body(TURNS, tools=(ADD, ADD), model={"cache": True})
-    assert [MARK.items() <= tool.items() for tool in sent["tools"]] == [False, True]
-    assert MARK.items() <= sent["system"][0].items()
-    marked = [MARK.items() <= turn["content"][-1].items() for turn in sent["messages"]]
-    assert marked == [False, False, True, False, True]
-
-
-async def test_the_cache_may_be_kept_longer_or_not_used():
-    long = await body(TURNS, model={"cache": "1h"})
-    assert long["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
-    assert "cache_control" not in str(await body(TURNS, tools=(ADD,)))
-
-
-async def test_what_the_caller_handed_over_is_not_changed():
-    message = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
-    await body([message], model={"cache": True})
-    assert message == {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
 
 
 # Turns
