@@ -1,4 +1,4 @@
-"""The `openai` SDK as the model of `agent_loop.py`: streamed chat completions, read as text.
+"""The `openai` SDK as the model of `own_loop.py`: streamed chat completions, read as text.
 
     python examples/openai_model.py --scripted
     OPENAI_API_KEY=... OPENAI_MODEL=gpt-4.1 python examples/openai_model.py "What is 19 + 23?"
@@ -17,8 +17,8 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 
-from agent_loop import SCRIPT, Add, Message, Model, agent, show
 from openai import AsyncOpenAI
+from own_loop import SCRIPT, Add, Message, Model, agent, show
 from scripted_server import ScriptedServer, Turn, in_pieces
 
 from cogency_rs import Execution, Finish, SQLite

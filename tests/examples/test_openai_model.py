@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agent_loop import Add, agent
 from openai import APIConnectionError, APIError, AsyncOpenAI
 from openai_model import openai_model
+from own_loop import Add, agent
 from scripted_server import HOLD, Ending, ScriptedServer, Turn, in_pieces
 from tools import block, call
 
