@@ -18,7 +18,7 @@ _MODELS = pytest.StashKey[list[ScriptedModel]]()
 
 
 class MakeModel(Protocol):
-    """What the fixture `scripted_model` is: `ScriptedModel`, whose models are held to their scripts."""
+    """What the fixture `scripted_model` gives: makes a `ScriptedModel`, which is held to its script."""
 
     def __call__(
         self,
@@ -36,11 +36,13 @@ class MakeModel(Protocol):
 @pytest.fixture
 def scripted_model(request: pytest.FixtureRequest) -> MakeModel:
     """Make models that answer from a script; a test that passes fails if a script was not used up."""
-    models = request.node.stash.setdefault(_MODELS, [])
+    models: list[ScriptedModel] = []
+    request.node.stash[_MODELS] = models
 
     def scripted_model(*args: Any, **options: Any) -> ScriptedModel:
-        models.append(ScriptedModel(*args, **options))
-        return models[-1]
+        model = ScriptedModel(*args, **options)
+        models.append(model)
+        return model
 
     return scripted_model
 
@@ -50,5 +52,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Hold the models of a test to their scripts, once the test itself has passed."""
     # As part of the test and not when the fixture ends: one failure says one thing, and counts as the test's own.
     yield
-    for model in item.stash.get(_MODELS, []):
+    models = item.stash.get(_MODELS, list[ScriptedModel]())
+    for model in models:
         model.assert_complete()
