@@ -17,6 +17,7 @@ _PUBLIC = {
         "Finish",
         "Limits",
         "Parser",
+        "Thought",
     ),
     "accumulator": ("Accumulator",),
     "codec": (
@@ -45,6 +46,7 @@ _PUBLIC = {
         "LLMError",
         "ProtocolError",
         "SkipTool",
+        "StopRun",
         "StorageError",
         "ToolError",
         "ToolParseError",
@@ -80,6 +82,7 @@ _PUBLIC = {
         "Conversation",
         "Log",
         "LogPage",
+        "Memory",
         "SQLite",
     ),
     "tools": (

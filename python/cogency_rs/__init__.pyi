@@ -6,6 +6,7 @@ from ._core import (
     Finish as Finish,
     Limits as Limits,
     Parser as Parser,
+    Thought as Thought,
     __version__ as __version__,
 )
 from .accumulator import Accumulator as Accumulator
@@ -32,6 +33,7 @@ from .errors import (
     LLMError as LLMError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
+    StopRun as StopRun,
     StorageError as StorageError,
     ToolError as ToolError,
     ToolParseError as ToolParseError,
@@ -60,6 +62,7 @@ from .storage import (
     Conversation as Conversation,
     Log as Log,
     LogPage as LogPage,
+    Memory as Memory,
     SQLite as SQLite,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions

@@ -6,6 +6,7 @@ for one reads the other. A message says what was wrong, where, and what to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "LLMError",
     "ProtocolError",
     "SkipTool",
+    "StopRun",
     "StorageError",
     "ToolError",
     "ToolParseError",
@@ -85,6 +87,28 @@ class UnknownOutcome(ToolError):  # noqa: N818  # not known to be an error
 
 class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error
     """Raised by a hook before a call: it is not to run. The model reads the message."""
+
+
+class StopRun(CogencyError):  # noqa: N818
+    """Raised by a tool or a hook: the run ends, once the calls that run have their results.
+
+    Attributes:
+        message: why, for the program that started the run.
+        reason: a `StopReason`, or its value.
+        context: what else there is to say, by name.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        reason: str = "stop_requested",
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.context: dict[str, Any] = dict(context or {})
 
 
 class SkipTool(CogencyError):  # noqa: N818

@@ -10,11 +10,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from ..errors import BlockTool, ConfigError, SkipTool
+from ..errors import BlockTool, ConfigError, SkipTool, StopRun
 from ..records import ToolExecution
-from ..results import as_result, failure, reason
+from ..results import as_result, failure, reason, stopped
 from ..tools.context import Deps, ToolContext
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
@@ -136,6 +136,8 @@ class HookRunner:
         order: the order of the calls.
         state: what hooks write to.
         record: what became of a call, given its result.
+        stop: asks that the run ends.
+        on_block: whether the calls behind one that a hook blocks are still carried out; with `"stop"` the run ends.
     """
 
     def __init__(
@@ -144,7 +146,12 @@ class HookRunner:
         order: CallOrder,
         state: dict[str, Any],
         record: Callable[[Invocation, ToolResult], ToolExecution],
+        stop: Callable[[StopRun], None] | None = None,
+        on_block: Literal["continue", "stop"] = "continue",
     ) -> None:
+        self._stop = stop
+        self._on_block = on_block
+        self._blocked_by: str | None = None  # the call behind which no other is started
         self._hooks = hooks
         self._order = order
         self._state = state
@@ -166,6 +173,9 @@ class HookRunner:
 
     async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
         """Ask the hooks: the call that is to run, or the result that it has instead."""
+        if self._blocked_by is not None:
+            text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
+            return failure(text, asyncio.CancelledError(text))
         for hooks in self._hooks:
             call = invocation.call
             if not _matches(hooks, call.name):
@@ -173,7 +183,15 @@ class HookRunner:
             try:
                 answer = await self._ask(hooks.before_tool_execute, invocation, call, ToolCall)
             except BlockTool as block:
-                return failure(f"Tool '{call.name}' was blocked: {block}", block)
+                text = f"Tool '{call.name}' was blocked: {block}"
+                self._tell_of_block(invocation, hooks, str(block))
+                if self._on_block == "stop":
+                    self._blocked_by = call.name
+                    self._ask_to_stop(StopRun(text))
+                return failure(text, block)
+            except StopRun as stop:
+                self._ask_to_stop(stop)
+                return stopped(stop)
             except SkipTool as skip:
                 return as_result(skip.value)
             except Exception as error:
@@ -192,9 +210,28 @@ class HookRunner:
                 execution = await self._ask(
                     hooks.after_tool_execute, invocation, execution, ToolExecution
                 )
+            except StopRun as stop:
+                self._ask_to_stop(stop)
             except Exception as error:
                 return _failed(hooks, "after_tool_execute", error)
         return execution.result
+
+    def _ask_to_stop(self, why: StopRun) -> None:
+        if self._stop is not None:
+            self._stop(why)
+
+    def _tell_of_block(self, invocation: Invocation, hooks: Hooks, why: str) -> None:
+        """Say to whoever reads the turn that a hook blocked a call."""
+        call = invocation.call
+        invocation.context.emit(
+            {
+                "type": "tool_blocked",
+                "name": call.name,
+                "args": call.args,
+                "content": why,
+                "hook": type(hooks).__name__,
+            }
+        )
 
     async def _ask(
         self, trigger: Callable[[Any, T], object], invocation: Invocation, given: T, wanted: type[T]
