@@ -1,4 +1,4 @@
-"""Recordings: what was asked and answered comes back, however the answer ended, and what is not the same is named."""
+"""Recordings: what was asked and answered comes back, however the answer ended."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 
-from cogency_rs import ConfigError, Finish, LLMError, parse_tokens
+from cogency_rs import ConfigError, Finish, LLMError, Thought, parse_tokens
 from cogency_rs.models import (
     ModelRequest,
     ReasoningDelta,
@@ -24,36 +25,12 @@ from cogency_rs.models import (
 )
 from cogency_rs.testing import ReplayModel, ScriptedModel, record
 
-HI = ModelRequest([{"role": "user", "content": "Hi"}])
 CALL = '<execute>[{"name": "t", "args": {}}]</execute>'
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "recordings" / "talk.jsonl"
-
-
-def asks(*messages: dict[str, Any], **more: Any) -> ModelRequest:
-    return ModelRequest(messages, **more)
-
-
-def says(content: str, role: str = "user") -> dict[str, Any]:
-    return {"role": role, "content": content}
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
-
-
-async def pieces_of(model: Any, request: ModelRequest = HI) -> list[Any]:
-    return [piece async for piece in model.stream(request)]
-
-
-async def recorded(path: Path, *answers: Any, requests: Any = None, **options: Any) -> None:
-    """Record the answers, to one request each, read to their ends."""
-    model = record(ScriptedModel(answers), path, **options)
-    for request in requests or [HI] * len(answers):
-        await pieces_of(model, request)
 
 
 # There and back
@@ -122,13 +99,14 @@ async def test_what_is_as_usual_is_not_written(path: Path):
 
 async def test_a_plain_function_is_recorded_and_replayed_as_one(path: Path):
     async def greeter(messages: Any) -> Any:
-        yield f"{messages[0]['content']}, "
-        yield "Ada"
+        for piece in greeting:
+            yield piece
 
+    greeting = ["Hi, ", Thought("hm"), "Ada", Finish("stop")]
     model = record(greeter, path)
-    assert [piece async for piece in model(HI.messages)] == ["Hi, ", "Ada"]
+    assert [piece async for piece in model(HI.messages)] == greeting
     replay = ReplayModel(path)
-    assert [piece async for piece in replay(HI.messages)] == ["Hi, ", "Ada"]
+    assert [piece async for piece in replay(HI.messages)] == greeting
     assert (model.name, replay.name, replay.provider) == ("greeter", "greeter", "unknown")
 
 
@@ -225,133 +203,7 @@ async def test_answers_at_once_are_replayed_in_the_order_of_their_requests(path:
     assert [await pieces_of(replay) for _ in range(2)] == [["slow"], ["quick"]]
 
 
-# Timing
-
-
-async def test_pieces_come_as_they_were_recorded(path: Path, monkeypatch: pytest.MonkeyPatch):
-    await recorded(path, ["a", "b", "c"], timing=True)
-    [line] = lines_of(path)
-    assert len(line["seconds"]) == 3
-    write(path, json.dumps({**line, "seconds": [1.0, 1.5, 4.0]}))
-    slept: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    for speed, pauses in ((None, [0, 0, 0]), (1, [1.0, 0.5, 2.5]), (2, [0.5, 0.25, 1.25])):
-        slept.clear()
-        assert await pieces_of(ReplayModel(path, speed=speed)) == ["a", "b", "c"]
-        assert slept == pauses
-
-
-# Other requests than were recorded
-
-ASSISTANT = {
-    "role": "assistant",
-    "tool_calls": [{"id": "a", "function": {}}, {"id": "b", "function": {}}],
-}
-
-
-def answers(id: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": id, "tool_execution_id": f"x{id}", "content": "ok"}
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "difference"),
-    [
-        ([says("Hi")], [says("Ho")], "messages[0].content differs at character 1: it was 'Hi', and is 'Ho'"),
-        ([says("Hi")], [says("Hi!")], "messages[0].content differs at character 2: it was 'Hi', and is 'Hi!'"),
-        ([says("a" * 99)], [says("a" * 50 + "b" * 60)],
-         "messages[0].content differs at character 50: "
-         f"it was …'{'a' * 60}'…, and is …'{'a' * 20 + 'b' * 40}'…"),
-        ([says("Hi")], [says("Hi", "system")],
-         "messages[0].role differs at character 0: it was 'user', and is 'system'"),
-        ([says("Hi")], [says("Hi"), says("Ho")],
-         """messages[1] was not there, and is {"role": "user", "content": "Ho"}"""),
-        ([says("Hi"), says("Ho")], [says("Hi")],
-         """messages[1] was {"role": "user", "content": "Ho"}, and is not there"""),
-        ([says("Hi")], [{"role": "user", "content": None}], "messages[0].content was \"Hi\", and is null"),
-        ([{"x": 1}], [{"x": True}], "messages[0].x was 1, and is true"),
-        ([{"x": 1}], [{"y": 1}], "messages[0].x was 1, and is not there"),
-        ([ASSISTANT, answers("a")], [ASSISTANT, answers("b")],
-         "messages[1].tool_call_id differs at character 3: it was 'id 1', and is 'id 2'"),
-    ],
-)  # fmt: skip
-async def test_a_request_that_is_not_the_recorded_one_is_an_error(
-    path: Path, then: Any, now: Any, difference: str
-):
-    await recorded(path, "Hello", requests=[asks(*then)])
-    replay = ReplayModel(path)
-    expected = (
-        f"scripted: request 1 is not as recorded in {path}: {difference}; "
-        "if that is meant, delete the file and record anew"
-    )
-    with pytest.raises(AssertionError) as error:
-        await pieces_of(replay, asks(*now))
-    assert str(error.value) == expected
-    with pytest.raises(AssertionError) as error:
-        replay.assert_complete()
-    assert str(error.value) == expected
-    assert await pieces_of(ReplayModel(path, strict=False), asks(*now)) == ["Hell", "o"]
-
-
-async def test_other_tools_are_a_difference(path: Path):
-    await recorded(path, "Hello")
-    tool = ToolDeclaration("t", "Does it.", {})
-    with pytest.raises(AssertionError, match=r"tools\[0\] was not there, and is {\"name\": \"t\""):
-        await pieces_of(ReplayModel(path), ModelRequest(HI.messages, (tool,)))
-
-
-@pytest.mark.parametrize(
-    ("then", "now"),
-    [
-        ([says("Hi")], (says("Hi"),)),
-        ([{"x": float("nan")}], [{"x": float("nan")}]),
-        ([ASSISTANT, answers("a"), answers("b")],
-         [json.loads(json.dumps(ASSISTANT).replace('"b"', '"c"')), answers("a"), answers("c")]),
-    ],
-)  # fmt: skip
-async def test_what_means_the_same_is_the_same(path: Path, then: Any, now: Any):
-    await recorded(path, "Hello", requests=[asks(*then)])
-    assert await pieces_of(ReplayModel(path), asks(*now))
-
-
-async def test_what_differs_each_time_can_be_taken_away(path: Path):
-    def without_digits(text: str) -> str:
-        return "".join(char for char in text if not char.isdigit())
-
-    await recorded(path, "Hello", requests=[asks(says("in /tmp/7"))])
-    assert await pieces_of(ReplayModel(path, normalize=without_digits), asks(says("in /tmp/89")))
-
-
-async def test_more_requests_than_were_recorded_are_an_error(path: Path):
-    await recorded(path, "Hello")
-    replay = ReplayModel(path)
-    await pieces_of(replay)
-    with pytest.raises(AssertionError) as error:
-        await pieces_of(replay)
-    assert str(error.value) == (
-        f"scripted: request 2 has no answer, since 1 answer was recorded in {path}; "
-        "its last message is user: 'Hi'"
-    )
-
-
-async def test_fewer_requests_are_an_error_too(path: Path):
-    await recorded(path, "Hello")
-    with pytest.raises(AssertionError) as error:
-        ReplayModel(path).assert_complete()
-    assert str(error.value) == (
-        f"scripted: only 0 of 1 answer was used; the next one is answer 1 of {path.name}"
-    )
-
-
 # Files that are none
-
-
-def write(path: Path, *lines: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(lines), "utf-8")
 
 
 async def test_a_recording_is_not_overwritten(path: Path):

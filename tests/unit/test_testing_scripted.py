@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cogency_rs import ConfigError, Finish, parse_tokens
+from cogency_rs import ConfigError, Finish, Thought, parse_tokens
 from cogency_rs.models import (
     Model,
     ModelRequest,
@@ -143,8 +143,24 @@ async def test_the_delay_comes_before_each_piece(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_it_is_a_plain_function_too():
-    model = ScriptedModel([["a", TextDelta("b"), ReasoningDelta("hm"), Usage(1), Finish("stop")]])
-    assert [piece async for piece in model(HI.messages)] == ["a", "b", Finish("stop")]
+    model = ScriptedModel(
+        [
+            [
+                "a",
+                TextDelta("b"),
+                ReasoningDelta("hm"),
+                ReasoningDelta("", "s"),
+                Usage(1),
+                Finish("stop"),
+            ]
+        ]
+    )
+    assert [piece async for piece in model(HI.messages)] == [
+        "a",
+        "b",
+        Thought("hm"),
+        Finish("stop"),
+    ]
     assert model.requests[0].messages == HI.messages
 
 

@@ -9,15 +9,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from .._core import Thought
 from ..errors import ConfigError
 from ..models import Delta, Finish, Model, ModelRequest
 from .recording import End, RecordedAnswer, request_as_json
-from .streams import closing, text_in
+from .streams import closing, deltas_in, text_in
 
 __all__ = ["AnyModel", "RecordingModel", "record"]
 
-AnyModel: TypeAlias = Model | Callable[[list[Any]], AsyncIterable[str | Finish]]
-"""A `Model`, or a plain function from messages to text."""
+PlainModel: TypeAlias = Callable[[Any], AsyncIterable[str | Thought | Finish]]
+"""A plain function from messages to text."""
+
+AnyModel: TypeAlias = Model | PlainModel
 
 
 def record(model: AnyModel, path: str | PathLike[str], *, timing: bool = False) -> RecordingModel:
@@ -102,8 +105,10 @@ class RecordingModel:
             )
             self._write(answer.to_line())
 
-    def __call__(self, messages: Sequence[Mapping[str, Any]]) -> AsyncGenerator[str | Finish, None]:
-        """Answer as a plain model function does: with text, and why it ended.
+    def __call__(
+        self, messages: Sequence[Mapping[str, Any]]
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
+        """Answer as a plain model function does: with what `parse_tokens` reads, which is all but usage.
 
         Raises:
             ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
@@ -113,8 +118,8 @@ class RecordingModel:
     def _source(self, request: ModelRequest) -> AsyncIterable[str | Delta]:
         if hasattr(self._model, "stream"):
             return cast("Model", self._model).stream(request)
-        plain = cast("Callable[[Any], AsyncIterable[str | Finish]]", self._model)
-        return plain(request.messages)
+        plain = cast("PlainModel", self._model)
+        return deltas_in(plain(request.messages))
 
     def _write(self, line: bytes) -> None:
         with self._lock:

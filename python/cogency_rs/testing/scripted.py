@@ -20,6 +20,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
+from .._core import Thought
 from ..errors import ConfigError
 from ..models import Delta, Finish, ModelRequest
 from .requests import copy_of, in_words, shortened
@@ -117,10 +118,10 @@ class ScriptedModel:
             with self._lock:
                 self.closed_early += not whole
 
-    def __call__(self, messages: Sequence[Mapping[str, Any]]) -> AsyncGenerator[str | Finish, None]:
-        """Give the next answer as a plain model function does: its text, and why it ended.
-
-        Such a function has no place for reasoning and usage, which are left out.
+    def __call__(
+        self, messages: Sequence[Mapping[str, Any]]
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
+        """Give the next answer as a plain model function does: what `parse_tokens` reads, which is all but usage.
 
         Raises:
             AssertionError: there is no answer left.

@@ -1,15 +1,16 @@
-"""What reads the answers of models: any of them closed once, and those that speak text as text."""
+"""The answers of a `Model` as a plain model function gives them, and the other way round."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from typing import Any
 
+from .._core import Thought
 from ..errors import ConfigError
-from ..models import Delta, Finish, TextDelta, ToolCallDelta
+from ..models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 
-__all__ = ["closing", "text_in"]
+__all__ = ["closing", "deltas_in", "text_in"]
 
 
 def closing(stream: Any) -> AbstractAsyncContextManager[object]:
@@ -19,10 +20,8 @@ def closing(stream: Any) -> AbstractAsyncContextManager[object]:
 
 async def text_in(
     answer: AsyncGenerator[str | Delta, None],
-) -> AsyncGenerator[str | Finish, None]:
-    """An answer as a plain model function gives it: its text, and why it ended.
-
-    Such a function has no place for reasoning and usage, which are left out.
+) -> AsyncGenerator[str | Thought | Finish, None]:
+    """An answer as a plain model function gives it: what `parse_tokens` reads, which is all but usage.
 
     Raises:
         ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
@@ -34,6 +33,9 @@ async def text_in(
                     yield piece
                 case TextDelta(text):
                     yield text
+                case ReasoningDelta(text):
+                    if text:
+                        yield Thought(text)
                 case ToolCallDelta():
                     raise ConfigError(
                         f"the answer has {piece!r}, which is not text: ask the model by "
@@ -41,3 +43,12 @@ async def text_in(
                     )
                 case _:
                     pass
+
+
+async def deltas_in(
+    answer: AsyncIterable[str | Thought | Finish],
+) -> AsyncGenerator[str | Delta, None]:
+    """What a plain model function gives, as a `Model` gives it."""
+    async with closing(answer):
+        async for piece in answer:
+            yield ReasoningDelta(piece.text) if isinstance(piece, Thought) else piece
