@@ -268,6 +268,7 @@ async def test_what_cannot_be_recorded_is_refused_before_it_is_sent(path: Path):
         await pieces_of(recorder, asks({"role": "user", "content": b"raw"}))
     assert model.requests == []
     await pieces_of(recorder)
+    assert await pieces_of(ReplayModel(path)) == ["Hell", "o"]
     with pytest.raises(TypeError, match="must give str and Deltas, and gave 7"):
         await pieces_of(recorder)
 

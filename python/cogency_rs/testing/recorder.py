@@ -68,14 +68,15 @@ class RecordingModel:
             ConfigError: the request holds what JSON cannot hold; it is not sent.
             TypeError: the model gives something else than `str` and `Delta`s.
         """
-        with self._lock:
-            number, self._asked = self._asked, self._asked + 1
         try:
             asked = request_as_json(request)
         except (TypeError, ValueError) as error:
             raise ConfigError(
-                f"request {number + 1} cannot be recorded in {self.path}: {error}", cause=error
+                f"request {self._asked + 1} cannot be recorded in {self.path}: {error}",
+                cause=error,
             ) from error
+        with self._lock:
+            number, self._asked = self._asked, self._asked + 1
         pieces: list[str | Delta] = []
         seconds: list[float] = []
         end: End = "closed"
