@@ -10,6 +10,23 @@ from ._core import (
     __version__ as __version__,
 )
 from .accumulator import Accumulator as Accumulator
+from .agent import (
+    Agent as Agent,
+    Driver as Driver,
+    EventStream as EventStream,
+    ModelResponse as ModelResponse,
+    Recovery as Recovery,
+    RunContext as RunContext,
+    RunResult as RunResult,
+    Runtime as Runtime,
+    ScriptedDriver as ScriptedDriver,
+    Step as Step,
+    StepStream as StepStream,
+    StopReason as StopReason,
+    StopSignal as StopSignal,
+    TextDriver as TextDriver,
+    UsageLimits as UsageLimits,
+)
 from .codec import (
     format_call_agent as format_call_agent,
     format_result_agent as format_result_agent,
@@ -30,6 +47,7 @@ from .errors import (
     CogencyError as CogencyError,
     ConfigError as ConfigError,
     DeniedError as DeniedError,
+    HookError as HookError,
     LLMError as LLMError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
@@ -54,6 +72,17 @@ from .middleware import (
     Next as Next,
     ToolApproved as ToolApproved,
     ToolDenied as ToolDenied,
+)
+from .models import (
+    Delta as Delta,
+    Model as Model,
+    ModelRequest as ModelRequest,
+    ReasoningDelta as ReasoningDelta,
+    SpecificTool as SpecificTool,
+    TextDelta as TextDelta,
+    ToolCallDelta as ToolCallDelta,
+    ToolDeclaration as ToolDeclaration,
+    Usage as Usage,
 )
 from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
 from .records import ToolExecution as ToolExecution

@@ -62,6 +62,7 @@ class Accumulator:
         outcome: how the last turn came out; `None` before the first and while one runs.
         finish_reason: why the model stopped writing, where its source said so with a `Finish`.
         stop: what a tool or a hook raised to end the last turn; `None` if none did.
+        state: what hooks note and tools read, from one turn to the next.
         executions: what became of the calls of the last turn, in call order.
         waiting: the calls that wait for somebody's agreement, with their ids.
 
@@ -122,7 +123,7 @@ class Accumulator:
                 f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is no Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
-        self._state: dict[str, Any] = {}
+        self.state: dict[str, Any] = {}
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
         self.stop: StopRun | None = None
@@ -260,7 +261,7 @@ class Accumulator:
             user_id=self.user_id,
             conversation_id=self.conversation_id,
             options=self._options,
-            state=self._state,
+            state=self.state,
             is_blocking=self._is_blocking,
             ids=log.ids,
             run=said,

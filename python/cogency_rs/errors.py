@@ -7,7 +7,10 @@ for one reads the other. A message says what was wrong, where, and what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .records import ToolExecution
 
 __all__ = [
     "BlockTool",
@@ -15,6 +18,7 @@ __all__ = [
     "CogencyError",
     "ConfigError",
     "DeniedError",
+    "HookError",
     "LLMError",
     "ProtocolError",
     "SkipTool",
@@ -62,7 +66,10 @@ class ToolError(CogencyError):
     Attributes:
         validation_failed: the arguments were at fault, not the tool.
         timeout: the tool ran out of time.
+        executions: of an agent's run that fails with its tools, what became of the calls of the batch.
     """
+
+    executions: tuple[ToolExecution, ...] = ()
 
     def __init__(
         self,
@@ -150,6 +157,22 @@ class BusyError(CogencyError):
     ) -> None:
         super().__init__(message, cause=cause)
         self.conversation_id = conversation_id
+
+
+class HookError(CogencyError):
+    """A hook failed, or gave back what its trigger may not.
+
+    Attributes:
+        hook: the name of its class.
+        trigger: the method.
+    """
+
+    def __init__(
+        self, message: str, *, hook: str, trigger: str, cause: Exception | None = None
+    ) -> None:
+        super().__init__(message, cause=cause)
+        self.hook = hook
+        self.trigger = trigger
 
 
 class LLMError(CogencyError):

@@ -23,7 +23,7 @@ from .storage.log import CallRecord, Row, is_log
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
-__all__ = ["Steps", "TurnLog"]
+__all__ = ["Steps", "TurnLog", "save_to_the_end"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -178,6 +178,31 @@ class TurnLog:
             )
             for record, execution in zip(records, executions(), strict=True)
         ]
+
+
+async def save_to_the_end(
+    storage: Any,
+    conversation_id: str,
+    user_id: str,
+    rows: Sequence[Row],
+    calls: Sequence[CallRecord] = (),
+) -> None:
+    """Save rows and calls that belong to no turn, to the end also when cancelled meanwhile.
+
+    A storage that does not keep the protocol `Log` is given the rows alone.
+    """
+    if _way_to_save(storage) == "append":
+        saving = storage.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
+    else:
+
+        async def save_each() -> None:
+            for row in rows:
+                await storage.save_message(conversation_id, user_id, *row)
+
+        saving = save_each()
+    cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
+    if cancelled is not None:
+        raise cancelled
 
 
 def _way_to_save(storage: object) -> Way:

@@ -1,4 +1,4 @@
-"""Hooks around calls: before one runs, and after.
+"""Hooks: what is asked around a run, its steps, its model and its calls. Those around calls are run here.
 
 All hooks before the calls of a batch run first, in call order; then the calls that may run start together.
 """
@@ -10,14 +10,20 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from ..errors import BlockTool, ConfigError, SkipTool, StopRun
+from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
 from ..records import ToolExecution
 from ..results import as_result, failure, reason, stopped
 from ..tools.context import Deps, ToolContext
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
+
+if TYPE_CHECKING:
+    from ..agent.context import RunContext
+    from ..agent.response import ModelResponse
+    from ..agent.results import RunResult, Step, StopSignal
+    from ..models import ModelRequest
 
 T = TypeVar("T")
 
@@ -38,6 +44,9 @@ class HookContext(ToolContext[Deps], Generic[Deps]):
 class Hooks:
     """Hooks of one purpose: override any of the methods, as `def` or as `async def`.
 
+    Those around calls are asked wherever calls run; the others by an `Agent`. Any of them may raise `StopRun`. Whatever
+    else one raises is the error of the run, with the hook's name; around a call of `execute_tools`, that of the call.
+
     Args:
         matcher: a pattern of tool names, as `fnmatch` has them (`"fs_*"`), or several; hooks around calls of other
             tools are left out.
@@ -54,6 +63,56 @@ class Hooks:
             self.matcher = matcher
         if priority is not None:
             self.priority = priority
+
+    def before_run(self, ctx: RunContext[Any]) -> Awaitable[None] | None:
+        """The run begins; nothing of it is in the log yet."""
+
+    def after_run(
+        self, ctx: RunContext[Any], result: RunResult[Any]
+    ) -> RunResult[Any] | Awaitable[RunResult[Any]]:
+        """The run is over, and was not cancelled.
+
+        Returns:
+            The result that counts: its `output`, `stop` and `waiting` may be others.
+        """
+        return result
+
+    def before_step(self, ctx: RunContext[Any]) -> Awaitable[None] | None:
+        """The model is about to be asked."""
+
+    def after_step(self, ctx: RunContext[Any], step: Step) -> Step | Awaitable[Step]:
+        """A step is over, and in the log.
+
+        Returns:
+            The step that counts in the result; its index, executions and usage stay.
+        """
+        return step
+
+    def on_stop(self, ctx: RunContext[Any], signal: StopSignal) -> Awaitable[None] | None:
+        """Something asks that the run stops. `ctx.go_on()` asks that it does not."""
+
+    def on_error(self, ctx: RunContext[Any], error: Exception) -> Awaitable[None] | None:
+        """The run failed; the error goes on to whoever started it."""
+
+    def before_model_request(
+        self, ctx: RunContext[Any], request: ModelRequest
+    ) -> ModelRequest | Awaitable[ModelRequest]:
+        """A request is about to be sent.
+
+        Returns:
+            The one that is sent; its id stays.
+        """
+        return request
+
+    def after_model_response(
+        self, ctx: RunContext[Any], response: ModelResponse
+    ) -> ModelResponse | Awaitable[ModelResponse]:
+        """The model has answered. Where a hook has this, an answer is read when it is whole, and nothing streams.
+
+        Returns:
+            The answer that is read and kept.
+        """
+        return response
 
     def before_tool_execute(
         self, ctx: HookContext[Any], call: ToolCall
@@ -260,4 +319,6 @@ def _matches(hooks: Hooks, name: str) -> bool:
 
 
 def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:
-    return failure(f"Hook {type(hooks).__name__}.{trigger} failed: {reason(error)}", error)
+    name = type(hooks).__name__
+    text = f"Hook {name}.{trigger} failed: {reason(error)}"
+    return failure(text, HookError(text, hook=name, trigger=trigger, cause=error))
