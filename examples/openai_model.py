@@ -1,4 +1,4 @@
-"""A real model for `agent_loop.py`: OpenAI's, or one of any server that speaks its API.
+"""A real model for `own_loop.py`: OpenAI's, or one of any server that speaks its API.
 
     python examples/openai_model.py --scripted
     OPENAI_API_KEY=... OPENAI_MODEL=gpt-4.1 python examples/openai_model.py "What is 19 + 23?"
@@ -16,7 +16,7 @@ import asyncio
 import os
 import sys
 
-from agent_loop import SCRIPT, Add, agent, show
+from own_loop import SCRIPT, Add, agent, show
 from scripted_server import ScriptedServer, Turn, in_pieces
 
 from cogency_rs import Execution, OpenAIModel, SQLite

@@ -27,10 +27,10 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import uvicorn
-from agent_loop import Model, agent, scripted
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from fastapi.staticfiles import StaticFiles
+from own_loop import Model, agent, scripted
 from pydantic import BaseModel, Field
 
 from cogency_rs import Execution, OpenAIModel, SQLite, ToolResult

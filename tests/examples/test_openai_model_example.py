@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agent_loop import Add, agent
+from own_loop import Add, agent
 from scripted_server import HOLD, Ending, ScriptedServer, Turn, in_pieces
 from tools import block, call
 
