@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions
@@ -165,8 +165,11 @@ class _Answer:
     @property
     def usage(self) -> Usage:
         """The tokens that it took: as the model reported them, or else an estimate."""
-        if self._reported is not None:
-            return self._reported
+        reported = self._reported
+        if reported is not None and not reported.is_estimate:
+            return reported
+        if reported is not None:  # what was read, of an answer that was closed before its end
+            return replace(reported, output_tokens=self._count("".join(self._written)))
         read = sum(self._count(_text_of(message)) for message in self._request.messages)
         written = self._count("".join(self._written))
         return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
