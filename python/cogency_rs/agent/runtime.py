@@ -119,7 +119,7 @@ class Runtime:
                 self.finish_reason = answer.finish_reason
         finally:
             self.used = self.used + answer.usage
-            self.ctx.usage = self.ctx.usage + answer.usage
+            self.ctx.account.take_usage(answer.usage)
 
 
 class _Answer:
