@@ -79,6 +79,7 @@ _PUBLIC = {
         "Conversation",
         "Log",
         "LogPage",
+        "PostgreSQL",
         "SQLite",
     ),
     "tools": (

@@ -59,6 +59,7 @@ from .storage import (
     Conversation as Conversation,
     Log as Log,
     LogPage as LogPage,
+    PostgreSQL as PostgreSQL,
     SQLite as SQLite,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .log import CallRecord, Conversation, Log, LogPage
 
 if TYPE_CHECKING:
+    from .postgres import PostgreSQL as PostgreSQL
     from .sqlite import SQLite as SQLite
 
-__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "SQLite"]
+__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "PostgreSQL", "SQLite"]
+
+_MODULES = {"PostgreSQL": "postgres", "SQLite": "sqlite"}
+"""The storages. A program loads only the one it uses."""
 
 
 def __getattr__(name: str) -> Any:
-    if name != "SQLite":
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .sqlite import SQLite  # a program with a storage of its own loads no SQLite
-
-    return SQLite
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
