@@ -119,7 +119,7 @@ def state(path: Path) -> tuple[list[Lease], list[Doubtful]]:
         UnusableError: as above.
         StorageError: as above.
     """
-    return _read(path, _state)
+    return _read(path, _works)
 
 
 _LEASES = """
@@ -132,7 +132,7 @@ _DOUBTFUL = """
 """
 
 
-def _state(connection: sqlite3.Connection) -> tuple[list[Lease], list[Doubtful]]:
+def _works(connection: sqlite3.Connection) -> tuple[list[Lease], list[Doubtful]]:
     leases, doubtful = list[Lease](), list[Doubtful]()
     if has_table(connection, "claims"):
         now = {"now": time.time()}

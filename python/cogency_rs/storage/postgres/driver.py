@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, cast
 
@@ -37,7 +38,13 @@ class Connection(Protocol):
         """Run a statement and return the first value of its first row."""
         ...
 
-    def transaction(self) -> AbstractAsyncContextManager[Any]:
+    async def executemany(self, query: str, args: Iterable[Sequence[Any]]) -> None:
+        """Run a statement for each of `args`, all or none."""
+        ...
+
+    def transaction(
+        self, *, isolation: str | None = None, readonly: bool = False
+    ) -> AbstractAsyncContextManager[Any]:
         """Make what is run inside one transaction."""
         ...
 
