@@ -159,5 +159,5 @@ $(DEV): $(CORE)
 
 # And what the type checkers need, with their own Node.js.
 $(TYPES): $(DEV)
-	$(BUILD) --extras cli,dev,parity,types
+	$(BUILD) --extras anthropic,cli,dev,openai,parity,types
 	@touch $@

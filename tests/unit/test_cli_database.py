@@ -151,7 +151,7 @@ def test_doctor_says_who_has_a_claim_and_which_calls_have_no_result(command, tmp
 async def fill(log: Any, conversations: int = 5) -> None:
     for number in range(conversations):
         rows = [("user", f"{number} nul \0", 1.0), ("call", "{}", 2.0), ("respond", "x", 0.5)]
-        call = CallRecord(f"id{number}", "b", 0, "t", server="s", worker="w:1")
+        call = CallRecord(f"id{number}", "b", 0, "t", "s", "waiting", worker="w:1", decision="{}")
         await log.append(f"c{number}", user_id="u", rows=rows, calls=[call])
         await log.append(f"c{number}", user_id="v", rows=[("user", "of another", 3.0)])
         await log.save_event(f"c{number}", "metric", '{"step": {}}', 1.0)

@@ -31,7 +31,8 @@ _USERS = """
 """
 _ROWS = """
     SELECT m.message_id, m.type, m.content, m.timestamp,
-        c.call_id, c.batch, c.position, c.name, c.server, c.status, c.attempt, c.started_at, c.completed_at, c.worker
+        c.call_id, c.batch, c.position, c.name, c.server, c.status, c.attempt, c.started_at, c.completed_at, c.worker,
+        c.decision
     FROM {tables}.messages AS m LEFT JOIN {tables}.calls AS c
         ON c.conversation_id = m.conversation_id AND c.message_id = m.message_id
     WHERE m.conversation_id = $1 AND m.user_id = $2
@@ -45,7 +46,7 @@ _LEASES = """
 """
 _DOUBTFUL = """
     SELECT conversation_id, call_id, name, status, worker FROM {tables}.calls
-    WHERE status IN ('open', 'unknown') ORDER BY conversation_id COLLATE "C", batch COLLATE "C", position
+    WHERE status IN ('open', 'waiting', 'unknown') ORDER BY conversation_id COLLATE "C", batch COLLATE "C", position
 """
 
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from .log import CallRecord, Conversation, Log, LogPage
 
 if TYPE_CHECKING:
+    from .memory import Memory as Memory
     from .postgres import PostgreSQL as PostgreSQL
     from .sqlite import SQLite as SQLite
 
-__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "PostgreSQL", "SQLite"]
+__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "Memory", "PostgreSQL", "SQLite"]
 
-_MODULES = {"PostgreSQL": "postgres", "SQLite": "sqlite"}
-"""The storages. A program loads only the one it uses."""
+_MODULES = {"Memory": ".memory", "PostgreSQL": ".postgres", "SQLite": ".sqlite"}
+# A program with a storage of its own loads none of them.
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    return getattr(import_module(_MODULES[name], __name__), name)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StorageError
+from .calls import columns_there
 from .connection import has_table
 from .copying import StoredConversation
 from .sqlite import SQLite
@@ -31,9 +32,9 @@ _MESSAGES = """
         CAST(timestamp AS REAL)
     FROM messages WHERE conversation_id = ? ORDER BY rowid
 """
-_CALL_COLUMNS = "message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker"
-_READ_CALLS = f"""
-    SELECT COALESCE(user_id, ''), {_CALL_COLUMNS} FROM calls WHERE conversation_id = ? ORDER BY batch, position
+_CALL_COLUMNS = "message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
+_READ_CALLS = """
+    SELECT COALESCE(user_id, ''), {columns} FROM calls WHERE conversation_id = ? ORDER BY batch, position
 """
 _EVENTS = """
     SELECT CAST(event_id AS TEXT), CAST(type AS TEXT), CAST(content AS TEXT), CAST(timestamp AS REAL)
@@ -84,7 +85,9 @@ class FileArchive:
                 values = (conversation_id,)
                 calls: list[Any] = []
                 if has_table(connection, "calls"):
-                    calls = connection.execute(_READ_CALLS, values).fetchall()
+                    columns = columns_there(connection, _CALL_COLUMNS)
+                    query = _READ_CALLS.format(columns=columns)
+                    calls = connection.execute(query, values).fetchall()
                 return StoredConversation(
                     connection.execute(_MESSAGES, values).fetchall(),
                     calls,
@@ -109,7 +112,7 @@ class FileArchive:
             )
             connection.executemany(
                 f"INSERT OR REPLACE INTO calls (conversation_id, user_id, {_CALL_COLUMNS})"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(conversation_id, *row) for row in whole.calls],
             )
             connection.executemany(

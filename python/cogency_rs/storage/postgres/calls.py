@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["list_conversations", "read_calls"]
 
 _CALLS = """
-    SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker
+    SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision
     FROM {tables}.calls
     WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2)
     ORDER BY batch COLLATE "C", position

@@ -63,9 +63,10 @@ CREATE TABLE {schema}.calls (
     started_at double precision,
     completed_at double precision,
     worker text,
+    decision text,
     PRIMARY KEY (conversation_id, batch, position)
 ) WITH (fillfactor = 80);
-CREATE INDEX calls_in_doubt ON {schema}.calls (status) WHERE status IN ('open', 'unknown');
+CREATE INDEX calls_in_doubt ON {schema}.calls (status) WHERE status IN ('open', 'waiting', 'unknown');
 CREATE TABLE {schema}.events (
     event_id text PRIMARY KEY,
     conversation_id text NOT NULL,
@@ -113,7 +114,7 @@ CREATE FUNCTION {schema}.append(
     m_content text[], m_timestamp double precision[],
     c_id text[], c_batch text[], c_position integer[], c_user text[], c_message text[], c_call text[], c_name text[],
     c_server text[], c_status text[], c_attempt integer[], c_started double precision[],
-    c_completed double precision[], c_worker text[]
+    c_completed double precision[], c_worker text[], c_decision text[]
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     lasts bigint[];
@@ -152,15 +153,15 @@ BEGIN
 
     INSERT INTO {schema}.calls AS c (
         conversation_id, batch, position, user_id, message_id, call_id, name, server, status, attempt, started_at,
-        completed_at, worker
+        completed_at, worker, decision
     )
     SELECT * FROM unnest(
         c_id, c_batch, c_position, c_user, c_message, c_call, c_name, c_server, c_status, c_attempt, c_started,
-        c_completed, c_worker
+        c_completed, c_worker, c_decision
     )
-    ON CONFLICT (conversation_id, batch, position) DO UPDATE
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call is known, and stays
     SET status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
-        completed_at = excluded.completed_at, worker = excluded.worker;  -- the row of a call is known, and stays
+        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision;
     RETURN true;
 END $$;
 """

@@ -166,7 +166,7 @@ class Append(Write):
         )
 
 
-_CALL_COLUMNS = 13
+_CALL_COLUMNS = 14
 
 
 def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> list[list[Any]]:
@@ -177,7 +177,8 @@ def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> lis
         row = (user_id, message_id, call.id, call.name, call.server)
         if key in rows:
             row = rows[key][3:8]  # which one it is does not change
-        state = (call.status, call.attempt, call.started_at, call.completed_at, call.worker)
+        times = (call.started_at, call.completed_at)
+        state = (call.status, call.attempt, *times, call.worker, call.decision)
         rows[key] = (*key, *row, *state)
     if not rows:
         return [[] for _ in range(_CALL_COLUMNS)]
