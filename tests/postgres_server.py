@@ -38,10 +38,12 @@ class NoServerError(Exception):
 class Server:
     """A server on a folder of its own, and on a port that was free.
 
-    It does not wait for the disk: it is killed here, and no power fails.
+    Args:
+        fsync: "on" or "off": whether it waits for the disk. Without, only a power failure could lose anything.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fsync: str = "off") -> None:
+        self._fsync = fsync
         self._programs = _programs()
         # pytest's own folders are not open to another user.
         self.folder = Path(tempfile.mkdtemp(prefix="cogency-pg-"))
@@ -71,7 +73,7 @@ class Server:
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),
             "unix_socket_directories": "",
-            "fsync": "off",
+            "fsync": self._fsync,
             "max_connections": "200",
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]

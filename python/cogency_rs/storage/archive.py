@@ -32,7 +32,10 @@ _MESSAGES = """
         CAST(timestamp AS REAL)
     FROM messages WHERE conversation_id = ? ORDER BY rowid
 """
-_CALL_COLUMNS = "message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
+_CALL_COLUMNS = (
+    "message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at,"
+    " worker, decision"
+)
 _READ_CALLS = """
     SELECT COALESCE(user_id, ''), {columns} FROM calls WHERE conversation_id = ? ORDER BY batch, position
 """
