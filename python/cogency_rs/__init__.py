@@ -115,6 +115,7 @@ _PUBLIC = {
         "Log",
         "LogPage",
         "Memory",
+        "PostgreSQL",
         "SQLite",
     ),
     "tools": (
