@@ -18,7 +18,7 @@ from ..storage.memory import Memory
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
-from .drivers import Driver, TextDriver
+from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
 from .limits import UsageLimits
 from .output import output_of
 from .recovery import Recovery
@@ -378,7 +378,7 @@ async def _over(run: Run) -> RunResult[Any]:
     return stream.result
 
 
-_DRIVERS: dict[str, Callable[[], Driver]] = {}
+_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
 
 
 def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:

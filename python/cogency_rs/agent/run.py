@@ -334,6 +334,7 @@ class Run:
         """Carry out one step, and decide what follows."""
         ctx, runtime, said = self.ctx, self._runtime, _Said()
         runtime.used, runtime.finish_reason = Usage(), None
+        runtime.refused, runtime.error = [], None
         began = monotonic()
         async with aclosing(accumulator.process(source(), known=known)) as events:
             async for event in self._in_time(events):
@@ -356,7 +357,7 @@ class Run:
             text="".join(said.text).strip(),
             thoughts="".join(said.thoughts).strip(),
             calls=tuple(said.calls),
-            executions=executions,
+            executions=(*executions, *runtime.refused),
             usage=runtime.used,
             finish_reason=runtime.finish_reason or accumulator.finish_reason,
             error=said.errors[-1].get("content") if said.errors else None,
@@ -366,11 +367,13 @@ class Run:
         ctx.step += 1
         yield step
         yield self._metric(step, monotonic() - began)
+        if runtime.error is not None:
+            raise runtime.error
         self._raise_for(executions)
         if accumulator.stop is not None:
             source_name = next((e.name for e in executions), "")
             ctx.add(StopSignal.of(accumulator.stop, source_name))
-        for signal in self._signals(step, said):
+        for signal in self._signals(step, executions, said):
             ctx.add(signal)
         if not executions and not fault:
             self._output = step.text if self._read is None else self._read
@@ -469,11 +472,11 @@ class Run:
             "timestamp": now,
         }
 
-    def _signals(self, step: Step, said: _Said) -> Any:
+    def _signals(self, step: Step, executions: Sequence[ToolExecution], said: _Said) -> Any:
         """What a step asks for: that the run stops, and why."""
         settings = self._settings
         tools = {tool.name: tool for tool in settings.tools}
-        for each in step.executions:
+        for each in executions:
             ends = each.name in settings.stop_at_tools or options_of(tools.get(each.name)).ends_run
             if ends and each.status == "success":
                 value = each.result.content
@@ -497,9 +500,9 @@ class Run:
                 *errors,
                 *(
                     (_error_key(each, tools), str(each.error)) if each.error else None
-                    for each in step.executions
+                    for each in executions
                 ),
-                *([None] if not errors and not step.executions else []),
+                *([None] if not errors and not executions else []),
             ]
         )
         if repeated is not None:
