@@ -397,7 +397,8 @@ def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
         return _DRIVERS[driver]()
     if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
         raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
-    return driver
+    given: Driver = driver
+    return given
 
 
 def _of(kind: Any, name: str, given: Any) -> Any:

@@ -147,7 +147,7 @@ def stored_calls(rows: Sequence[Any]) -> dict[int, ToolCall]:
     return found
 
 
-def with_ids(calls: Mapping[int, ToolCall], records: Sequence[CallRecord]) -> dict[int, ToolCall]:
+def with_ids(calls: dict[int, ToolCall], records: Sequence[CallRecord]) -> dict[int, ToolCall]:
     """Give each call an id: its own, or that of its record, or one by its place, which stays.
 
     Args:
@@ -290,10 +290,11 @@ class _Fold:
             items: Any = json.loads(content)
         except ValueError:
             items = None
-        if not isinstance(items, list):
-            return [CallOutcome(content)]  # no program of ours wrote it
-        listed: list[Any] = items
-        return [self._outcome(item) for item in listed]
+        match items:
+            case [*listed]:
+                return [self._outcome(item) for item in listed]
+            case _:
+                return [CallOutcome(content)]  # no program of ours wrote it
 
     def _outcome(self, item: Any) -> CallOutcome:
         if not is_object(item):

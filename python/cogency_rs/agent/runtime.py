@@ -17,7 +17,7 @@ from ..history import History, Messages, Pin
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from ..records import ToolExecution
 from ..signature import is_object, json_schema_of
-from ..storage.log import is_log
+from ..storage.log import CallRecord, is_log
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
@@ -113,7 +113,8 @@ class Runtime:
     async def dialogue(self) -> list[Passage]:
         """What was said, as far as the history leaves it: for drivers that write their own prompt."""
         ctx, rows = self.ctx, await self.rows()
-        calls, records = stored_calls(rows), []
+        calls = stored_calls(rows)
+        records: list[CallRecord] = []
         if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
             records = await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
         bounds = Bounds(self.history.max_result_chars, bounds_of(self.execution.tools))
