@@ -6,13 +6,13 @@ so nothing of a batch runs of which a part is broken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from time import time
 from typing import Any
 
 from ...codec import format_call_agent
 from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
+from ...models.call_numbers import CallNumbers
 from ...types import ToolCall
 from .endings import cut_of, event_of_cut
 from .json_object import JsonFault, ObjectReader, line_and_column
@@ -22,11 +22,27 @@ __all__ = ["NativeAnswer"]
 
 Event = dict[str, Any]
 
-_AGAIN = {
-    "malformed": "Make the call again, with arguments that are one JSON object.",
-    "length": "Put less into one call, and split what is long over several.",
-    "unknown": "Make the call again, and put less into it.",
+_AGAIN = "No call was run. Make the call again, with arguments that are one JSON object."
+_TOLD = {
+    "malformed": (
+        "malformed",
+        f"Malformed tool call. In the arguments of {{call}}: {{problem}} {{place}}. {_AGAIN}",
+    ),
+    "stopped": (
+        "unfinished",
+        f"You stopped inside the arguments of {{call}}, {{place}}: {{problem}}. {_AGAIN}",
+    ),
+    "length": (
+        "truncated",
+        "Your output reached the length that is allowed and was cut inside the arguments of {call}, {place}. No call "
+        "was run. Put less into one call, and split what is long over several.",
+    ),
+    "unknown": (
+        "truncated",
+        f"Your output ended inside the arguments of {{call}}, {{place}}. {_AGAIN} Put less into it.",
+    ),
 }
+"""The kind of an error, and what the model is told: of arguments that break, and of such that ended too early."""
 
 
 class NativeAnswer:
@@ -50,7 +66,7 @@ class NativeAnswer:
         self._shows_calls = shows_calls
         self._may_call = may_call
         self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+        self._numbers = CallNumbers()
         self._reason: str | None = None
         # What waits for the end of the answer, in order: all behind the first thing that has to.
         self._held: list[Event | _Call] = []
@@ -128,99 +144,91 @@ class NativeAnswer:
     # Calls
 
     def _call(self, delta: ToolCallDelta) -> list[Event]:
-        call = self._call_of(delta)
-        is_new = call is None
-        if call is None:
-            call = _Call(len(self._calls), delta.id or None)
-            self._calls.append(call)
+        delta = self._numbers.read(delta.index, delta.id, delta.name, delta.arguments)
+        number = delta.index or 0
+        is_new = number == len(self._calls)
+        if is_new:
+            self._calls.append(call := _Call(number))
             self._held.append(call)
-        if delta.index is not None:
-            self._by_index[delta.index] = call
-        is_named = not call.name and bool(delta.name)
-        call.id = call.id or delta.id or None
-        call.name = call.name or delta.name or ""
-        call.arguments.append(delta.arguments)
-        call.reader.feed(delta.arguments)
+        call = self._calls[number]
+        call.add(delta)
         self.is_broken = call.reader.fault is not None or not self._may_call
         if not self._shows_calls:
             return []
         events: list[Event] = []
-        if is_new or is_named:
-            start = {"type": "tool_call_start", "index": call.number, "name": call.name or None}
+        if is_new or delta.name:
+            start = {"type": "tool_call_start", "index": number, "name": call.name or None}
             events.append({**start, "timestamp": time()})
         if delta.arguments:
-            piece = _event("tool_call_delta", delta.arguments)
-            events.append({**piece, "index": call.number})
+            events.append({**_event("tool_call_delta", delta.arguments), "index": number})
         return events
-
-    def _call_of(self, delta: ToolCallDelta) -> _Call | None:
-        """The call that a piece goes on with; `None` where it begins one."""
-        if delta.index is not None:
-            call = self._by_index.get(delta.index)
-            # Some servers number every call 0, and tell them apart by their ids.
-            is_other = call is not None and bool(delta.id and call.id and delta.id != call.id)
-            return None if is_other else call
-        last = self._calls[-1] if self._calls else None
-        if last is None or (delta.id and delta.id != last.id) or (delta.name and last.name):
-            return None
-        return last
 
     def _fault(self) -> Event | None:
         """Why nothing runs of the calls, as an event."""
         if self._calls and not self._may_call:
             told = "No tool can be called now, and nothing was run. Answer in words."
-            return _error("malformed", told, self._calls)
+            return self._error("malformed", told, self._calls[0], 0)
         is_cut = event_of_cut(self._reason) is not None
-        for call in self._calls:
+        # The answer is left at a call that breaks, so that another may be incomplete for that reason only.
+        for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
             if not call.name:
                 told = (
-                    f"{call.title.capitalize()} names no tool. No call was run. Make the call again, with the name of "
-                    "one of your tools."
+                    f"Malformed tool call: {call.title} names no tool. No call was run. Make the call again, with the "
+                    "name of one of your tools."
                 )
-                return _error("malformed", told, self._calls, call, 0, "missing_tool_name")
+                return self._error("malformed", told, call, 0, "missing_tool_name")
             if call.reader.is_empty and not (is_cut and call is self._calls[-1]):
                 continue  # it has no arguments
             fault = call.reader.finish() or call.unreadable()
             if fault is not None:
-                return self._error_of(call, fault)
+                case = cut_of(self._reason) if fault.is_the_end else "malformed"
+                return self._error(*_TOLD[case], call, fault.at, problem=fault.problem)
         return None
 
-    def _error_of(self, call: _Call, fault: JsonFault) -> Event:
-        raw, start = _written(self._calls, call)
-        line, column = line_and_column(raw, start + fault.at)
-        at = f"at line {line}, column {column}"
-        cut = cut_of(self._reason)
-        inside = f"inside the arguments of {call.title}, {at}"
-        if not fault.is_the_end:
-            kind = "malformed"
-            told = (
-                f"Malformed tool call. In the arguments of {call.title}: {fault.problem} {at}. "
-                f"No call was run. {_AGAIN['malformed']}"
-            )
-        elif cut == "stopped":
-            kind = "unfinished"
-            told = f"You stopped {inside}: {fault.problem}. No call was run. {_AGAIN['malformed']}"
-        elif cut == "length":
-            kind = "truncated"
-            told = (
-                f"Your output reached the length that is allowed and was cut {inside}. No call was run. "
-                f"{_AGAIN['length']}"
-            )
-        else:
-            kind = "truncated"
-            told = f"Your output ended {inside}. No call was run. {_AGAIN['unknown']}"
-        return _error(kind, told, self._calls, call, fault.at, "invalid_payload")
+    def _error(
+        self,
+        kind: str,
+        told: str,
+        call: _Call,
+        at: int,
+        code: str = "invalid_payload",
+        problem: str = "",
+    ) -> Event:
+        raw, start = "", 0
+        for each in self._calls:
+            raw += f"\n{each.name} " if raw else f"{each.name} "
+            start = len(raw) if each is call else start
+            raw += "".join(each.arguments)
+        line, column = line_and_column(raw, start + at)
+        place = f"at line {line}, column {column}"
+        return {
+            "type": "error",
+            "kind": kind,
+            "code": code,
+            "content": told.format(call=call.title, problem=problem, place=place),
+            "raw": raw,
+            "line": line,
+            "column": column,
+            "timestamp": time(),
+        }
 
 
 class _Call:
     """One call while it arrives."""
 
-    def __init__(self, number: int, id: str | None) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.id = id
+        self.id: str | None = None
         self.name = ""
         self.arguments: list[str] = []
         self.reader = ObjectReader()
+
+    def add(self, delta: ToolCallDelta) -> None:
+        """Take the next piece."""
+        self.id = self.id or delta.id
+        self.name = self.name or delta.name or ""
+        self.arguments.append(delta.arguments)
+        self.reader.feed(delta.arguments)
 
     @property
     def title(self) -> str:
@@ -248,36 +256,3 @@ def _is_text(held: Event | _Call) -> bool:
 
 def _event(kind: str, content: str) -> Event:
     return {"type": kind, "content": content, "timestamp": time()}
-
-
-def _written(calls: Sequence[_Call], of: _Call | None) -> tuple[str, int]:
-    """The calls as text, and where the arguments of one of them begin in it."""
-    raw, start = "", 0
-    for call in calls:
-        raw += f"\n{call.name} " if raw else f"{call.name} "
-        if call is of:
-            start = len(raw)
-        raw += "".join(call.arguments)
-    return raw, start
-
-
-def _error(
-    kind: str,
-    told: str,
-    calls: Sequence[_Call],
-    call: _Call | None = None,
-    at: int = 0,
-    code: str = "invalid_payload",
-) -> Event:
-    raw, start = _written(calls, call)
-    line, column = line_and_column(raw, start + at)
-    return {
-        "type": "error",
-        "kind": kind,
-        "code": code,
-        "content": told,
-        "raw": raw,
-        "line": line,
-        "column": column,
-        "timestamp": time(),
-    }
