@@ -173,7 +173,7 @@ class NativeAnswer:
         for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
             if not call.name:
                 told = (
-                    f"Malformed tool call: {call.title} names no tool. No call was run. Make the call again, with the "
+                    "Malformed tool call: {call} names no tool. No call was run. Make the call again, with the "
                     "name of one of your tools."
                 )
                 return self._error("malformed", told, call, 0, "missing_tool_name")
