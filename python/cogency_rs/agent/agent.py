@@ -22,7 +22,7 @@ from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
 from .delegate import Delegate
-from .drivers import Driver, TextDriver
+from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
 from .limits import UsageLimits
 from .output import output_of
 from .recovery import Recovery
@@ -396,7 +396,7 @@ async def _over(run: Run) -> RunResult[Any]:
     return run.result
 
 
-_DRIVERS: dict[str, Callable[[], Driver]] = {}
+_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
 
 
 def _storage(storage: Any, on_busy: str) -> Any:
