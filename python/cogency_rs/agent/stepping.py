@@ -6,7 +6,7 @@ What follows from it is the run's to decide.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal
@@ -125,13 +125,10 @@ class Stepping:
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
         began, deadline = monotonic(), Deadline(ctx.account)
-        async with AsyncExitStack() as stack:
-            events = await stack.enter_async_context(
-                aclosing(accumulator.process(source(), known=known))
-            )
-            if deadline.is_set:
-                events = await stack.enter_async_context(aclosing(deadline.until(events)))
-            async for event in events:
+        events: AsyncGenerator[Any, None] = accumulator.process(source(), known=known)
+        in_time = deadline.until(events) if deadline.is_set else events
+        async with aclosing(events), aclosing(in_time):
+            async for event in in_time:
                 said.take(event)
                 yield event
         outcome = accumulator.outcome or TurnOutcome.FAILED
