@@ -115,7 +115,7 @@ async def test_its_own_limits_stop_it_alone():
     child = agent(lambda _: ALWAYS, limits=UsageLimits(steps=2))
     result = await with_child(child, ASK, "done").run("?")
     assert result.steps[0].executions[0].error == (
-        "agent 'agent' stopped before it had an answer: Step limit reached: 2/2."
+        "Tool execution failed: agent 'agent' stopped before it had an answer: Step limit reached: 2/2."
     )
     assert result.output == "done"
 
