@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Literal, TypeVar
+from contextlib import aclosing
+from typing import Any, Generic, Literal
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
@@ -23,9 +24,9 @@ from .context import RunContext
 from .delegate import Delegate
 from .drivers import Driver, TextDriver
 from .limits import UsageLimits
-from .output import OutputReader, TextOutput
+from .output import output_of
 from .recovery import Recovery
-from .results import Output, RunResult
+from .results import Deps, Output, RunResult
 from .run import Run
 from .runtime import check_model
 from .settings import Settings
@@ -33,8 +34,6 @@ from .stored import Decisions
 from .stream import EventStream, StepStream
 
 __all__ = ["Agent"]
-
-Deps = TypeVar("Deps")
 
 DriverName = Literal["text", "native", "react"]
 
@@ -51,8 +50,9 @@ class Agent(Generic[Deps, Output]):
         lenient: of the same: read calls as small models write them, too.
         instructions: what is asked of the model, in the system prompt.
         identity: who it is, in the system prompt; a neutral sentence where not given.
-        output_type: what the final answer is: `str`, or a dataclass, a `TypedDict` or a pydantic model, for which the
-            model is asked, and which `RunResult.output` then is.
+        output_type: what the final answer is: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter of
+            a tool may be. The model is asked for it as JSON, told what is wrong with what it writes, and
+            `RunResult.output` is the value. Text where it is not given.
         storage: the log; in memory where not given, so that it is gone with the agent.
         limits: how much one run may take.
         recovery: how long one goes on with errors.
@@ -92,7 +92,7 @@ class Agent(Generic[Deps, Output]):
         lenient: bool = True,
         instructions: str = "",
         identity: str | None = None,
-        output_type: Any = str,
+        output_type: type[Output] | None = None,
         storage: Any = None,
         limits: UsageLimits | None = None,
         recovery: Recovery | None = None,
@@ -158,7 +158,7 @@ class Agent(Generic[Deps, Output]):
             approval_timeout=approval_timeout,
             tool_timeout=tool_timeout,
             max_concurrency=max_concurrency,
-            output=_output(output_type),
+            output=output_of(output_type),
             require_tool=require_tool,
             stop_at_tools=stopping,
             finish_reasons=frozenset(finish_reasons),
@@ -388,11 +388,12 @@ class Agent(Generic[Deps, Output]):
 
 async def _over(run: Run) -> RunResult[Any]:
     """Carry a run out; its result."""
-    stream: EventStream[Any] = EventStream(run)
-    async with stream:
-        async for _ in stream:
+    async with aclosing(run.events()) as events:
+        async for _ in events:
             pass
-    return stream.result
+    if run.result is None:
+        raise RuntimeError("a run ended without a result")
+    return run.result
 
 
 _DRIVERS: dict[str, Callable[[], Driver]] = {}
@@ -446,9 +447,3 @@ def _of(kind: Any, name: str, given: Any) -> Any:
     if not isinstance(given, kind):
         raise ConfigError(f"{name} must be a {kind.__name__}, got {given!r}")
     return given
-
-
-def _output(output_type: Any) -> OutputReader[Any]:
-    if output_type is str:
-        return TextOutput()
-    raise ConfigError(f"output_type must be str, got {output_type!r}")

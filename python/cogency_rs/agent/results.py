@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from ..errors import StopRun
 from ..models import Usage
@@ -14,6 +14,7 @@ from ..records import ToolExecution
 from ..types import ToolCall, TurnOutcome
 
 __all__ = [
+    "Deps",
     "Output",
     "RunResult",
     "RunStatus",
@@ -24,7 +25,14 @@ __all__ = [
     "first_signal",
 ]
 
-Output = TypeVar("Output")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    Deps = DefaultTypeVar("Deps", default=Any)
+    Output = DefaultTypeVar("Output", default=str)
+else:  # Python 3.11 knows no defaults
+    Deps = TypeVar("Deps")
+    Output = TypeVar("Output")
 
 RunStatus = Literal["pending", "in_progress", "waiting", "completed", "stopped", "failed"]
 """How far a run has come. `failed` only if the run did, not if a tool of it did."""

@@ -36,7 +36,7 @@ class Settings:
     approval_timeout: float
     tool_timeout: float | None
     max_concurrency: int | None
-    output: OutputReader[Any]
+    output: OutputReader
     require_tool: bool
     stop_at_tools: frozenset[str]
     finish_reasons: frozenset[str]

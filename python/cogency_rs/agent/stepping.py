@@ -219,15 +219,15 @@ class Stepping:
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
         """What a batch left to raise."""
         for each in executions:
-            if isinstance(each.result.exception, HookError):
-                return each.result.exception
+            if isinstance(error := getattr(each.result, "exception", None), HookError):
+                return error
         failed = [each for each in executions if each.status in ("failure", "timeout")]
         if not failed or self._settings.on_failure != "raise":
             return None
         first = failed[0]
         error = ToolError(f"Tool '{first.name}' failed: {first.error}")
         error.executions = tuple(executions)
-        error.__cause__ = first.result.exception
+        error.__cause__ = getattr(first.result, "exception", None)
         return error
 
     def _metric(self, step: Step, seconds: float) -> dict[str, Any]:

@@ -16,12 +16,15 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
+from .._core import Thought
 from ..errors import ConfigError
-from ..models import Delta, Finish, ModelRequest, TextDelta, ToolCallDelta
+from ..models import Delta, Finish, ModelRequest
+from .requests import copy_of, in_words, shortened
+from .streams import closing, text_in
 
 __all__ = ["Answer", "AnswerFunction", "FixedAnswer", "Piece", "ScriptedModel"]
 
@@ -88,6 +91,7 @@ class ScriptedModel:
         self._answers: list[Answer] = [] if callable(answers) else _checked_answers(answers)
         self._chunk = chunk
         self._delay = delay
+        self._origin = "given"
         self._wrong: str | None = None
         self._lock = threading.Lock()
 
@@ -97,7 +101,7 @@ class ScriptedModel:
         Raises:
             AssertionError: there is no answer left; says how many there were, and what was asked.
         """
-        asked = replace(request, messages=_copied(request.messages))
+        asked = replace(request, messages=copy_of(request.messages))
         answer = self._next(asked)
         whole = False
         try:
@@ -114,30 +118,16 @@ class ScriptedModel:
             with self._lock:
                 self.closed_early += not whole
 
-    async def __call__(
+    def __call__(
         self, messages: Sequence[Mapping[str, Any]]
-    ) -> AsyncGenerator[str | Finish, None]:
-        """Give the next answer as a plain model function does: its text, and why it ended.
-
-        Such a function has no place for reasoning and usage, which are left out.
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
+        """Give the next answer as a plain model function does: what `parse_tokens` reads, which is all but usage.
 
         Raises:
-            AssertionError: there is no answer left, or it holds a tool call of the provider's own kind.
+            AssertionError: there is no answer left.
+            ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
         """
-        async with aclosing(self.stream(ModelRequest(messages))) as pieces:
-            async for piece in pieces:
-                match piece:
-                    case TextDelta(text):
-                        yield text
-                    case str() | Finish():
-                        yield piece
-                    case ToolCallDelta():
-                        raise self._fault(
-                            f"answer {len(self.requests)} holds {piece!r}, which is not text: "
-                            "ask the model by stream(request), or write the call as text"
-                        )
-                    case _:
-                        pass
+        return text_in(self.stream(ModelRequest(messages)))
 
     def assert_complete(self) -> None:
         """Fail unless every answer was used, and no request was left without one.
@@ -152,7 +142,7 @@ class ScriptedModel:
         if used < len(answers):
             raise AssertionError(
                 f"{self.name}: only {used} of {_answers(len(answers))} used; "
-                f"the next one is {_short(repr(answers[used]))}"
+                f"the next one is {shortened(repr(answers[used]))}"
             )
 
     def _next(self, asked: ModelRequest) -> Answer:
@@ -164,8 +154,8 @@ class ScriptedModel:
         if number < len(self._answers):
             return self._answers[number]
         raise self._fault(
-            f"request {number + 1} has no answer, since {_answers(len(self._answers))} given; "
-            f"{_shown(asked)}"
+            f"request {number + 1} has no answer, since {_answers(len(self._answers))} {self._origin}; "
+            f"{in_words(asked)}"
         )
 
     def _fault(self, wrong: str) -> AssertionError:
@@ -180,12 +170,12 @@ class ScriptedModel:
         if callable(answer):
             given = answer(asked)
             if isinstance(given, AsyncIterable):
-                async with _closing(given):
+                async with closing(given):
                     async for delta in given:
                         yield delta
                 return
             answer = await given if inspect.isawaitable(given) else given
-            _check(answer, f"what the answer's function returned for {_shown(asked)}")
+            _check(answer, f"what the answer's function returned for {in_words(asked)}")
         for piece in _cut(answer, self._chunk):
             await asyncio.sleep(self._delay)
             if isinstance(piece, BaseException):
@@ -204,15 +194,11 @@ def _cut(answer: FixedAnswer, chunk: int | None) -> Sequence[Piece]:
             return answer
 
 
-def _closing(stream: Any) -> AbstractAsyncContextManager[object]:
-    return aclosing(stream) if hasattr(stream, "aclose") else nullcontext()
-
-
 def _checked_answers(answers: object) -> list[Answer]:
     if isinstance(answers, str) or not isinstance(answers, Sequence):
         raise ConfigError(
             "answers must be a list with an answer for each request, or a function of the request, "
-            f"got {_short(repr(answers))}"
+            f"got {shortened(repr(answers))}"
         )
     answers = cast("Sequence[Answer]", answers)
     for number, answer in enumerate(answers):
@@ -227,37 +213,15 @@ def _check(answer: object, where: str) -> None:
     if not isinstance(answer, Sequence):
         raise ConfigError(
             f"{where} must be a text, a list of str and Deltas, an exception or a function, "
-            f"got {_short(repr(answer))}"
+            f"got {shortened(repr(answer))}"
         )
     for number, piece in enumerate(cast("Sequence[object]", answer)):
         if not isinstance(piece, str | Delta | BaseException):
             raise ConfigError(
                 f"{where}[{number}] must be a str, a Delta or an exception, "
-                f"got {_short(repr(piece))}"
+                f"got {shortened(repr(piece))}"
             )
-
-
-def _copied(value: Any) -> Any:
-    """A value of JSON as it is now, whatever becomes of it."""
-    if isinstance(value, Mapping):
-        mapping = cast("Mapping[Any, Any]", value)
-        return {key: _copied(item) for key, item in mapping.items()}
-    if isinstance(value, list | tuple):
-        return [_copied(item) for item in cast("Sequence[Any]", value)]
-    return value
-
-
-def _shown(request: ModelRequest) -> str:
-    """The request in a few words: its last message."""
-    if not request.messages:
-        return "it has no messages"
-    last = request.messages[-1]
-    return f"its last message is {last.get('role')}: {_short(repr(last.get('content')))}"
 
 
 def _answers(number: int) -> str:
     return "1 answer was" if number == 1 else f"{number} answers were"
-
-
-def _short(text: str, size: int = 80) -> str:
-    return text if len(text) <= size else f"{text[: size - 1]}…"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -45,7 +45,7 @@ class TextDriver:
         self._lenient = lenient
         self._begins_in_think = begins_in_think
         self._limits = limits
-        self._schemas: tuple[Runtime, ToolSchemas] | None = None
+        self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
         """Make one step; see `Driver.step`."""
@@ -62,9 +62,10 @@ class TextDriver:
         )
 
     def _tools(self, runtime: Runtime) -> ToolSchemas:
-        """The schemas of a run's tools, which are read once."""
-        if self._schemas is None or self._schemas[0] is not runtime:
-            self._schemas = (runtime, ToolSchemas(runtime.execution.tools))
+        """The schemas of the tools, which are read once for all runs that have them."""
+        tools = runtime.execution.tools
+        if self._schemas is None or self._schemas[0] is not tools:
+            self._schemas = (tools, ToolSchemas(tools))
         return self._schemas[1]
 
     async def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
