@@ -173,7 +173,9 @@ async def test_a_model_that_gives_pieces_that_are_not_text_is_told():
 async def test_decisions_for_a_conversation_that_does_not_wait():
     mine = agent("hi")
     await mine.run("?", conversation_id="c")
-    with pytest.raises(ConfigError, match=r"nothing in conversation 'c' waits .* no call 'x': take"):
+    with pytest.raises(
+        ConfigError, match=r"nothing in conversation 'c' waits .* no call 'x': take"
+    ):
         await mine.resume("c", {"x": True})
     assert (await mine.resume("c", {})).output == "hi"
 
