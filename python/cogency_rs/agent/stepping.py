@@ -179,9 +179,10 @@ class Stepping:
         """The value of an answer, or why it is not what was asked for."""
         if self._settings.require_tool:
             names = ", ".join(tool.name for tool in self._runtime.visible_tools)
+            text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
+            form: str = getattr(self._settings.driver, "call_form", "")
             return _Refused(
-                "no_tool_call",
-                f"Your answer calls no tool, and each of your answers must call one. Tools: {names}.",
+                "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
             )
         value = self._settings.output.read(text)
         return _Refused("invalid_output", value.message) if isinstance(value, Fault) else value
