@@ -117,6 +117,7 @@ _PUBLIC = {
         "Log",
         "LogPage",
         "Memory",
+        "PostgreSQL",
         "SQLite",
     ),
     "tools": (
