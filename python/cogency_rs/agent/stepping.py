@@ -51,7 +51,7 @@ class FinishedStep:
         is_answer: whether the log ends with the answer.
         waiting: its calls, where they wait for somebody.
         signals: what asks that the run stops.
-        error: what the batch left to raise, now that it is settled.
+        error: what the batch or the driver left to raise, now that the step is over.
         metric: the event that says what it took.
     """
 
