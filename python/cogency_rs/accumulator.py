@@ -18,10 +18,11 @@ from .errors import ConfigError
 from .middleware import Approve, Hooks, Middleware
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
-from .registry import is_blocking, tools_by_name
+from .registry import is_blocking
 from .results import failure
 from .storage.log import is_log
 from .tool_events import ToolEvents
+from .toolbox import Toolbox
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, TurnEvent, TurnOutcome
 
@@ -64,7 +65,7 @@ class Accumulator:
 
     _parse_call = staticmethod(parse_tool_call)
     _is_blocking = staticmethod(is_blocking)
-    _tools_by_name = staticmethod(tools_by_name)
+    _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
 
     def __init__(
@@ -88,7 +89,7 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        self._tools_by_name(execution.tools)
+        self._toolbox(execution.tools)
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -223,7 +224,7 @@ class Accumulator:
         """Start the calls that the log has."""
         return ToolBatch(
             log.calls,
-            self._tools_by_name(self._execution.tools),
+            self._toolbox(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
