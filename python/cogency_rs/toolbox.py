@@ -1,7 +1,7 @@
 """Which tool a call means, among the agent's own and those of its servers.
 
-A tool whose `server` is a text is on that server, which calls it `remote_name`; any other is the agent's own. In a prompt
-a tool of a server has its plain name where that is the only one, else `server__tool`.
+A tool whose `server` is a text is on that server, which calls it `remote_name`; any other is the agent's own. In a
+prompt a tool of a server has its plain name where that is the only one, else `server__tool`.
 """
 
 from __future__ import annotations
@@ -135,5 +135,5 @@ def remote_name_of(tool: Any) -> str:
 
 
 def qualified(server: str, name: str) -> str:
-    """The name of a tool with that of its server, as providers accept it: letters, digits, `_` and `-` of the latter."""
+    """The name of a tool behind that of its server, of which what providers accept in a name is kept."""
     return f"{re.sub(r'[^A-Za-z0-9_-]', '_', server)}__{name}"
