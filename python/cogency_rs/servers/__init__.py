@@ -1,0 +1,6 @@
+"""Servers of tools that speak MCP, and tools served by it. The package `mcp` is imported when a server is started."""
+
+from .mcp import MCPServer
+from .tool import MCPTool
+
+__all__ = ["MCPServer", "MCPTool"]
