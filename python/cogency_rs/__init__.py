@@ -75,6 +75,12 @@ _PUBLIC = {
         "parse_tokens",
     ),
     "records": ("ToolExecution",),
+    "servers": (
+        "MCPServer",
+        "MCPTool",
+        "ServerGroup",
+        "load_mcp_config",
+    ),
     "storage": (
         "CallRecord",
         "Conversation",

@@ -1,8 +1,8 @@
 """A connection to one MCP server, in a task of its own.
 
 The SDK's client must be entered and left in one task, so a task here does both and nothing else; calls are made in the
-tasks of their callers. Whichever of them ends first, the other learns of it: a connection that is over says so, and what
-waits for an answer gets an error.
+tasks of their callers. Whichever of them ends first, the other learns of it: a connection that is over says so, and
+what waits for an answer gets an error.
 
 This is the only module that knows the SDK's client.
 """
@@ -13,9 +13,9 @@ import asyncio
 import importlib.metadata
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from mcp import Client, MCPError
@@ -31,26 +31,22 @@ from mcp_types import (
 
 from ..errors import ConfigError, ToolError, UnknownOutcome
 from ..patience import outlast
-from .places import Address, ErrorOutput, Place
+from .places import Address, ErrorOutput, Place, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-__all__ = ["Connection", "OnProgress"]
+    from .tool import OnProgress
+
+__all__ = ["Connection"]
 
 logger: logging.Logger = logging.getLogger(__name__)
-
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Called with how far a call has come, of how much, and a message."""
 
 MODES = ("auto", "legacy")
 """How the SDK begins to speak. There are servers that end when they are asked for the newer protocol first."""
 
 LISTEN_AGAIN = 5.0
 """Seconds until a subscription that was lost is asked for again."""
-
-LONGEST_ERROR = 500
-"""Characters of what an error says that are shown."""
 
 MOST_PAGES = 1000
 """Pages of a list of tools that are read."""
@@ -276,11 +272,6 @@ class _Watched:
 def _innermost(error: BaseException) -> BaseException:
     """What was raised first, of the groups that it is put into on its way."""
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        error = group.exceptions[0]
     return error
-
-
-def one_line(error: BaseException) -> str:
-    """What an error says, on one line and not too long."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"

@@ -1,7 +1,7 @@
 """MCP servers whose tools an agent can call.
 
-A server runs from the first `async with` to the end of the last, whichever tasks those are in. One that ends in between is
-started again when it is next needed.
+A server runs from the first `async with` to the end of the last, whichever tasks those are in. One that ends in between
+is started again when it is next needed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..tools import ToolOptions
 from ..tools.options import NeedsApproval, check_seconds
 from ..types import ToolResult
 from .places import Address, Place, Program
-from .tool import MCPTool
+from .tool import MCPTool, OnProgress
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from mcp_types import Tool
 
-    from .connection import Connection, OnProgress
+    from .connection import Connection
 
 __all__ = ["MCPServer"]
 
@@ -30,17 +30,19 @@ __all__ = ["MCPServer"]
 class MCPServer:
     """A server of tools that speaks MCP; made by `MCPServer.stdio` or `MCPServer.http`. Needs the extra `mcp`.
 
-    `async with server:` starts it, and waits until it has answered. It may be entered more than once, and from more than
-    one task of an event loop: it is started once, and closed when the last has left.
+    `async with server:` starts it, and waits until it has answered. It may be entered more than once, and from more
+    than one task of an event loop: it is started once, and closed when the last has left.
 
     Attributes:
         name: what errors call it, and what its tools say that they are on.
+        has_own_name: whether it was given that name, and has it not from its command or host.
     """
 
     def __init__(
         self, place: Place, name: str | None, options: ToolOptions, start_timeout: float
     ) -> None:
         check_seconds("start_timeout", start_timeout)
+        self.has_own_name = name is not None
         self.name = place.name if name is None else name
         self._place, self._options, self._start_timeout = place, options, start_timeout
         self._users = 0
@@ -72,7 +74,8 @@ class MCPServer:
             name: what to call it; the command's name when not given.
             timeout: seconds one call may take, in place of the batch's `tool_timeout`.
             start_timeout: seconds it may take until it has answered for the first time.
-            requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a call.
+            requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a
+                call.
 
         Raises:
             ConfigError: a value that no server could have.
@@ -117,6 +120,8 @@ class MCPServer:
             ConfigError: it cannot be started, or has not answered in time; says why, and what to do. Or the extra `mcp`
                 is not installed.
         """
+        if self._connection is not None and self._connection.loop.is_closed():
+            self._connection, self._users = None, 0  # those who entered are gone with their loop
         self._users += 1
         try:
             await self._connect().started()
@@ -185,7 +190,8 @@ class MCPServer:
         return f"<MCP server {self.name!r}: {self._place}>"
 
     def _tool(self, tool: Tool) -> MCPTool:
-        schema = {"type": "object", "properties": {}, **tool.input_schema}
+        empty: dict[str, Any] = {"type": "object", "properties": {}}
+        schema = empty | tool.input_schema
         description = tool.description or tool.title or ""
         return MCPTool(
             tool.name, description, schema, self.name, tool.name, self._options, self.call
@@ -196,17 +202,12 @@ class MCPServer:
         if not self._users:
             raise ConfigError(f"server {self.name!r} does not run: use it inside `async with`")
         connection = self._connection
-        loop = asyncio.get_running_loop()
-        if connection is not None and connection.loop is not loop:
-            if not connection.loop.is_closed():
-                raise ConfigError(
-                    f"server {self.name!r} runs in another event loop: make one for each loop"
-                )
-            connection = None
-        if connection is None or connection.is_over:
-            connection = self._connection = _connection(
-                self.name, self._place, self._start_timeout
+        if connection is not None and connection.loop is not asyncio.get_running_loop():
+            raise ConfigError(
+                f"server {self.name!r} runs in another event loop: make one for each loop"
             )
+        if connection is None or connection.is_over:
+            connection = self._connection = _connection(self.name, self._place, self._start_timeout)
         return connection
 
     async def _leave(self) -> None:

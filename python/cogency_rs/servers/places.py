@@ -14,12 +14,15 @@ from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 
-__all__ = ["Address", "ErrorOutput", "Place", "Program"]
+__all__ = ["Address", "ErrorOutput", "Place", "Program", "one_line"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 Streams = tuple[Any, Any]
 """What the SDK reads from and what it writes to."""
+
+LONGEST_ERROR = 500
+"""Characters of what an error says that are shown."""
 
 LONGEST_LINE = 2000
 """Characters that are kept of one line of a program's standard error."""
@@ -54,16 +57,18 @@ class Program:
     """
 
     command: str
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: str | None = None
 
     @property
     def name(self) -> str:
+        """The command's, without its folder."""
         return os.path.splitext(os.path.basename(self.command))[0] or self.command  # noqa: PTH119, PTH122
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
+        """Start the program; it is stopped in the end, also if it does not want to be."""
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
         parameters = StdioServerParameters(
@@ -79,6 +84,7 @@ class Program:
                 yield streams
 
     def failure(self, error: BaseException) -> str:
+        """Say why it could not be opened, and what to do."""
         match error:
             case FileNotFoundError() if self.cwd is not None and not os.path.isdir(self.cwd):  # noqa: PTH112
                 return f"its folder {self.cwd!r} does not exist"
@@ -90,7 +96,7 @@ class Program:
             case PermissionError():
                 return f"{self.command!r} may not be run: is it a program, and executable?"
             case _:
-                return f"{' '.join([self.command, *self.args])!r} {_ended(error)}"
+                return f"{self.command!r} {_ended(error)}"  # arguments may hold secrets
 
 
 @dataclass(frozen=True)
@@ -113,10 +119,12 @@ class Address:
 
     @property
     def name(self) -> str:
+        """The host's."""
         return urlsplit(self.url).hostname or self.url
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
+        """Make ready to send requests."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
@@ -129,17 +137,24 @@ class Address:
             yield streams
 
     def failure(self, error: BaseException) -> str:
+        """Say why it could not be opened, and what to do."""
         return f"{self.url} {_ended(error)}"
 
 
 def _ended(error: BaseException) -> str:
     """What went wrong, as the end of a sentence."""
     if isinstance(error, TimeoutError):
-        return f"did not answer{f' within {error}' if str(error) else ''}; is it an MCP server?"
+        within = f" within {error}" if str(error) else ""
+        return f"did not answer{within}; is it an MCP server?"
     if getattr(error, "code", None) == CONNECTION_CLOSED:
         return "ended before it answered"
+    return f"did not answer as an MCP server does: {one_line(error)}"
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, on one line and not too long."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return f"did not answer as an MCP server does: {text}"
+    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
 
 
 CONNECTION_CLOSED = -32000
@@ -170,14 +185,14 @@ class ErrorOutput:
         return open(writing, "w", encoding="utf-8")  # noqa: PTH123
 
     def _read(self, reading: int) -> None:
-        with open(reading, encoding="utf-8", errors="replace") as output:  # noqa: PTH123
+        with open(reading, encoding="utf-8", errors="replace") as output:
             while line := output.readline(LONGEST_LINE):
                 if line.strip():
                     self._lines.append(line.strip())
                     logger.debug("%s: %s", self._name, line.rstrip())
 
     def last(self) -> str:
-        """What it wrote last, once it has ended; waits a moment for that. Blocks, so not for the event loop's thread."""
+        """What it wrote last, once it has ended; waits a moment for that, so not for the event loop's thread."""
         if self._reader is not None:
             self._reader.join(1.0)
         return self._lines[-1] if self._lines else ""

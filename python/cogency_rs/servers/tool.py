@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ..arguments import CheckedTool, compiled
 from ..errors import ConfigError
@@ -14,9 +14,16 @@ from ..results import failure, failure_of
 from ..tools import ToolContext, ToolOptions
 from ..types import ToolResult
 
-__all__ = ["Call", "MCPTool"]
+__all__ = ["Call", "MCPTool", "OnProgress"]
 
-Call = Callable[[str, Mapping[str, Any], "Callable[..., Awaitable[None]] | None"], Awaitable[Any]]
+
+class OnProgress(Protocol):
+    """Called with how far a call has come, of how much, and a message."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+
+Call = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
 """Calls a tool of a server: its name there, the arguments, and whom to tell how far it has come."""
 
 
@@ -87,10 +94,12 @@ class MCPTool(CheckedTool):
             return failure(f"Tool '{self.name}' timed out after {self.options.timeout:g} s", error)
 
     async def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> ToolResult:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            if context is not None:
-                told = {"progress": progress, "total": total, "message": message}
-                context.emit({"type": "progress", "tool": self.name, **told})
+        if context is None:
+            return await self.call(self.remote_name, args, None)
+        emit = context.emit
 
-        result: ToolResult = await self.call(self.remote_name, args, context and tell)
-        return result
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            told = {"progress": progress, "total": total, "message": message}
+            emit({"type": "progress", "tool": self.name, **told})
+
+        return await self.call(self.remote_name, args, tell)
