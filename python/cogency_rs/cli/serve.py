@@ -45,10 +45,11 @@ def serve(
     try:
         from ..servers import serve as served
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == __name__.partition(".")[0]:
+        module = (error.name or "").partition(".")[0]
+        if module == __name__.partition(".")[0]:
             raise
         raise UnusableError(
-            f"serve needs the package mcp, and {error.name} is not installed; "
+            f"serve needs the package mcp, and {module} is not installed; "
             "run: pip install 'cogency-rs[mcp]'"
         ) from error
     try:
@@ -94,8 +95,8 @@ def named_tools(where: str) -> list[Any]:
 
 
 def _tools_of(module: ModuleType) -> list[Any]:
-    found = [value for value in vars(module).values() if isinstance(value, FunctionTool)]
-    own = [tool for tool in found if tool.__module__ == module.__name__]
+    values: list[Any] = [*filter(_is_tool, vars(module).values())]
+    own = [tool for tool in values if tool.__module__ == module.__name__]
     if not own:
         raise UnusableError(
             f"module {module.__name__} makes no tools; write @cogency_rs.tool above a function, "
@@ -104,8 +105,12 @@ def _tools_of(module: ModuleType) -> list[Any]:
     return own
 
 
+def _is_tool(value: object) -> bool:
+    return isinstance(value, FunctionTool)
+
+
 def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) < 65536):
+    host, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdigit() and int(port) < 65536):
         raise UnusableError(f"--http takes HOST:PORT, such as 127.0.0.1:8000, not {text}")
     return host.strip("[]") or "127.0.0.1", int(port)

@@ -221,10 +221,11 @@ def _connection(name: str, place: Place, start_timeout: float) -> Connection:
     try:
         from .connection import Connection
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == __name__.partition(".")[0]:
+        module = (error.name or "").partition(".")[0]
+        if module == __name__.partition(".")[0]:
             raise
         raise ConfigError(
-            f"servers need the package mcp, and {error.name} is not installed; "
+            f"servers need the package mcp, and {module} is not installed; "
             "run: pip install 'cogency-rs[mcp]'",
             cause=error,
         ) from error

@@ -20,7 +20,9 @@ __all__ = ["Call", "MCPTool", "OnProgress"]
 class OnProgress(Protocol):
     """Called with how far a call has come, of how much, and a message."""
 
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Hear of it."""
+        ...
 
 
 Call = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
