@@ -13,7 +13,6 @@ what it was called with and its process; `die` ends the server. Its habits:
 import json
 import os
 import sys
-import time
 
 
 def answer(message, **said):
@@ -37,7 +36,7 @@ habit, *tools = sys.argv[1:]
 if habit == "broken":
     sys.exit("no module named tools")
 if habit == "mute":
-    time.sleep(600)
+    sys.stdin.read()
 for line in sys.stdin:
     message = json.loads(line)
     method = message["method"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -100,7 +101,7 @@ async def test_a_server_with_a_bad_habit_is_used_all_the_same(habit):
 @POSIX
 async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path):
     note = tmp_path / "process"
-    program = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    program = f"import os, sys; open({str(note)!r}, 'w').write(str(os.getpid())); sys.stdin.read()"
     server = MCPServer.stdio(sys.executable, "-c", program)
     start = asyncio.create_task(server.__aenter__())
     async with asyncio.timeout(60):
@@ -110,6 +111,20 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await start
     assert not is_running(int(note.read_text()))
+
+
+@pytest.mark.parametrize("rounds", range(1, 12))
+def test_a_start_may_be_cancelled_in_any_round_of_the_loop(rounds):
+    async def start_and_cancel() -> None:
+        start = asyncio.create_task(small("a").__aenter__())
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        start.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await start
+
+    asyncio.run(start_and_cancel())
+    gc.collect()  # a process or a pipe that is left warns now
 
 
 async def test_of_two_that_wait_for_a_start_one_may_be_cancelled():

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import logging
-import math
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -72,12 +71,12 @@ class Connection:
         self._name, self._place = name, place
         self._errors = ErrorOutput(name)
         self._end = asyncio.Event()
-        self._scope = anyio.CancelScope(deadline=anyio.current_time() + start_timeout)
         self._start_timeout = start_timeout
         loop = asyncio.get_running_loop()
         self._started: asyncio.Future[Client] = loop.create_future()
         self.loop = loop
         self._task = loop.create_task(self._run(), name=f"MCP server {name}")
+        self._task.add_done_callback(self._over)
 
     async def started(self) -> Client:
         """Wait until the server has answered.
@@ -150,31 +149,36 @@ class Connection:
         """End it, from any task, and wait until it has ended; a program is given a few seconds to end by itself."""
         self._end.set()
         if not self._started.done():
-            self._scope.cancel()
+            # Once, and not with a scope of anyio, which would do so again while asyncio stops a program that has
+            # just been started.
+            self._task.cancel()
         await outlast([self._task])
 
     # In the task of its own
 
     async def _run(self) -> None:
         try:
-            with self._scope:
-                await self._hold()
-            if self._scope.cancelled_caught and not self._end.is_set():
-                raise TimeoutError(f"{self._start_timeout:g} s")
+            async with asyncio.timeout(self._start_timeout) as limit:
+                await self._hold(limit)
+        except TimeoutError:
+            if limit.expired():
+                error = TimeoutError(f"{self._start_timeout:g} s")
+            await self._say(error)
         except Exception as error:
             await self._say(_innermost(error))
-        finally:
-            self._ended()
-            if not self._started.done():
-                self._started.set_exception(ConfigError(f"server {self._name!r} was closed"))
-            self._started.exception()  # it may be that nobody waits for it
 
-    async def _hold(self) -> None:
+    def _over(self, _: object) -> None:
+        self._ended()
+        if not self._started.done():
+            self._started.set_exception(ConfigError(f"server {self._name!r} was closed"))
+        self._started.exception()  # it may be that nobody waits for it
+
+    async def _hold(self, limit: asyncio.Timeout) -> None:
         """Connect, and stay connected until either side ends it."""
         for mode in MODES:
             try:
                 async with self._client(mode) as client:
-                    self._scope.deadline = math.inf
+                    limit.reschedule(None)
                     self._started.set_result(client)
                     async with anyio.create_task_group() as group:
                         group.start_soon(self._listen, client)
