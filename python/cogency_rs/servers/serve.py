@@ -23,8 +23,8 @@ from mcp_types import (
     Tool,
 )
 
+from ..agent.runtime import parameters_of
 from ..executor import execute_tool
-from ..signature import json_schema_of
 from ..toolbox import Toolbox
 from ..types import Execution, ToolCall, ToolResult
 
@@ -130,20 +130,8 @@ class _Progress:
 
 
 def _listed(name: str, tool: Any) -> Tool:
-    schema: Any = json_schema_of(tool)
-    if schema is None:
-        schema = _json_schema(getattr(tool, "schema", None) or {})
-    return Tool(name=name, description=tool.description or None, input_schema=dict(schema))
-
-
-def _json_schema(flat: dict[str, Any]) -> dict[str, Any]:
-    """JSON Schema of parameters in cogency's form."""
-    properties = {
-        name: {key: said for key, said in about.items() if key in ("type", "description")}
-        for name, about in flat.items()
-    }
-    required = [name for name, about in flat.items() if about.get("required", True)]
-    return {"type": "object", "properties": properties, "required": required}
+    schema = parameters_of(tool)
+    return Tool(name=name, description=tool.description or None, input_schema=schema)
 
 
 def _answer(result: ToolResult) -> CallToolResult:
