@@ -157,15 +157,13 @@ class Connection:
     # In the task of its own
 
     async def _run(self) -> None:
+        limit = asyncio.timeout(self._start_timeout)
         try:
-            async with asyncio.timeout(self._start_timeout) as limit:
+            async with limit:
                 await self._hold(limit)
-        except TimeoutError:
-            if limit.expired():
-                error = TimeoutError(f"{self._start_timeout:g} s")
-            await self._say(error)
         except Exception as error:
-            await self._say(_innermost(error))
+            late = TimeoutError(f"{self._start_timeout:g} s")
+            await self._say(late if limit.expired() else _innermost(error))
 
     def _over(self, _: object) -> None:
         self._ended()
