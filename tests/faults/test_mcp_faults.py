@@ -273,6 +273,25 @@ async def test_a_server_gets_the_models_arguments_and_nothing_else():
         assert json.loads(result.content)["arguments"] == {"x": 1}
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (float("nan"), "Out of range float values are not JSON compliant"),
+        ("\ud800", r"'\ud800' is no character"),
+        (object(), "Object of type object is not JSON serializable"),
+    ],
+)
+async def test_arguments_that_cannot_be_sent_are_not_and_the_server_lives_on(value, words):
+    async with small("a") as server:
+        process = await process_of(server)
+        [tool] = await server.tools()
+        with pytest.raises(ToolError) as raised:
+            await tool.execute(x=[value])
+        assert f"'a' was not called: its arguments cannot be sent: {words}" in str(raised.value)
+        assert raised.value.validation_failed
+        assert await process_of(server) == process
+
+
 async def test_a_server_gets_the_variables_it_is_given_and_none_of_the_programs_secrets(
     tmp_path, monkeypatch
 ):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,10 @@ async def wait(context: ToolContext) -> str:
     finally:
         open("cancelled", "w").close()
 
+@tool
+def half() -> str:
+    return "half of \\ud83d"
+
 some = [move, divide]
 nothing = 5
 '''
@@ -84,7 +91,7 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
     events: list[dict[str, Any]] = []
     async with served(folder) as server:
         tools = await server.tools()
-        assert [tool.name for tool in tools] == ["move", "divide", "count", "wait"]
+        assert [tool.name for tool in tools] == ["move", "divide", "count", "wait", "half"]
         assert tools[0].description == "Moves a point."
         assert tools[0].schema["properties"]["by"]["description"] == "how far."
         calls = [
@@ -92,12 +99,14 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
             ToolCall("divide", {"a": 1, "b": 4}),
             ToolCall("divide", {"a": 1, "b": 0}),
             ToolCall("count", {"to": 2}),
+            ToolCall("half", {}),
         ]
         assert await run(server, *calls, on_event=events.append) == [
             {"x": 2, "y": 3},
             "0.25",
             "Tool execution failed: ZeroDivisionError: float division by zero",
             "[1, 2]",
+            "half of ?",
         ]
         assert [(event["progress"], event["total"]) for event in events] == [(1, 2), (2, 2)]
 
@@ -106,7 +115,7 @@ async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
         assert unchecked.outcome.startswith("Invalid arguments for tool 'move': ")
         unknown = await server.call("nope", {})
         assert unknown.outcome == (
-            "Tool 'nope' not registered. Known tools: move, divide, count, wait"
+            "Tool 'nope' not registered. Known tools: move, divide, count, wait, half"
         )
 
         began = asyncio.Event()
@@ -161,10 +170,27 @@ def test_what_cannot_be_served_is_said_in_one_line(folder, args, words):
     assert ended.err.count("\n") == 1
 
 
+def test_an_address_that_is_taken_is_said(folder):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = commands.run("serve", "geometry", "--http", address, cwd=folder)
+    assert ended.code == 2
+    assert f"{address} cannot be served at: Address already in use" in ended.err
+
+
+@commands.POSIX
+def test_an_interrupt_ends_it(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
+    with listening(*command) as (_, process):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+
 def test_without_the_package_mcp_it_is_said_what_to_install(folder):
     program = "import sys; sys.modules['mcp'] = None; from cogency_rs.cli import main; main()"
-    import subprocess
-
     ran = subprocess.run(
         [sys.executable, "-c", program, "serve", "geometry"],
         capture_output=True,

@@ -57,7 +57,12 @@ def serve(
     except ConfigError as error:
         raise UnusableError(f"{tools}: {error}") from error
     if address is not None:
-        served.serve_http(server, *address)
+        try:
+            served.serve_http(server, *address)
+        except OSError as error:
+            raise UnusableError(
+                f"{http} cannot be served at: {error.strerror}; choose another host or port"
+            ) from error
         return
     import anyio
 

@@ -29,7 +29,6 @@ from mcp_types import (
 )
 
 from ..errors import ConfigError, ToolError, UnknownOutcome
-from ..patience import outlast
 from .places import Address, ErrorOutput, Place, one_line
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ class Connection:
         is_over: whether it has ended, so that nothing can be asked any more.
         tools_may_have_changed: whether the list of tools is to be read again.
         loop: the event loop that it is in.
+        task: its own; when that is done, nothing of it is left.
     """
 
     def __init__(self, name: str, place: Place, start_timeout: float) -> None:
@@ -75,8 +75,8 @@ class Connection:
         loop = asyncio.get_running_loop()
         self._started: asyncio.Future[Client] = loop.create_future()
         self.loop = loop
-        self._task = loop.create_task(self._run(), name=f"MCP server {name}")
-        self._task.add_done_callback(self._over)
+        self.task = loop.create_task(self._run(), name=f"MCP server {name}")
+        self.task.add_done_callback(self._over)
 
     async def started(self) -> Client:
         """Wait until the server has answered.
@@ -145,14 +145,13 @@ class Connection:
                 cause=error,
             ) from error
 
-    async def close(self) -> None:
-        """End it, from any task, and wait until it has ended; a program is given a few seconds to end by itself."""
+    def end(self) -> None:
+        """Begin to end it, from any task. A program is given a few seconds to end by itself."""
         self._end.set()
         if not self._started.done():
             # Once, and not with a scope of anyio, which would do so again while asyncio stops a program that has
             # just been started.
-            self._task.cancel()
-        await outlast([self._task])
+            self.task.cancel()
 
     # In the task of its own
 

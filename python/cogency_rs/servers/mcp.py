@@ -7,10 +7,12 @@ is started again when it is next needed.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, ToolError
+from ..patience import outlast
 from ..tools import ToolOptions
 from ..tools.options import NeedsApproval, check_seconds
 from ..types import ToolResult
@@ -47,6 +49,7 @@ class MCPServer:
         self._place, self._options, self._start_timeout = place, options, start_timeout
         self._users = 0
         self._connection: Connection | None = None
+        self._past: list[Connection] = []
         self._tools: list[MCPTool] = []
         self._listed_by: Connection | None = None
 
@@ -121,7 +124,11 @@ class MCPServer:
                 is not installed.
         """
         if self._connection is not None and self._connection.loop.is_closed():
-            self._connection, self._users = None, 0  # those who entered are gone with their loop
+            self._connection, self._past, self._users = (
+                None,
+                [],
+                0,
+            )  # whoever entered is gone with its loop
         self._users += 1
         try:
             await self._connect().started()
@@ -174,11 +181,15 @@ class MCPServer:
 
         Raises:
             UnknownOutcome: it ended before it answered.
-            ToolError: it could not be started, so the call was not made; or it refused the call.
+            ToolError: it could not be started, or the arguments cannot be sent, so the call was not made; or it refused
+                the call.
             asyncio.CancelledError: the caller was cancelled; the server has been told.
         """
         from .content import as_tool_result
 
+        if problem := _not_sent(args):
+            message = f"'{name}' was not called: its arguments cannot be sent: {problem}"
+            raise ToolError(message, validation_failed=True)
         try:
             connection = self._connect()
             await connection.started()
@@ -207,14 +218,31 @@ class MCPServer:
                 f"server {self.name!r} runs in another event loop: make one for each loop"
             )
         if connection is None or connection.is_over:
+            self._past = [past for past in self._past if not past.task.done()]
+            if connection is not None:
+                self._past.append(connection)
             connection = self._connection = _connection(self.name, self._place, self._start_timeout)
         return connection
 
     async def _leave(self) -> None:
         self._users -= 1
         if not self._users and self._connection is not None:
-            connection, self._connection = self._connection, None
-            await connection.close()
+            connections = [*self._past, self._connection]
+            self._connection, self._past = None, []
+            for connection in connections:
+                connection.end()
+            await outlast([connection.task for connection in connections])
+
+
+def _not_sent(args: Mapping[str, Any]) -> str | None:
+    """Why arguments cannot be sent: Python has values that JSON has not, and texts that are not Unicode."""
+    try:
+        json.dumps(args, allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return f"{error.object[error.start]!r} is no character"
+    except (TypeError, ValueError, RecursionError) as error:
+        return str(error)
+    return None
 
 
 def _connection(name: str, place: Place, start_timeout: float) -> Connection:

@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -31,6 +31,9 @@ from ..types import Execution, ToolCall, ToolResult
 __all__ = ["serve_http", "serve_stdio", "server_of_tools"]
 
 Context = ServerRequestContext[Any, Any]
+
+PATIENCE = 3
+"""Seconds that clients have to leave when the program is interrupted."""
 
 
 def server_of_tools(
@@ -91,7 +94,9 @@ def serve_http(server: Server[Any], host: str, port: int) -> None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         app = server.streamable_http_app(host=host)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run([listening])
+        uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=PATIENCE)
+        ).run([listening])
 
 
 class _Progress:
@@ -142,10 +147,15 @@ def _answer(result: ToolResult) -> CallToolResult:
         return CallToolResult(content=[_text(result.outcome)])
     if isinstance(content, str):
         return CallToolResult(content=[_text(content)])
-    structured = cast("dict[str, Any]", content) if isinstance(content, dict) else None
-    text = json.dumps(content, ensure_ascii=False)
+    text = _unicode(json.dumps(content, ensure_ascii=False))
+    structured: Any = json.loads(text) if isinstance(content, dict) else None
     return CallToolResult(content=[_text(text)], structured_content=structured)
 
 
 def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=text)
+    return TextContent(type="text", text=_unicode(text))
+
+
+def _unicode(text: str) -> str:
+    """A text without what Python's have and those of the protocol cannot: halves of a pair of surrogates."""
+    return text.encode("utf-8", "replace").decode()
