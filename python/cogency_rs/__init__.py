@@ -121,6 +121,7 @@ _PUBLIC = {
         "Log",
         "LogPage",
         "Memory",
+        "PostgreSQL",
         "SQLite",
     ),
     "tools": (

@@ -101,6 +101,7 @@ from .storage import (
     Log as Log,
     LogPage as LogPage,
     Memory as Memory,
+    PostgreSQL as PostgreSQL,
     SQLite as SQLite,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions

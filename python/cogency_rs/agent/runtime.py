@@ -129,7 +129,7 @@ class Runtime:
                 await close()
             usage = answer.usage
             self.used = self.used + usage
-            self.ctx.usage = self.ctx.usage + usage
+            self.ctx.account.take_usage(usage)
 
 
 class _Answer:

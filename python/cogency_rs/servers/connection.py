@@ -134,8 +134,7 @@ class Connection:
                     cause=error,
                 ) from error
             if error.code == INVALID_REQUEST and isinstance(self._place, Address):
-                self._end.set()  # it may not know the session any more, so the next call gets a new one
-                self.is_over = True
+                self.is_over = True  # it may not know the session any more, so the next call gets a new one
             raise ToolError(
                 f"server {self._name!r} refused '{name}': {one_line(error)}", cause=error
             ) from error
