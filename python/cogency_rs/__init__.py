@@ -48,6 +48,7 @@ _PUBLIC = {
         "StorageError",
         "ToolError",
         "ToolParseError",
+        "UnknownOutcomeError",
     ),
     "executor": (
         "execute_calls",

@@ -35,6 +35,7 @@ from .errors import (
     StorageError as StorageError,
     ToolError as ToolError,
     ToolParseError as ToolParseError,
+    UnknownOutcomeError as UnknownOutcomeError,
 )
 from .executor import (
     execute_calls as execute_calls,

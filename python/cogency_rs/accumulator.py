@@ -15,6 +15,7 @@ from ._core import CircuitBreaker, Turn
 from .batch import CANCELLED, BatchOptions, ToolBatch
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError
+from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
@@ -88,7 +89,7 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        self._tools_by_name(execution.tools)
+        check_remote(self._tools_by_name(execution.tools), middleware := tuple(middleware))
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -99,7 +100,7 @@ class Accumulator:
             tool_timeout=tool_timeout,
             batch_timeout=batch_timeout,
             max_concurrency=max_concurrency,
-            middleware=tuple(middleware),
+            middleware=middleware,
             hooks=tuple(hooks),
             approve=approve,
             approval_timeout=approval_timeout,

@@ -20,6 +20,7 @@ __all__ = [
     "StorageError",
     "ToolError",
     "ToolParseError",
+    "UnknownOutcomeError",
 ]
 
 
@@ -76,6 +77,10 @@ class ToolError(CogencyError):
 
 class DeniedError(ToolError):
     """A call that needs someone's agreement did not get it."""
+
+
+class UnknownOutcomeError(ToolError):
+    """It is not known whether a call had its effect: what carried it out was lost. It is not run again by itself."""
 
 
 class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import NeedsApproval
+from .tools.options import NeedsApproval, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -57,6 +57,7 @@ def tool(
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -72,6 +73,7 @@ def tool(
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -87,6 +89,7 @@ def tool(
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -101,6 +104,7 @@ def tool(
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -124,12 +128,13 @@ def tool(
         requires_approval: whether someone has to agree to a call first.
         idempotent: whether a second attempt of the same call does no harm.
         max_result_chars: how many characters of a result's content the model is shown.
+        remote: whether calls run in another process, and what they need there.
 
     Raises:
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
     """
     options = ToolOptions(
-        timeout, retries, sequential, requires_approval, idempotent, max_result_chars
+        timeout, retries, sequential, requires_approval, idempotent, max_result_chars, remote
     )
 
     def decorate(function: Any) -> Any:

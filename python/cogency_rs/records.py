@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
-from .errors import BlockTool, DeniedError, ToolError
+from .errors import BlockTool, DeniedError, ToolError, UnknownOutcomeError
 from .types import ToolCall, ToolResult
 
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
 """How a call ended. `blocked`: a hook refused it; `denied`: nobody agreed to it; `unknown`: it is not known whether it
-ended."""
+had its effect."""
 
 
 class RecordedError(ToolError):
@@ -134,6 +134,8 @@ def status_of(result: ToolResult) -> Status:
             return "blocked"
         case DeniedError():
             return "denied"
+        case UnknownOutcomeError():
+            return "unknown"
         case ToolError(timeout=True):
             return "timeout"
         case asyncio.CancelledError():

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from ..executors import Executor
 
 __all__ = ["Invocation", "Middleware", "Next"]
 
@@ -32,6 +35,7 @@ class Invocation:
         context: what the tool is told.
         attempt: which attempt this is, from 1.
         index: its place in the batch, from 0.
+        executor: what runs the tool, if it takes it; `None` to run it here.
     """
 
     id: str
@@ -40,6 +44,7 @@ class Invocation:
     context: ToolContext[Any]
     attempt: int = 1
     index: int = 0
+    executor: Executor | None = None
     _source: Source | None = field(default=None, repr=False, compare=False)
 
     @classmethod
