@@ -154,10 +154,10 @@ $(VENV)/.docs: $(CORE)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,examples,parity,test
+	$(BUILD) --extras cli,dev,examples,parity,ray,test
 	@touch $@
 
 # And what the type checkers need, with their own Node.js.
 $(TYPES): $(DEV)
-	$(BUILD) --extras cli,dev,parity,types
+	$(BUILD) --extras cli,dev,parity,ray,types
 	@touch $@

@@ -77,7 +77,10 @@ class Cluster:
             thread.join()
 
     def _stay(self, ray: Any, connected: Future[None]) -> None:
-        """Connect, and disconnect in the end. Linux ends the processes of a local Ray with the thread that made them."""
+        """Connect, stay, and disconnect in the end.
+
+        Linux ends the processes of a local Ray when the thread ends that started them.
+        """
         address = self._address or os.environ.get("RAY_ADDRESS")
         try:
             ray.init(address=self._address, **self._settings)

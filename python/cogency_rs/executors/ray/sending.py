@@ -106,19 +106,19 @@ class Sending:
         Raises:
             ToolError: it cannot be sent, Ray refuses its options, or its actor cannot be made or is lost.
         """
-        actor = self._actor(tool, ray) if is_stateful(tool) else None
+        actor, handle = (self._actor(tool, ray) if is_stateful(tool) else None), None
         if actor is not None:
             if actor.is_lost:
                 raise ToolError(
                     f"Tool '{tool.name}' was not run: the actor that it ran in was lost, and its state with it; a new "
                     "RayExecutor begins anew"
                 )
-            await actor.handle.get()
+            handle = await actor.handle.get()
         _, packed = self._tools.get(id(tool), (None, None))
         if packed is None:
             if len(self._tools) >= MOST_KEPT:
                 self._tools.clear()
-            packed = Once(partial(self._pack, tool, actor, ray))
+            packed = Once(partial(self._pack, tool, actor, handle, ray))
             self._tools[id(tool)] = tool, packed
         return await packed.get()
 
@@ -167,15 +167,14 @@ class Sending:
 
     # In a thread
 
-    def _pack(self, tool: Any, actor: ActorOf | None, ray: Any) -> PackedTool:
+    def _pack(self, tool: Any, actor: ActorOf | None, handle: Any, ray: Any) -> PackedTool:
         state = None if actor is None else actor.state
         data: Any = self._packed(tool, tool.name, state)
         digest = hashlib.sha256(data).hexdigest()
         if actor is None:
             submit = _accepted(tool, lambda: ray.remote(run_tool).options(**ray_options(tool)))
         else:
-            # Two actors may have tools of equal bytes, and each has a process of its own.
-            submit = actor.handle.known().run_tool.options(name=tool.name)
+            submit = handle.run_tool.options(name=tool.name)
         if len(data) > LARGE:
             data = ray.put(data)
         return PackedTool(tool, digest, data, submit.remote, actor)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -146,7 +147,9 @@ class CarriedVariables:
 
     def place(self, variable: object) -> Place | None:
         """Where one of them is found, `None` for anything else."""
-        return self._places.get(variable) if isinstance(variable, ContextVar) else None
+        if not isinstance(variable, ContextVar):
+            return None
+        return self._places.get(cast("ContextVar[Any]", variable))
 
 
 _made: dict[Place, ContextVar[Any]] = {}
@@ -214,12 +217,16 @@ def _pickler() -> Callable[..., Any]:
     """The class that writes values; made late, because it needs Ray's cloudpickle."""
     if not _found:
         cloudpickle: Any = import_module("ray.cloudpickle")
+        begin, otherwise = (
+            cloudpickle.CloudPickler.__init__,
+            cloudpickle.CloudPickler.reducer_override,
+        )
 
-        class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc, name-defined]
+        class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
             def __init__(
                 self, file: io.BytesIO, variables: CarriedVariables | None, state: object
             ) -> None:
-                super().__init__(file)
+                begin(self, file)
                 self._variables, self._state = variables, state
 
             def persistent_id(self, obj: Any) -> Any:
@@ -228,22 +235,20 @@ def _pickler() -> Callable[..., Any]:
                 return None if self._variables is None else self._variables.place(obj)
 
             def reducer_override(self, obj: Any) -> Any:
-                if isinstance(obj, FunctionTool) and (place := _module_place(obj)):
-                    return _named, place
-                return super().reducer_override(obj)
+                place = _module_place(obj) if isinstance(obj, FunctionTool) else None
+                return otherwise(self, obj) if place is None else (_named, place)
 
         _found.append(Pickler)
     made: Callable[..., Any] = _found[0]
     return made
 
 
-def _module_place(tool: FunctionTool[..., Any]) -> Place | None:
+def _module_place(tool: Any) -> Place | None:
     """Where a module has this very tool, so that a worker finds it there and the function's globals stay behind."""
-    about: Mapping[str, Any] = vars(tool)
-    module, name = about.get("__module__", "__main__"), about.get("__qualname__", "")
-    if module == "__main__" or vars(sys.modules.get(module)).get(name) is not tool:  # type: ignore[arg-type]
-        return None
-    return module, name
+    module: str = getattr(tool, "__module__", "__main__")
+    name: str = getattr(tool, "__qualname__", "")
+    found = getattr(sys.modules.get(module), name, None)
+    return (module, name) if module != "__main__" and found is tool else None
 
 
 def _named(module: str, name: str) -> Any:
@@ -290,14 +295,13 @@ def pack_error(error: BaseException, traceback: str) -> PackedError:
 
 def unpack_error(packed: PackedError) -> BaseException:
     """Read what `pack_error` wrote: an exception whose cause is its traceback there."""
-    error: Any = None
+    found: Any = None
     if packed.data is not None:
-        try:
-            error = unpack(packed.data)
-        except Exception:
-            error = None
-    if not isinstance(error, BaseException) or isinstance(error, KeyboardInterrupt):
-        # The program was not interrupted because a tool was.
-        error = type(packed.kind, (RemoteError,), {})(packed.text)
+        with suppress(Exception):
+            found = unpack(packed.data)
+    error: BaseException = type(packed.kind, (RemoteError,), {})(packed.text)
+    # The program was not interrupted because a tool was.
+    if isinstance(found, BaseException) and not isinstance(found, KeyboardInterrupt):
+        error = found
     error.__cause__ = RemoteTraceback(packed.traceback)
     return error
