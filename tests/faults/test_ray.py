@@ -353,7 +353,9 @@ def test_what_a_tool_emits_comes_in_order(ask):
     assert {event["execution_id"] for event in answer["events"]} == {answer["records"][0]["id"]}
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("opentelemetry") is None, reason="opentelemetry is not installed"
+)
 def test_context_variables_and_the_trace_go_along(ask):
-    pytest.importorskip("opentelemetry")
     assert outcomes(ask(["whoami", {}], who="ada", in_trace=True)) == [("success", ["ada", "abc"])]
     assert outcomes(ask(["whoami", {}])) == [("success", ["nobody", "0"])]

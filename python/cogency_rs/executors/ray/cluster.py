@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import ConfigError
 
-__all__ = ["Cluster", "check_installed"]
+__all__ = ["Cluster", "check_answers", "check_installed"]
 
 PATIENCE = 5.0
 """Seconds that the port of a cluster has to answer. Ray itself tries for minutes, and then ends the program."""
@@ -58,7 +58,7 @@ class Cluster:
         ray: Any = import_module("ray")
         if ray.is_initialized():
             return ray
-        _check_answers(self._address or os.environ.get("RAY_ADDRESS"))
+        check_answers(self._address or os.environ.get("RAY_ADDRESS"))
         connected: Future[None] = Future()
         self._close.clear()
         thread = threading.Thread(
@@ -98,7 +98,12 @@ class Cluster:
         ray.shutdown()
 
 
-def _check_answers(address: str | None) -> None:
+def check_answers(address: str | None) -> None:
+    """Refuse an address where nothing answers; only of those that name a port.
+
+    Raises:
+        ConfigError: nothing answers there.
+    """
     place = _PLACE.fullmatch(address or "")
     if place is None:
         return  # "auto", "local" and others, which Ray looks up at once

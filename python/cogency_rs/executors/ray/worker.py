@@ -23,6 +23,7 @@ from ...tools import ToolContext
 from ...types import Execution, ToolCall
 from ...workers import in_thread, on_own_loop
 from .shipping import RemoteCall, RemoteReply, pack, pack_error, unpack, variable_at
+from .tracing import enter_trace
 
 __all__ = ["StatefulWorker", "run_tool"]
 
@@ -227,9 +228,4 @@ def _enter(sent: RemoteCall) -> None:
     """Set the context variables of a call, in the context that its tool will run in."""
     for place, value in sent.variables:
         variable_at(place).set(value)
-    if sent.trace:
-        try:
-            from opentelemetry import context, propagate
-        except ImportError:
-            return
-        context.attach(propagate.extract(sent.trace))
+    enter_trace(sent.trace)
