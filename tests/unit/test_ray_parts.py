@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import hashlib
 import importlib.util
 import pickle
 import socket
@@ -31,6 +32,8 @@ from cogency_rs.executors.ray.shipping import (
     CarriedVariables,
     PackedError,
     RemoteCall,
+    pack_call,
+    unpack,
     unpack_error,
     variable_at,
 )
@@ -195,7 +198,9 @@ def errand(**changes: Any) -> bytes:
 
 
 def run(each: Any, **changes: Any) -> Any:
-    return run_tool(str(id(each)), pickle.dumps(each), errand(**changes))
+    packed = each if isinstance(each, bytes) else pickle.dumps(each)
+    digest = hashlib.sha256(packed).digest()
+    return unpack(run_tool(packed, pack_call(digest, errand(**changes))))
 
 
 def test_a_worker_gives_an_object_what_a_turn_gives():
@@ -233,7 +238,7 @@ def test_a_variable_of_the_main_program_is_made_where_it_is_needed():
 
 
 def test_a_tool_that_a_worker_cannot_read_is_unusable():
-    reply = run_tool("never read", b"no pickle", errand())
+    reply = run(b"no pickle")
     assert reply.unusable.startswith("UnpicklingError: ")
 
 
@@ -263,6 +268,16 @@ def test_an_exception_that_cannot_be_read_has_the_name_and_text_it_had():
 def test_a_tool_cannot_interrupt_the_program():
     packed = PackedError(pickle.dumps(KeyboardInterrupt()), "KeyboardInterrupt", "", "")
     assert isinstance(unpack_error(packed), Exception)
+
+
+def test_json_of_a_class_that_cannot_be_sent_is_a_failure_in_words():
+    class Local(str):
+        def __reduce__(self) -> Any:
+            raise TypeError("not this one")
+
+    told = Errand(pickle.loads(errand()))
+    error = unpack_error(unpack(told.returned(Local("x"))).error)
+    assert str(error) == "its result cannot be sent back: TypeError: not this one"
 
 
 # What errors of Ray's mean
@@ -302,5 +317,5 @@ def test_a_context_of_a_worker_carries_what_a_tool_says_back():
     context = told.context(0, sent.call)
     context.stop("first")
     context.stop("second")
-    assert told.returned("spoken").stop == "first"
+    assert unpack(told.returned("spoken")).stop == "first"
     assert (context.execution_id, context.sandbox_dir) == ("id", "box")

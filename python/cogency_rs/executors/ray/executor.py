@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import ConfigError, ToolError
 from ...middleware import Invocation
 from ...patience import all_done, outlast
+from ...results import reason
 from ...tools import options_of
 from ...tools.options import check_count, check_seconds
 from ...workers import in_thread
@@ -25,7 +26,7 @@ from .failures import failure_of_call, failure_of_shipping
 from .once import Once
 from .options import ray_options
 from .sending import LARGE, ActorOf, PackedTool, Sending
-from .shipping import CarriedVariables, RemoteReply, unpack_error
+from .shipping import CarriedVariables, RemoteReply, unpack, unpack_error
 from .slots import Slots
 
 __all__ = ["RayExecutor"]
@@ -146,7 +147,7 @@ class RayExecutor(Executor):
         async with self._in_flight.one(invocation):
             tool = await self._sending.tool(invocation.tool, ray)
             async with tool.slots.one(invocation):
-                sent: Any = self._sending.call(invocation, execution)
+                sent: Any = self._sending.call(tool, invocation, execution)
                 if len(sent) > LARGE:
                     sent = await in_thread(partial(ray.put, sent))
                 reply = await self._reply(tool, sent, ray)
@@ -158,7 +159,7 @@ class RayExecutor(Executor):
         Raises:
             ToolError: Ray could not carry it out, or it is not known whether it did.
         """
-        reference = tool.submit(tool.digest, tool.data, sent)
+        reference = tool.submit(tool.data, sent)
         coming: asyncio.Future[Any] = asyncio.wrap_future(reference.future())
         try:
             await all_done([coming])
@@ -167,7 +168,7 @@ class RayExecutor(Executor):
             await outlast([ending])
             raise
         try:
-            reply: RemoteReply = coming.result()
+            data: bytes = coming.result()
         except Exception as error:
             if tool.actor is not None and any(
                 c.__name__ == "ActorDiedError" for c in type(error).__mro__
@@ -176,6 +177,15 @@ class RayExecutor(Executor):
             failed = failure_of_call(error, tool.tool.name)
             logger.warning("%s", failed, exc_info=error)
             raise failed from error
+        try:
+            reply: RemoteReply = (
+                unpack(data) if len(data) < LARGE else await in_thread(partial(unpack, data))
+            )
+        except Exception as error:
+            raise ToolError(
+                f"Tool '{tool.tool.name}' ran, and its result cannot be read here: {reason(error)}",
+                cause=error,
+            ) from error
         if reply.unusable is not None:
             raise failure_of_shipping(reply.unusable, tool.tool.name)
         return reply

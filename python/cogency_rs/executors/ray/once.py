@@ -17,15 +17,18 @@ class Once(Generic[T]):
     """What `work` returns, or raises; after an error the next one who asks begins anew.
 
     Args:
-        work: called in a thread of its own, which may block.
+        work: called in a thread of its own, which may block. It returns something else than `None`.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._outcome: Future[T] | None = None
+        self._known: T | None = None
 
     async def get(self) -> T:
         """Give the outcome. Cancelled, the work goes on for the others."""
+        if self._known is not None:
+            return self._known
         outcome = self._outcome
         if outcome is None or (outcome.done() and outcome.exception() is not None):
             outcome = self._outcome = Future()
@@ -37,10 +40,7 @@ class Once(Generic[T]):
 
     def known(self) -> T | None:
         """Give the outcome if it is there."""
-        outcome = self._outcome
-        if outcome is None or not outcome.done() or outcome.exception() is not None:
-            return None
-        return outcome.result()
+        return self._known
 
     def _run(self, outcome: Future[T]) -> None:
         try:
@@ -48,4 +48,5 @@ class Once(Generic[T]):
         except BaseException as error:
             outcome.set_exception(error)
         else:
+            self._known = value
             outcome.set_result(value)

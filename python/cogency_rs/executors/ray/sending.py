@@ -12,10 +12,11 @@ from typing import Any
 from ...errors import ToolError
 from ...middleware import Invocation
 from ...results import reason
+from ...types import Execution
 from .failures import failure_of_shipping, one_line
 from .once import Once
 from .options import is_stateful, ray_options, state_of
-from .shipping import Absent, CarriedVariables, RemoteCall, pack
+from .shipping import Absent, CarriedVariables, RemoteCall, pack, pack_call
 from .slots import Slots
 from .tracing import trace_headers
 from .worker import StatefulWorker, run_tool
@@ -27,6 +28,8 @@ LARGE = 100 * 1024
 
 MOST_KEPT = 256
 """Tools that are kept ready to be sent."""
+
+UNBOUND = Slots(None)
 
 STORAGE = Absent(
     "storage",
@@ -65,20 +68,20 @@ class PackedTool:
         tool: the tool. It is kept, so that its `id` is not another's.
         digest: of its bytes, by which a worker knows that it has read them.
         data: its bytes, or their place in Ray's store.
-        submit: sends a call to a task or an actor: takes `digest`, `data` and the call's bytes.
+        submit: sends a call to a task or an actor: takes `data` and the call's bytes.
         actor: the actor that it runs in, if it has state.
     """
 
     tool: Any
-    digest: str
+    digest: bytes
     data: Any
-    submit: Callable[[str, Any, Any], Any]
+    submit: Callable[[Any, Any], Any]
     actor: ActorOf | None = None
 
     @property
     def slots(self) -> Slots:
         """How many calls may be carried out at once."""
-        return Slots(None) if self.actor is None else self.actor.slots
+        return UNBOUND if self.actor is None else self.actor.slots
 
 
 class Sending:
@@ -92,12 +95,14 @@ class Sending:
     def __init__(self, variables: CarriedVariables, *, send_deps: bool) -> None:
         self._variables = variables
         self._send_deps = send_deps
+        self._execution: tuple[Any, Execution] | None = None
         self._tools: dict[int, tuple[Any, Once[PackedTool]]] = {}
         self._actors: dict[int, ActorOf] = {}
 
     def forget(self) -> list[ActorOf]:
         """Keep nothing any more: the connection ends. Gives the actors that there were."""
         actors, self._actors, self._tools = [*self._actors.values()], {}, {}
+        self._execution = None
         return actors
 
     async def tool(self, tool: Any, ray: Any) -> PackedTool:
@@ -122,21 +127,15 @@ class Sending:
             self._tools[id(tool)] = tool, packed
         return await packed.get()
 
-    def call(self, invocation: Invocation, execution: Any) -> bytes:
-        """Give a call as bytes.
+    def call(self, tool: PackedTool, invocation: Invocation, execution: Any) -> bytes:
+        """Give a call of a tool as bytes.
 
         Raises:
             ToolError: something in it cannot be sent; says what.
         """
         context = invocation.context
         takes_context = getattr(invocation.tool, "takes_context", False) is True
-        deps = getattr(execution, "deps", None)
-        here = replace(
-            execution,
-            storage=None if execution.storage is None else STORAGE,
-            tools=(),
-            deps=deps if deps is None or self._send_deps else DEPS,
-        )
+        here = self._sendable(execution)
         call = RemoteCall(
             invocation.call,
             context.execution_id,
@@ -147,16 +146,29 @@ class Sending:
             self._variables.values(),
             trace_headers(),
         )
-        if not (self._send_deps and deps is not None) and call.is_plain:
-            return pickle.dumps(call)
+        if call.is_plain:
+            return pack_call(tool.digest, pickle.dumps(call))
         try:
-            return pack(call, self._variables)
+            return pack_call(tool.digest, pack(call, self._variables))
         except Exception as error:
             what = next(filter(self._is_stuck, call.parts().items()), ("its call", None))[0]
             raise ToolError(
                 f"Tool '{invocation.call.name}' was not run: {what} cannot be sent to a worker: {one_line(error)}",
                 cause=error,
             ) from error
+
+    def _sendable(self, execution: Any) -> Execution:
+        """What of an execution is sent; the same for all calls of a batch."""
+        if self._execution is None or self._execution[0] is not execution:
+            deps = execution.deps
+            sent = replace(
+                execution,
+                storage=None if execution.storage is None else STORAGE,
+                tools=(),
+                deps=deps if deps is None or self._send_deps else DEPS,
+            )
+            self._execution = execution, sent
+        return self._execution[1]
 
     def _is_stuck(self, part: tuple[str, Any]) -> bool:
         try:
@@ -170,7 +182,7 @@ class Sending:
     def _pack(self, tool: Any, actor: ActorOf | None, handle: Any, ray: Any) -> PackedTool:
         state = None if actor is None else actor.state
         data: Any = self._packed(tool, tool.name, state)
-        digest = hashlib.sha256(data).hexdigest()
+        digest = hashlib.sha256(data).digest()
         if actor is None:
             submit = _accepted(tool, lambda: ray.remote(run_tool).options(**ray_options(tool)))
         else:

@@ -38,6 +38,9 @@ Place = tuple[str, str]
 
 STATE = "state"
 
+DIGEST = 32
+"""Bytes of a digest."""
+
 
 class Absent:
     """What stays in the program, as a worker sees it: any use of it is a failure that says so."""
@@ -97,7 +100,8 @@ class RemoteCall:
     @property
     def is_plain(self) -> bool:
         """Whether all of it is JSON or of this package, so that any pickle of it will do."""
-        return self.execution.deps is None and not self.state and not self.variables
+        deps = self.execution.deps
+        return (deps is None or type(deps) is Absent) and not self.state and not self.variables
 
     def parts(self) -> dict[str, Any]:
         """What a program put in, by the name it has there; to say which one cannot be sent."""
@@ -199,6 +203,25 @@ def unpack(data: bytes, state: object = None) -> Any:
         state: what stands where it was left out.
     """
     return _Unpickler(io.BytesIO(data), state).load()
+
+
+def pack_call(digest: bytes, call: bytes) -> bytes:
+    """A `RemoteCall` that was packed, and the digest of its tool, in one piece: Ray takes its time for each."""
+    return digest + call
+
+
+def unpack_call(data: bytes) -> tuple[bytes, RemoteCall]:
+    """Read what `pack_call` wrote."""
+    call: RemoteCall = unpack(data[DIGEST:])
+    return data[:DIGEST], call
+
+
+def pack_reply(reply: RemoteReply) -> bytes:
+    """Write a reply for the program. What the pickling of its value raises passes on."""
+    try:
+        return pickle.dumps(reply)
+    except Exception:
+        return pack(reply)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -16,13 +16,23 @@ from contextvars import Context, copy_context
 from types import MappingProxyType
 from typing import Any
 
+from ...errors import ToolError
 from ...patience import all_done, outlast
 from ...registry import bound, injected_by, is_blocking, is_coroutine_function
 from ...results import as_result, reason
 from ...tools import ToolContext
 from ...types import Execution, ToolCall
 from ...workers import in_thread, on_own_loop
-from .shipping import RemoteCall, RemoteReply, pack, pack_error, unpack, variable_at
+from .shipping import (
+    RemoteCall,
+    RemoteReply,
+    pack,
+    pack_error,
+    pack_reply,
+    unpack,
+    unpack_call,
+    variable_at,
+)
 from .tracing import enter_trace
 
 __all__ = ["StatefulWorker", "run_tool"]
@@ -30,24 +40,26 @@ __all__ = ["StatefulWorker", "run_tool"]
 MOST_KEPT = 256
 """Tools that a worker keeps, ready to run."""
 
-_tools: dict[str, Any] = {}
+_tools: dict[bytes, Any] = {}
 
 
-def run_tool(digest: str, packed_tool: bytes, packed_call: bytes) -> RemoteReply:
+def run_tool(packed_tool: bytes, packed_call: bytes) -> bytes:
     """Carry out one call in the main thread of a worker, where Ray can interrupt it.
 
     Args:
-        digest: of `packed_tool`, which is read only once.
-        packed_tool: the tool.
-        packed_call: a `RemoteCall`.
+        packed_tool: the tool, which is read only once.
+        packed_call: the tool's digest and a `RemoteCall`; see `pack_call`.
+
+    Returns:
+        A `RemoteReply`.
 
     Raises:
         KeyboardInterrupt: the call was cancelled.
     """
     try:
-        tool, errand = _tool(digest, packed_tool, None), Errand(unpack(packed_call))
+        tool, errand = _opened(packed_tool, packed_call, None)
     except Exception as error:
-        return RemoteReply(unusable=reason(error))
+        return pack_reply(RemoteReply(unusable=reason(error)))
     try:
         execute, args = bound(tool, errand.call, 0, errand)
         value = errand.context_variables.run(_value, execute, args)
@@ -86,17 +98,16 @@ class StatefulWorker:
         """Say why no tool can run here, `None` if they can."""
         return self._problem
 
-    async def run_tool(self, digest: str, packed_tool: bytes, packed_call: bytes) -> RemoteReply:
+    async def run_tool(self, packed_tool: bytes, packed_call: bytes) -> bytes:
         """Carry out one call; as `run_tool` does.
 
         Raises:
             asyncio.CancelledError: the call was cancelled; by now the tool is over.
         """
         try:
-            tool = _tool(digest, packed_tool, self._state)
-            errand = Errand(unpack(packed_call))
+            tool, errand = _opened(packed_tool, packed_call, self._state)
         except Exception as error:
-            return RemoteReply(unusable=reason(error))
+            return pack_reply(RemoteReply(unusable=reason(error)))
         try:
             execute, args = bound(tool, errand.call, 0, errand)
             coming = _value_here(is_blocking(tool, execute), execute, args)
@@ -143,12 +154,13 @@ async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
 
 
-def _tool(digest: str, packed: bytes, state: object) -> Any:
+def _opened(packed_tool: bytes, packed_call: bytes, state: object) -> tuple[Any, Errand]:
+    digest, call = unpack_call(packed_call)
     if digest not in _tools:
         if len(_tools) >= MOST_KEPT:
             _tools.clear()
-        _tools[digest] = unpack(packed, state)
-    return _tools[digest]
+        _tools[digest] = unpack(packed_tool, state)
+    return _tools[digest], Errand(call)
 
 
 class Errand:
@@ -199,7 +211,7 @@ class Errand:
         if self._reply.stop is None:
             self._reply.stop = message
 
-    def returned(self, value: Any) -> RemoteReply:
+    def returned(self, value: Any) -> bytes:
         """The reply of a tool that returned this."""
         result = as_result(value)
         exception = getattr(result, "exception", None)
@@ -208,12 +220,19 @@ class Errand:
             result = copy.copy(result)
             result.exception = None
         self._reply.value = result
-        return self._reply
+        return self._packed()
 
-    def raised(self, error: BaseException) -> RemoteReply:
+    def raised(self, error: BaseException) -> bytes:
         """The reply of a tool that raised this."""
         self._reply.error = pack_error(error, _trace(error))
-        return self._reply
+        return self._packed()
+
+    def _packed(self) -> bytes:
+        try:
+            return pack_reply(self._reply)
+        except Exception as error:  # JSON of a class that cannot be pickled
+            self._reply.value = None
+            return self.raised(ToolError(f"its result cannot be sent back: {reason(error)}"))
 
 
 def _trace(error: BaseException) -> str:
