@@ -51,6 +51,15 @@ def locked() -> bool:
     return lock.locked()
 
 
+ballast = bytearray(300_000)
+
+
+@tool(remote=ray_tools.LIGHT)
+def heavy() -> int:
+    """Refer to much, which goes along."""
+    return len(ballast)
+
+
 class Redirect(Hooks):
     """Has another tool called."""
 
@@ -79,7 +88,7 @@ class Session:
         found = [each for each in vars(ray_tools).values() if isinstance(each, type(tool(wait)))]
         shelf = self.shelf
         mine = [shelf.put, shelf.look, shelf.use, shelf.hold, shelf.burn]
-        return [*found, *mine, ray_tools.Plain(), locked]
+        return [*found, *mine, ray_tools.Plain(), locked, heavy]
 
     async def calls(
         self,

@@ -143,6 +143,12 @@ def large(size: int) -> str:
 
 
 @tool(remote=LIGHT)
+def measure(text: str) -> int:
+    """Say how long a text is."""
+    return len(text)
+
+
+@tool(remote=LIGHT)
 async def whoami() -> list[str]:
     """Say who it is called for, and in which trace."""
     from opentelemetry import trace

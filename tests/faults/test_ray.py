@@ -150,6 +150,11 @@ def test_a_value_that_is_large_comes_whole(ask):
     assert (status, content) == ("success", "x" * 5_000_000)
 
 
+def test_a_tool_and_its_arguments_may_be_large(ask):
+    answer = ask(["heavy", {}], ["heavy", {}], ["measure", {"text": "x" * 300_000}])
+    assert outcomes(answer) == [("success", 300_000)] * 3
+
+
 # Failures
 
 
@@ -186,6 +191,11 @@ def test_a_tool_that_cancels_itself_has_failed(ask):
     assert outcomes(ask(["fail", {"how": "cancels"}])) == [
         ("cancelled", "Tool execution failed: the tool cancelled itself")
     ]
+
+
+def test_a_tool_that_interrupts_its_worker_is_lost_and_the_program_is_not(ask):
+    (status, _), (other, _) = outcomes(ask(["fail", {"how": "interrupts"}], ["where", {}]))
+    assert (status, other) == ("unknown", "success")
 
 
 def test_the_traceback_of_the_worker_is_in_the_log_record(ask):

@@ -21,6 +21,7 @@ from cogency_rs import (
     UnknownOutcomeError,
     execute_calls,
     execute_tools,
+    parse_tokens,
     tool,
 )
 from cogency_rs.executors import Executor
@@ -179,6 +180,21 @@ async def test_a_call_that_is_lost_is_unknown_and_not_tried_again():
     )
     assert (record.status, record.attempt) == ("unknown", 1)
     assert record.error == "Tool execution failed: the worker was lost"
+
+
+async def test_the_log_knows_that_a_call_is_unknown():
+    text = '<execute>[{"name": "free", "args": {}}]</execute>'
+    async with SQLite(":memory:") as storage:
+        turn = Accumulator(
+            "u",
+            "c",
+            execution=Execution(storage=storage, tools=[free]),
+            middleware=[Elsewhere(UnknownOutcomeError("the worker was lost"))],
+        )
+        async for _ in turn.process(parse_tokens(text)):
+            pass
+        [record] = await storage.calls("c")
+    assert record.status == "unknown"
 
 
 async def test_a_call_whose_time_is_up_is_stopped_there():

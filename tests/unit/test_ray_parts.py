@@ -200,7 +200,7 @@ def errand(**changes: Any) -> bytes:
 def run(each: Any, **changes: Any) -> Any:
     packed = each if isinstance(each, bytes) else pickle.dumps(each)
     digest = hashlib.sha256(packed).digest()
-    return unpack(run_tool(packed, pack_call(digest, errand(**changes))))
+    return unpack(run_tool(pack_call(digest, packed, errand(**changes))))
 
 
 def test_a_worker_gives_an_object_what_a_turn_gives():

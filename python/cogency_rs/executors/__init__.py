@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..errors import ConfigError
@@ -52,7 +51,7 @@ class Executor(ABC):
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Carry a call out, its tool here."""
         if self.takes(invocation.tool):
-            invocation = replace(invocation, executor=self)
+            invocation = invocation.on(self)
         return await next(invocation)
 
 

@@ -55,6 +55,12 @@ class Invocation:
         object.__setattr__(made, "__dict__", fields)
         return made
 
+    def on(self, executor: Executor) -> Invocation:
+        """The same call, whose tool an executor runs if it takes it. What is made late still is."""
+        made = type(self).__new__(type(self))
+        object.__setattr__(made, "__dict__", {**vars(self), "executor": executor})
+        return made
+
     def waiting(self) -> AbstractContextManager[None]:
         """`with invocation.waiting():` around what is not the call's own work, such as waiting for a person.
 

@@ -144,6 +144,10 @@ class RayExecutor(Executor):
                 ray = await self._ray.get()
             except ConfigError as error:
                 raise ToolError(f"Tool '{name}' was not run: {error}", cause=error) from error
+        if not ray.is_initialized():  # else Ray would start another one by itself
+            raise ToolError(
+                f"Tool '{name}' was not run: the program has closed its connection to Ray"
+            )
         async with self._in_flight.one(invocation):
             tool = await self._sending.tool(invocation.tool, ray)
             async with tool.slots.one(invocation):
@@ -159,7 +163,7 @@ class RayExecutor(Executor):
         Raises:
             ToolError: Ray could not carry it out, or it is not known whether it did.
         """
-        reference = tool.submit(tool.data, sent)
+        reference = tool.submit(sent)
         coming: asyncio.Future[Any] = asyncio.wrap_future(reference.future())
         try:
             await all_done([coming])

@@ -67,15 +67,15 @@ class PackedTool:
     Attributes:
         tool: the tool. It is kept, so that its `id` is not another's.
         digest: of its bytes, by which a worker knows that it has read them.
-        data: its bytes, or their place in Ray's store.
-        submit: sends a call to a task or an actor: takes `data` and the call's bytes.
+        data: its bytes; empty where Ray's store has them.
+        submit: sends a call's bytes to a task or an actor.
         actor: the actor that it runs in, if it has state.
     """
 
     tool: Any
     digest: bytes
-    data: Any
-    submit: Callable[[Any, Any], Any]
+    data: bytes
+    submit: Callable[[Any], Any]
     actor: ActorOf | None = None
 
     @property
@@ -147,9 +147,9 @@ class Sending:
             trace_headers(),
         )
         if call.is_plain:
-            return pack_call(tool.digest, pickle.dumps(call))
+            return pack_call(tool.digest, tool.data, pickle.dumps(call))
         try:
-            return pack_call(tool.digest, pack(call, self._variables))
+            return pack_call(tool.digest, tool.data, pack(call, self._variables))
         except Exception as error:
             what = next(filter(self._is_stuck, call.parts().items()), ("its call", None))[0]
             raise ToolError(
@@ -181,15 +181,16 @@ class Sending:
 
     def _pack(self, tool: Any, actor: ActorOf | None, handle: Any, ray: Any) -> PackedTool:
         state = None if actor is None else actor.state
-        data: Any = self._packed(tool, tool.name, state)
+        data = self._packed(tool, tool.name, state)
         digest = hashlib.sha256(data).digest()
         if actor is None:
             submit = _accepted(tool, lambda: ray.remote(run_tool).options(**ray_options(tool)))
         else:
             submit = handle.run_tool.options(name=tool.name)
-        if len(data) > LARGE:
-            data = ray.put(data)
-        return PackedTool(tool, digest, data, submit.remote, actor)
+        if len(data) <= LARGE:
+            return PackedTool(tool, digest, data, submit.remote, actor)
+        stored = partial(submit.remote, packed_tool=ray.put(data))
+        return PackedTool(tool, digest, b"", stored, actor)
 
     def _actor(self, tool: Any, ray: Any) -> ActorOf:
         state = state_of(tool)

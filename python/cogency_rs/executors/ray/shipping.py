@@ -41,6 +41,9 @@ STATE = "state"
 DIGEST = 32
 """Bytes of a digest."""
 
+LENGTH = 4
+"""Bytes of a length."""
+
 
 class Absent:
     """What stays in the program, as a worker sees it: any use of it is a failure that says so."""
@@ -205,15 +208,23 @@ def unpack(data: bytes, state: object = None) -> Any:
     return _Unpickler(io.BytesIO(data), state).load()
 
 
-def pack_call(digest: bytes, call: bytes) -> bytes:
-    """A `RemoteCall` that was packed, and the digest of its tool, in one piece: Ray takes its time for each."""
-    return digest + call
+def pack_call(digest: bytes, tool: bytes, call: bytes) -> bytes:
+    """What a worker needs for a call, in one piece, because Ray takes its time for each.
+
+    Args:
+        digest: of the packed tool.
+        tool: the packed tool; empty where it goes by Ray's store.
+        call: a packed `RemoteCall`.
+    """
+    return b"".join((digest, len(tool).to_bytes(LENGTH, "big"), tool, call))
 
 
-def unpack_call(data: bytes) -> tuple[bytes, RemoteCall]:
+def unpack_call(data: bytes) -> tuple[bytes, bytes, RemoteCall]:
     """Read what `pack_call` wrote."""
-    call: RemoteCall = unpack(data[DIGEST:])
-    return data[:DIGEST], call
+    begin = DIGEST + LENGTH
+    end = begin + int.from_bytes(data[DIGEST:begin], "big")
+    call: RemoteCall = unpack(data[end:])
+    return data[:DIGEST], data[begin:end], call
 
 
 def pack_reply(reply: RemoteReply) -> bytes:

@@ -43,12 +43,12 @@ MOST_KEPT = 256
 _tools: dict[bytes, Any] = {}
 
 
-def run_tool(packed_tool: bytes, packed_call: bytes) -> bytes:
+def run_tool(packed_call: bytes, packed_tool: bytes = b"") -> bytes:
     """Carry out one call in the main thread of a worker, where Ray can interrupt it.
 
     Args:
-        packed_tool: the tool, which is read only once.
-        packed_call: the tool's digest and a `RemoteCall`; see `pack_call`.
+        packed_call: the tool, which is read only once, and a `RemoteCall`; see `pack_call`.
+        packed_tool: the tool, where Ray's store has it.
 
     Returns:
         A `RemoteReply`.
@@ -57,7 +57,7 @@ def run_tool(packed_tool: bytes, packed_call: bytes) -> bytes:
         KeyboardInterrupt: the call was cancelled.
     """
     try:
-        tool, errand = _opened(packed_tool, packed_call, None)
+        tool, errand = _opened(packed_call, packed_tool, None)
     except Exception as error:
         return pack_reply(RemoteReply(unusable=reason(error)))
     try:
@@ -98,14 +98,14 @@ class StatefulWorker:
         """Say why no tool can run here, `None` if they can."""
         return self._problem
 
-    async def run_tool(self, packed_tool: bytes, packed_call: bytes) -> bytes:
+    async def run_tool(self, packed_call: bytes, packed_tool: bytes = b"") -> bytes:
         """Carry out one call; as `run_tool` does.
 
         Raises:
             asyncio.CancelledError: the call was cancelled; by now the tool is over.
         """
         try:
-            tool, errand = _opened(packed_tool, packed_call, self._state)
+            tool, errand = _opened(packed_call, packed_tool, self._state)
         except Exception as error:
             return pack_reply(RemoteReply(unusable=reason(error)))
         try:
@@ -154,12 +154,12 @@ async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
 
 
-def _opened(packed_tool: bytes, packed_call: bytes, state: object) -> tuple[Any, Errand]:
-    digest, call = unpack_call(packed_call)
+def _opened(packed_call: bytes, packed_tool: bytes, state: object) -> tuple[Any, Errand]:
+    digest, tool, call = unpack_call(packed_call)
     if digest not in _tools:
         if len(_tools) >= MOST_KEPT:
             _tools.clear()
-        _tools[digest] = unpack(packed_tool, state)
+        _tools[digest] = unpack(tool or packed_tool, state)
     return _tools[digest], Errand(call)
 
 
