@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from time import time
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from ._core import Schedule
-from .errors import ConfigError, ToolError
+from .errors import ConfigError, StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
@@ -30,7 +30,7 @@ from .observers import Observers, OnToolEnd, OnToolStart
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
-from .results import as_result, failure, failure_of, is_own_failure, is_plain
+from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
 from .timetable import Late, Timetable
 from .tool_events import OnEvent
 from .tools import ToolContext, ToolOptions, options_of
@@ -65,6 +65,7 @@ class BatchOptions:
     on_tool_start: OnToolStart | None = None
     on_tool_end: OnToolEnd | None = None
     on_event: OnEvent | None = None
+    on_block: Literal["continue", "stop"] = "continue"
 
     def __post_init__(self) -> None:
         if self.tool_timeout is not None:
@@ -233,7 +234,16 @@ class ToolBatch:
         layers: list[Middleware] = []
         if options.hooks:
             self._order = CallOrder(len(self._calls))
-            layers.append(HookRunner(options.hooks, self._order, self._state, self._record_of))
+            layers.append(
+                HookRunner(
+                    options.hooks,
+                    self._order,
+                    self._state,
+                    self._record_of,
+                    stop=None if self._run is None else self._run.stop,
+                    on_block=options.on_block,
+                )
+            )
         layers += options.middleware
         if [want for want in wants if want.requires_approval]:
             layers.append(Approval(options.approve, options.approval_timeout))
@@ -366,6 +376,11 @@ class ToolBatch:
                 self._loop.call_soon(_raise, error)
             case asyncio.CancelledError():
                 pass  # it gave up; the result says so
+            case StopRun():
+                error.source = error.source or self._calls[index].name
+                if self._run is not None:
+                    self._run.stop(error)
+                return stopped(error)
             case _ if is_own_failure(error):
                 pass  # in its own words
             case _:

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import NeedsApproval, Remote
+from .tools.options import IsVisible, NeedsApproval, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -56,6 +56,9 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
 ) -> FunctionTool[..., R]: ...
@@ -72,6 +75,9 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
 ) -> FunctionTool[P, R]: ...
@@ -88,6 +94,9 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
 ) -> Decorator: ...
@@ -103,6 +112,9 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
 ) -> Any:
@@ -127,6 +139,9 @@ def tool(
         sequential: a call runs alone, after those before it in its batch and before those after it.
         requires_approval: whether someone has to agree to a call first.
         idempotent: whether a second attempt of the same call does no harm.
+        read_only: whether a call has no effect outside.
+        ends_run: whether an agent's run is over when such a call has succeeded.
+        visible: whether an agent lists it in the prompt.
         max_result_chars: how many characters of a result's content the model is shown.
         remote: whether calls run in another process, and what they need there.
 
@@ -134,7 +149,16 @@ def tool(
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
     """
     options = ToolOptions(
-        timeout, retries, sequential, requires_approval, idempotent, max_result_chars, remote
+        timeout=timeout,
+        retries=retries,
+        sequential=sequential,
+        requires_approval=requires_approval,
+        idempotent=idempotent,
+        read_only=read_only,
+        ends_run=ends_run,
+        visible=visible,
+        max_result_chars=max_result_chars,
+        remote=remote,
     )
 
     def decorate(function: Any) -> Any:

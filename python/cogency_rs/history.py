@@ -16,7 +16,7 @@ from ._core import Folding, FoldOptions
 from .errors import ConfigError
 from .tools.options import check_count
 
-__all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "estimate_tokens"]
+__all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
 
 Message = dict[str, Any]
 Messages = list[Message]
@@ -44,6 +44,20 @@ class Conversation(Protocol):
     async def folded(self, options: FoldOptions) -> tuple[int, Messages]:
         """Fold all rows; returns how many there are, and their messages."""
         ...
+
+
+@dataclass
+class Pin:
+    """Where the history of a run begins.
+
+    What is shown in its first step stays in every later one, so that each prompt begins as the one before it, and the
+    caches of providers are of use.
+
+    Attributes:
+        turns: how many turns are shown; `None` until that is known.
+    """
+
+    turns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +109,13 @@ class History:
         if not isinstance(self.merge_roles, bool):
             raise ConfigError(f"merge_roles must be a bool, got {self.merge_roles!r}")
 
-    async def load(self, conversation: Conversation, options: FoldOptions) -> tuple[int, Messages]:
-        """Load what the bounds leave; returns how many rows were loaded, and their messages."""
+    async def load(
+        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+    ) -> tuple[int, Messages]:
+        """Load what the bounds leave; returns how many rows were loaded, and their messages.
+
+        With a pin, the bounds count the first time, and the same turns are left later.
+        """
         if self.window is None and self.max_tokens is None:
             return await conversation.folded(options)
         limit = min(max(_FIRST_LOAD, 2 * (self.window or 0)), sys.maxsize)
@@ -110,9 +129,32 @@ class History:
             is_whole = len(rows) != limit
             if is_whole and (not turns or turns[0] > 0):
                 turns.insert(0, 0)  # what was said before the first question
-            start, is_enough = self._start(messages, turns, counted)
+            if pin is None or pin.turns is None:
+                start, is_enough = self._start(messages, turns, counted)
+            else:
+                is_enough = len(turns) >= pin.turns
+                start = turns[-pin.turns] if is_enough else 0
             if is_whole or is_enough:
+                if pin is not None and pin.turns is None:
+                    pin.turns = sum(turn >= start for turn in turns) or None
                 return len(rows), messages[start:]
+            limit = min(2 * limit, sys.maxsize)
+
+    async def rows(self, conversation: Conversation, pin: Pin | None = None) -> Sequence[Any]:
+        """The rows that the bounds leave, oldest first, for a prompt that is written elsewhere."""
+        pin = Pin() if pin is None else pin
+        if self.window is None and self.max_tokens is None:
+            return await conversation.newest(sys.maxsize)
+        if pin.turns is None:
+            await self.load(conversation, FoldOptions(), pin)
+        limit = _FIRST_LOAD
+        while True:
+            rows = await conversation.newest(limit)
+            questions = [place for place, row in enumerate(rows) if row["type"] == "user"]
+            if pin.turns is not None and len(questions) >= pin.turns:
+                return rows[questions[-pin.turns] :]
+            if len(rows) != limit:
+                return rows
             limit = min(2 * limit, sys.maxsize)
 
     def _start(
@@ -161,7 +203,9 @@ class CogencyHistory:
     window: int | None
     transform: Callable[[Messages], Awaitable[Messages]] | None
 
-    async def load(self, conversation: Conversation, options: FoldOptions) -> tuple[int, Messages]:
+    async def load(
+        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+    ) -> tuple[int, Messages]:
         """See `History.load`. It loads what cogency 3.3.0 does: enough, unless a turn has over two rows a message."""
         if self.window is None:
             return await conversation.folded(options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
-from .errors import BlockTool, DeniedError, ToolError, UnknownOutcomeError
+from .errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from .types import ToolCall, ToolResult
 
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
@@ -83,7 +83,7 @@ class ToolExecution:
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as a dict that JSON can hold, if its arguments and its content can be."""
-        exception = self.result.exception
+        exception = getattr(self.result, "exception", None)  # cogency's own results have none
         return {
             "id": self.id,
             "call": {
@@ -134,7 +134,7 @@ def status_of(result: ToolResult) -> Status:
             return "blocked"
         case DeniedError():
             return "denied"
-        case UnknownOutcomeError():
+        case UnknownOutcome():
             return "unknown"
         case ToolError(timeout=True):
             return "timeout"

@@ -18,7 +18,7 @@ from cogency_rs import (
     ToolCall,
     ToolOptions,
     ToolResult,
-    UnknownOutcomeError,
+    UnknownOutcome,
     execute_calls,
     execute_tools,
     parse_tokens,
@@ -174,7 +174,7 @@ async def test_a_call_that_is_lost_is_unknown_and_not_tried_again():
         """Idle."""
         return "here"
 
-    elsewhere = Elsewhere(UnknownOutcomeError("the worker was lost"))
+    elsewhere = Elsewhere(UnknownOutcome("the worker was lost"))
     [record] = await execute_calls(
         [ToolCall("idle", {})], execution=Execution(tools=[idle]), middleware=[elsewhere]
     )
@@ -189,7 +189,7 @@ async def test_the_log_knows_that_a_call_is_unknown():
             "u",
             "c",
             execution=Execution(storage=storage, tools=[free]),
-            middleware=[Elsewhere(UnknownOutcomeError("the worker was lost"))],
+            middleware=[Elsewhere(UnknownOutcome("the worker was lost"))],
         )
         async for _ in turn.process(parse_tokens(text)):
             pass

@@ -19,7 +19,7 @@ from cogency_rs import (
     ToolCall,
     ToolError,
     ToolOptions,
-    UnknownOutcomeError,
+    UnknownOutcome,
     tool,
 )
 from cogency_rs.executors.ray import Actor, RayExecutor
@@ -293,21 +293,21 @@ def of_ray(*names: str) -> BaseException:
 @pytest.mark.parametrize("name", LOST)
 def test_a_call_that_was_lost_is_unknown(name):
     failed = failure_of_call(of_ray(name, "RayError"), "pay")
-    assert isinstance(failed, UnknownOutcomeError)
+    assert isinstance(failed, UnknownOutcome)
     assert "It is not known whether the call of 'pay' happened: " in str(failed)
 
 
 @pytest.mark.parametrize("name", NEVER_RAN)
 def test_a_call_that_never_ran_is_a_failure(name):
     failed = failure_of_call(of_ray(name, "RayError"), "pay")
-    assert not isinstance(failed, UnknownOutcomeError)
+    assert not isinstance(failed, UnknownOutcome)
     assert "Tool 'pay' was not run: " in str(failed)
     assert "\n" not in str(failed)
 
 
 def test_an_error_that_is_not_known_means_that_nothing_is_known():
     failed = failure_of_call(of_ray("SomethingNewError", "RayError"), "pay")
-    assert isinstance(failed, UnknownOutcomeError)
+    assert isinstance(failed, UnknownOutcome)
     assert "SomethingNewError: line 1 line 2" in str(failed)
 
 

@@ -38,7 +38,7 @@ class Executor(ABC):
 
         Raises:
             asyncio.CancelledError: the caller was cancelled; by now the tool has been, too.
-            UnknownOutcomeError: it is not known whether the tool ran to its end.
+            UnknownOutcome: it is not known whether the tool ran to its end.
         """
 
     def check(self, tool: Any) -> None:  # noqa: B027  # most have nothing to refuse

@@ -29,8 +29,9 @@ __all__ = [
 Row = tuple[str, str, float]
 """Type, content, and seconds since the epoch."""
 
-CallStatus = Literal["open"] | Status
-"""`open`: the call is in the log and has no result there; otherwise how it ended, as in `ToolExecution`."""
+CallStatus = Literal["open", "waiting"] | Status
+"""`open`: the call is in the log and has no result there; `waiting`: likewise, and someone has to agree to it, or to
+another call of its batch, before it is run; otherwise how it ended, as in `ToolExecution`."""
 
 ROW_TYPES = (
     "user",
@@ -75,6 +76,8 @@ class CallRecord:
         started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
         completed_at: when its result was there; `None` while it is open.
         worker: the process that carries it out, `"host:pid"`.
+        decision: what someone decided of it, a JSON object: `approved`, a bool, with the `args` it runs with where they
+            were changed, or the `message` of a denial; `None` where nobody was asked.
     """
 
     id: str
@@ -87,6 +90,7 @@ class CallRecord:
     started_at: float | None = None
     completed_at: float | None = None
     worker: str | None = None
+    decision: str | None = None
 
 
 class LogPage(NamedTuple):

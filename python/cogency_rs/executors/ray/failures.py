@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import ToolError, UnknownOutcomeError
+from ...errors import ToolError, UnknownOutcome
 
 __all__ = ["failure_of_call", "failure_of_shipping", "one_line"]
 
@@ -77,8 +77,8 @@ def _failed_around(error: Any, name: str) -> ToolError:
     )
 
 
-def _unknown(name: str, why: str, error: BaseException) -> UnknownOutcomeError:
-    return UnknownOutcomeError(
+def _unknown(name: str, why: str, error: BaseException) -> UnknownOutcome:
+    return UnknownOutcome(
         f"It is not known whether the call of '{name}' happened: {why}. Find out before it is called again.",
         cause=_cause(error),
     )

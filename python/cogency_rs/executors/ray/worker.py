@@ -16,7 +16,7 @@ from contextvars import Context, copy_context
 from types import MappingProxyType
 from typing import Any
 
-from ...errors import ToolError
+from ...errors import StopRun, ToolError
 from ...patience import all_done, outlast
 from ...registry import bound, injected_by, is_blocking, is_coroutine_function
 from ...results import as_result, reason
@@ -206,10 +206,10 @@ class Errand:
         pack(event)
         self._reply.events.append(event)
 
-    def stop(self, message: str) -> None:
+    def stop(self, why: StopRun) -> None:
         """Keep the first reason to end the run."""
         if self._reply.stop is None:
-            self._reply.stop = message
+            self._reply.stop = why.message
 
     def returned(self, value: Any) -> bytes:
         """The reply of a tool that returned this."""
