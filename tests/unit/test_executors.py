@@ -10,6 +10,7 @@ import pytest
 
 from cogency_rs import (
     Accumulator,
+    Agent,
     ConfigError,
     Execution,
     Hooks,
@@ -25,6 +26,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.executors import Executor
+from cogency_rs.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -213,3 +215,12 @@ async def test_a_call_whose_time_is_up_is_stopped_there():
         tool_timeout=0.05,
     )
     assert (record.status, stopped) == ("timeout", ["there"])
+
+
+async def test_an_agent_refuses_a_tool_that_nothing_takes_and_runs_the_others_elsewhere():
+    answers = ['<execute>[{"name": "marked", "args": {}}]</execute>', "done"]
+    with pytest.raises(ConfigError, match="'marked' is to run in another process"):
+        Agent(ScriptedModel(answers), tools=[marked])
+    elsewhere = Elsewhere()
+    result = await Agent(ScriptedModel(answers), tools=[marked], middleware=[elsewhere]).run("go")
+    assert (result.output, len(elsewhere.ran)) == ("done", 1)

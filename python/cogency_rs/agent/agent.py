@@ -9,10 +9,10 @@ from typing import Any, Generic, Literal
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
+from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
-from ..executors import check_remote
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
@@ -23,7 +23,7 @@ from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
 from .delegate import Delegate
-from .drivers import Driver, TextDriver
+from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
 from .limits import UsageLimits
 from .output import output_of
 from .recovery import Recovery
@@ -398,7 +398,7 @@ async def _over(run: Run) -> RunResult[Any]:
     return run.result
 
 
-_DRIVERS: dict[str, Callable[[], Driver]] = {}
+_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
 
 
 def _storage(storage: Any, on_busy: str) -> Any:

@@ -122,6 +122,7 @@ class Stepping:
     ) -> AsyncGenerator[Any, None]:
         ctx, runtime, said = self._run.ctx, self._runtime, Said()
         runtime.used, runtime.finish_reason = Usage(), None
+        runtime.refused, runtime.error = [], None
         self._over_limit.clear()
         began, deadline = monotonic(), Deadline(ctx.account)
         async with (
@@ -156,7 +157,7 @@ class Stepping:
             text=said.text,
             thoughts=said.reasoning,
             calls=tuple(said.calls),
-            executions=executions,
+            executions=(*executions, *runtime.refused),
             usage=runtime.used,
             finish_reason=runtime.finish_reason or accumulator.finish_reason,
             error=said.error,
@@ -170,8 +171,8 @@ class Stepping:
             is_refused=is_refused,
             is_answer=is_answer and not is_refused and said.text != "",
             waiting=tuple(accumulator.waiting),
-            signals=tuple(self._signals(step, said, accumulator, deadline, ending)),
-            error=self._error_of(executions),
+            signals=tuple(self._signals(executions, said, accumulator, deadline, ending)),
+            error=runtime.error or self._error_of(executions),
             metric=self._metric(step, monotonic() - began),
         )
 
@@ -193,7 +194,7 @@ class Stepping:
 
     def _signals(
         self,
-        step: Step,
+        executions: Sequence[ToolExecution],
         said: Said,
         accumulator: Accumulator,
         deadline: Deadline,
@@ -205,14 +206,15 @@ class Stepping:
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"
             yield StopSignal(StopReason.COMPLETED, text, source=ending.name)
-        if step.finish_reason in self._settings.finish_reasons:
-            text = f"The model stopped for {step.finish_reason!r}"
+        finish_reason = self._runtime.finish_reason or accumulator.finish_reason
+        if finish_reason in self._settings.finish_reasons:
+            text = f"The model stopped for {finish_reason!r}"
             yield StopSignal(StopReason.FINISH_REASON, text, source="model")
         if deadline.is_over:
             yield self._run.ctx.account.out_of_time()
-        if self._over_limit and len(self._over_limit) == len(step.executions):
+        if self._over_limit and len(self._over_limit) == len(executions):
             yield self._over_limit[0]
-        repeated = self._repetition.enter(said.happened(step.executions, self._tools))
+        repeated = self._repetition.enter(said.happened(executions, self._tools))
         if repeated is not None:
             yield repeated
 
