@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
+from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
@@ -141,6 +142,7 @@ class Agent(Generic[Deps, Output]):
             approve=approve,
             approval_timeout=approval_timeout,
         )
+        check_remote(known, around)
         self.name = name
         self._settings = Settings(
             model=model,
