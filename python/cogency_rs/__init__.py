@@ -25,6 +25,8 @@ _PUBLIC = {
         "Driver",
         "EventStream",
         "ModelResponse",
+        "NativeDriver",
+        "ReActDriver",
         "Recovery",
         "RunContext",
         "RunResult",

@@ -15,6 +15,8 @@ from .agent import (
     Driver as Driver,
     EventStream as EventStream,
     ModelResponse as ModelResponse,
+    NativeDriver as NativeDriver,
+    ReActDriver as ReActDriver,
     Recovery as Recovery,
     RunContext as RunContext,
     RunResult as RunResult,

@@ -15,6 +15,7 @@ from ._core import CircuitBreaker, Turn
 from .batch import CANCELLED, BatchOptions, ToolBatch
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError, StopRun
+from .event_source import EventSource
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
@@ -161,9 +162,10 @@ class Accumulator:
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting = [], []
             text = text_behind(events)
+            source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event")
-                source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
+                source = EventSource(aiter(events), turn, partial(self._enter_event, turn))
             else:
                 turn = Turn(stream=self.stream, **text.reading)
                 source = text.open(turn)
@@ -280,7 +282,9 @@ class Accumulator:
         return any([await needs_approval(tools.get(call.name), call) for call in calls])
 
 
-async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
+async def _steps(
+    source: ClosedOnce | EventSource, turn: Turn
+) -> AsyncGenerator[Steps | TurnEvent, None]:
     """The steps of a turn, as its source brings them on; most in token mode are one event."""
     try:
         while True:

@@ -368,6 +368,7 @@ class ToolBatch:
             case asyncio.CancelledError():
                 pass  # it gave up; the result says so
             case StopRun():
+                error.source = error.source or self._calls[index].name
                 if self._run is not None:
                     self._run.stop(error)
                 return stopped(error)

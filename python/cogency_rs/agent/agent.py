@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from typing import Any, Generic, Literal
 
+from ..batch import BatchOptions
 from ..errors import ConfigError
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
@@ -15,17 +16,20 @@ from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
 from ..registry import tools_by_name
+from ..storage.log import is_log
 from ..storage.memory import Memory
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
-from .drivers import Driver, TextDriver
+from .delegate import Delegate
+from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
 from .limits import UsageLimits
 from .output import output_of
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
-from .run import Run, Settings
+from .run import Run
 from .runtime import check_model
+from .settings import Settings
 from .stored import Decisions
 from .stream import EventStream, StepStream
 
@@ -123,31 +127,40 @@ class Agent(Generic[Deps, Output]):
         chosen = _driver(driver, dialect, lenient)
         check_model(model)
         known = tools_by_name(listed)
-        unknown = [each for each in stop_at_tools if each not in known]
+        stopping = frozenset(stop_at_tools)
+        unknown = sorted(stopping - known.keys())
         if unknown:
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
+        around = tuple(middleware)
+        BatchOptions(  # refuses what no batch could keep
+            tool_timeout=tool_timeout,
+            max_concurrency=max_concurrency,
+            middleware=around,
+            approve=approve,
+            approval_timeout=approval_timeout,
+        )
         self.name = name
         self._settings = Settings(
             model=model,
             tools=listed,
             driver=chosen,
-            storage=Memory() if storage is None else storage,
+            storage=_storage(storage, on_busy),
             instructions=instructions,
             identity=identity,
             limits=_of(UsageLimits, "limits", limits),
             recovery=_of(Recovery, "recovery", recovery),
             history=_of(History, "history", history),
             hooks=tuple(sorted_hooks(hooks)),
-            middleware=tuple(middleware),
+            middleware=around,
             approve=approve,
             approval_timeout=approval_timeout,
             tool_timeout=tool_timeout,
             max_concurrency=max_concurrency,
             output=output_of(output_type),
             require_tool=require_tool,
-            stop_at_tools=frozenset(stop_at_tools),
+            stop_at_tools=stopping,
             finish_reasons=frozenset(finish_reasons),
             on_failure=on_failure,
             on_block=on_block,
@@ -306,7 +319,15 @@ class Agent(Generic[Deps, Output]):
         Returns:
             A tool with one parameter, `question`. Its result is the run's output.
         """
-        return make_tool(_Delegate(self).ask, name=name, description=description)
+        delegate = Delegate(self.name, self._called)
+        return make_tool(delegate.ask, name=name, description=description)
+
+    def _called(
+        self, question: str, context: ToolContext[Any], parent: Run | None
+    ) -> EventStream[Output]:
+        """Start a run for another agent."""
+        deps: Any = context.deps
+        return EventStream(self._run(question, None, context.user_id, deps, "event", None, parent))
 
     def _run(
         self,
@@ -316,18 +337,13 @@ class Agent(Generic[Deps, Output]):
         deps: Any,
         stream: StreamMode,
         limits: UsageLimits | None,
+        parent: Run | None = None,
     ) -> Run:
         given: object = question
         if not isinstance(given, str):
             raise TypeError(f"a question is text, not {type(given).__name__}")
-        ctx = RunContext(
-            conversation_id=conversation_id or uuid7(),
-            user_id=user_id,
-            deps=deps,
-            question=question,
-            storage=self._settings.storage,
-        )
-        return Run(self._settings, ctx, stream=stream, limits=limits)
+        ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
+        return Run(self._settings, ctx, stream=stream, parent=parent)
 
     def _resumed(
         self,
@@ -338,36 +354,36 @@ class Agent(Generic[Deps, Output]):
         stream: StreamMode,
         limits: UsageLimits | None,
     ) -> Run:
-        ctx = RunContext(
+        storage = self._settings.storage
+        if not is_log(storage):
+            raise ConfigError(
+                f"a run can be resumed only from a storage that keeps calls: {storage!r} is not a Log"
+            )
+        ctx = self._context(conversation_id, user_id, deps, "", limits)
+        return Run(self._settings, ctx, stream=stream, decisions=decisions, is_resumed=True)
+
+    def _context(
+        self,
+        conversation_id: str,
+        user_id: str,
+        deps: Any,
+        question: str,
+        limits: UsageLimits | None,
+        parent: Run | None = None,
+    ) -> RunContext[Any]:
+        return RunContext(
             conversation_id=conversation_id,
             user_id=user_id,
             deps=deps,
-            question="",
+            question=question,
             storage=self._settings.storage,
-        )
-        return Run(
-            self._settings,
-            ctx,
-            stream=stream,
-            decisions=decisions,
-            is_resumed=True,
-            limits=limits,
+            limits=_of(UsageLimits, "limits", limits or self._settings.limits),
+            parent=None if parent is None else parent.ctx,
         )
 
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self._settings.tools)
         return f"<agent {self.name!r} with {names or 'no tools'}>"
-
-
-class _Delegate:
-    """An agent that answers the questions of another."""
-
-    def __init__(self, agent: Agent[Any, Any]) -> None:
-        self._agent = agent
-
-    async def ask(self, question: str, context: ToolContext[Any]) -> Any:
-        result = await self._agent.run(question, user_id=context.user_id, deps=context.deps)
-        return result.output
 
 
 async def _over(run: Run) -> RunResult[Any]:
@@ -380,7 +396,29 @@ async def _over(run: Run) -> RunResult[Any]:
     return run.result
 
 
-_DRIVERS: dict[str, Callable[[], Driver]] = {}
+_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
+
+
+def _storage(storage: Any, on_busy: str) -> Any:
+    """The log, if it can be one."""
+    if storage is None:
+        return Memory()
+    given: object = storage
+    missing = [
+        name
+        for name in ("save_message", "load_messages")
+        if not callable(getattr(storage, name, None))
+    ]
+    if isinstance(storage, type) or (missing and not is_log(storage)):
+        raise ConfigError(
+            f"{storage!r} cannot be the log of an agent: it needs the methods of Log, or at least "
+            "save_message and load_messages; give SQLite(), or leave it out for a log in memory"
+        )
+    if on_busy == "error" and not hasattr(type(given), "claim"):
+        raise ConfigError(
+            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
+        )
+    return storage
 
 
 def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
@@ -399,7 +437,8 @@ def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
         return _DRIVERS[driver]()
     if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
         raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
-    return driver
+    given: Driver = driver
+    return given
 
 
 def _of(kind: Any, name: str, given: Any) -> Any:

@@ -78,11 +78,12 @@ class StopSignal:
     @classmethod
     def of(cls, stop: StopRun, source: str = "") -> StopSignal:
         """What a tool or a hook raised."""
+        context, source = stop.context, source or stop.source
         try:
             reason = StopReason(stop.reason)
         except ValueError:
-            reason = StopReason.UNKNOWN
-        return cls(reason, stop.message, MappingProxyType(stop.context), source)
+            reason, context = StopReason.UNKNOWN, {"reason": stop.reason, **context}
+        return cls(reason, stop.message, MappingProxyType(context), source)
 
 
 def first_signal(signals: Iterable[StopSignal]) -> StopSignal | None:

@@ -1,0 +1,83 @@
+"""What a step says: the events of one answer, put together, and what they amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..codec import parse_tool_call
+from ..records import ToolExecution
+from ..types import ToolCall, TurnOutcome
+from .recovery import ErrorKey
+from .results import StepKind
+
+__all__ = ["Said", "kind_of"]
+
+
+@dataclass
+class Said:
+    """What the events of a step say so far."""
+
+    texts: list[str] = field(default_factory=list[str])
+    thoughts: list[str] = field(default_factory=list[str])
+    last: str = ""  # the type of the event before
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    errors: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """See an event."""
+        last, self.last = self.last, event["type"]
+        match event["type"]:
+            case "respond" | "think" as type:
+                pieces = self.texts if type == "respond" else self.thoughts
+                if pieces and last == type:
+                    pieces[-1] += event["content"]
+                else:
+                    pieces.append(event["content"])
+            case "call":
+                self.calls.append(parse_tool_call(event["content"]))
+            case "error":
+                self.errors.append(event)
+            case _:
+                pass
+
+    @property
+    def text(self) -> str:
+        """What is said to the user: what stands between calls is a paragraph each."""
+        return _paragraphs(self.texts)
+
+    @property
+    def reasoning(self) -> str:
+        """The model's reasoning, likewise."""
+        return _paragraphs(self.thoughts)
+
+    @property
+    def error(self) -> str | None:
+        """What the model is told of the last error."""
+        return str(self.errors[-1].get("content")) if self.errors else None
+
+    def happened(
+        self, executions: Sequence[ToolExecution], tools: Mapping[str, Any]
+    ) -> Iterator[tuple[ErrorKey, str] | None]:
+        """Errors with what they say, and `None` for each success, in order; see `Repetition`."""
+        for error in self.errors:
+            kind = str(error.get("code") or error.get("kind"))
+            yield (kind, ""), str(error.get("content"))
+        for each in executions:
+            kind = "tool_execution" if each.name in tools else "unknown_tool"
+            yield ((kind, each.name), str(each.error)) if each.error is not None else None
+        if not self.errors and not executions:
+            yield None
+
+
+def _paragraphs(texts: list[str]) -> str:
+    return "\n\n".join(stripped for text in texts if (stripped := text.strip()))
+
+
+def kind_of(outcome: TurnOutcome, *, calls: bool, is_refused: bool) -> StepKind:
+    """What kind of step it was that came out so; `calls` is whether calls ran, or wait."""
+    if calls:
+        return "tool_execution"
+    unusable = (TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED, TurnOutcome.FAILED)
+    return "error" if is_refused or outcome in unusable else "final_response"
