@@ -6,7 +6,7 @@ What follows from it is the run's to decide.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal
@@ -125,11 +125,13 @@ class Stepping:
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
         began, deadline = monotonic(), Deadline(ctx.account)
-        async with (
-            aclosing(accumulator.process(source(), known=known)) as events,
-            aclosing(deadline.until(events)) as in_time,
-        ):
-            async for event in in_time:
+        async with AsyncExitStack() as stack:
+            events = await stack.enter_async_context(
+                aclosing(accumulator.process(source(), known=known))
+            )
+            if deadline.is_set:
+                events = await stack.enter_async_context(aclosing(deadline.until(events)))
+            async for event in events:
                 said.take(event)
                 yield event
         outcome = accumulator.outcome or TurnOutcome.FAILED
