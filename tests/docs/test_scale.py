@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-import asyncpg
 import pytest
 from pages import CHECKOUT
 
 from cogency_rs import PostgreSQL
+
+asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
 BLOCKS = re.findall(
     r"^```sql\n(.*?)^```$",
