@@ -118,6 +118,11 @@ _PUBLIC = {
         "PostgreSQL",
         "SQLite",
     ),
+    "telemetry": (
+        "Telemetry",
+        "instrument",
+        "uninstrument",
+    ),
     "tools": (
         "ToolContext",
         "ToolOptions",

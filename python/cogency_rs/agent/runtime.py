@@ -15,6 +15,7 @@ from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from ..signature import is_object, json_schema_of
+from ..telemetry import current
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
@@ -106,7 +107,7 @@ class Runtime:
         """
         request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
-        source: Any = await _answer_to(self.model, request)
+        source: Any = await self._asked(request)
         try:
             if self.triggers.has("after_model_response"):
                 deltas: list[Any] = []
@@ -130,6 +131,17 @@ class Runtime:
             usage = answer.usage
             self.used = self.used + usage
             self.ctx.account.take_usage(usage)
+
+    async def _asked(self, request: ModelRequest) -> AsyncIterator[Any]:
+        tracing = current()
+        if tracing is None:
+            return await _answer_to(self.model, request)
+        return tracing.answer(
+            self.model,
+            request,
+            self.ctx.conversation_id,
+            lambda: _answer_to(self.model, request),
+        )
 
 
 class _Answer:
