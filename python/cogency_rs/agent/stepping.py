@@ -6,7 +6,7 @@ What follows from it is the run's to decide.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +18,7 @@ from ..models import Usage
 from ..records import ToolExecution
 from ..results import failure
 from ..storage.log import CallRecord
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import ToolCall, ToolResult, TurnOutcome
 from .deadline import Deadline
@@ -51,7 +52,7 @@ class FinishedStep:
         is_answer: whether the log ends with the answer.
         waiting: its calls, where they wait for somebody.
         signals: what asks that the run stops.
-        error: what the batch left to raise, now that it is settled.
+        error: what the batch or the driver left to raise, now that the step is over.
         metric: the event that says what it took.
     """
 
@@ -94,7 +95,7 @@ class Stepping:
         self._settings = settings
         self._runtime = runtime
         self._log = log
-        self._tools: dict[str, Any] = {tool.name: tool for tool in settings.tools}
+        self._tools = Toolbox.of(settings.tools)
         self._repetition = Repetition(settings.recovery)
         self._over_limit: list[StopSignal] = []  # for each call that was refused for a limit
         self._accumulator = self._make_accumulator(approve)
@@ -125,13 +126,10 @@ class Stepping:
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
         began, deadline = monotonic(), Deadline(ctx.account)
-        async with AsyncExitStack() as stack:
-            events = await stack.enter_async_context(
-                aclosing(accumulator.process(source(), known=known))
-            )
-            if deadline.is_set:
-                events = await stack.enter_async_context(aclosing(deadline.until(events)))
-            async for event in events:
+        events: AsyncGenerator[Any, None] = accumulator.process(source(), known=known)
+        in_time = deadline.until(events) if deadline.is_set else events
+        async with aclosing(events), aclosing(in_time):
+            async for event in in_time:
                 said.take(event)
                 yield event
         outcome = accumulator.outcome or TurnOutcome.FAILED
@@ -182,16 +180,17 @@ class Stepping:
         """The value of an answer, or why it is not what was asked for."""
         if self._settings.require_tool:
             names = ", ".join(tool.name for tool in self._runtime.visible_tools)
+            text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
+            form: str = getattr(self._settings.driver, "call_form", "")
             return _Refused(
-                "no_tool_call",
-                f"Your answer calls no tool, and each of your answers must call one. Tools: {names}.",
+                "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
             )
         value = self._settings.output.read(text)
         return _Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _ends_run(self, execution: ToolExecution) -> bool:
-        name = execution.name
-        asked = name in self._settings.stop_at_tools or options_of(self._tools.get(name)).ends_run
+        ends = options_of(self._tools.find(execution.call)).ends_run
+        asked = ends or execution.name in self._settings.stop_at_tools
         return asked and execution.status == "success"
 
     def _signals(
