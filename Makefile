@@ -160,10 +160,10 @@ $(VENV)/.docs: $(CORE)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,examples,parity,test
+	$(BUILD) --extras cli,dev,examples,parity,ray,test
 	@touch $@
 
 # And what the type checkers need, with their own Node.js.
 $(TYPES): $(DEV)
-	$(BUILD) --extras anthropic,cli,dev,openai,parity,types
+	$(BUILD) --extras anthropic,cli,dev,openai,parity,ray,types
 	@touch $@

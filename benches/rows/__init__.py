@@ -6,7 +6,7 @@ from functools import partial
 
 from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import agents, context, dialects, load, parsing, program, tools, turns
+from . import agents, context, dialects, load, parsing, program, remote, tools, turns
 
 CHUNKS = "a bare `async for` over the same chunks"
 GATHER = "a bare `asyncio.gather` of the same coroutines"
@@ -233,6 +233,18 @@ ROWS = (
         )
         for name, (text, _) in parsing.ADVERSARIES.items()
         for mode in ("event", "token")
+    ),
+    # Last, because Ray leaves threads in the program that other rows would feel.
+    *(
+        Row(
+            f"remote/{count}",
+            f"run {count:,} tools that do nothing on a local Ray of two workers",
+            "as many bare Ray tasks",
+            partial(remote.batch, count=count),
+            (Share(1.3, "floor"),),
+        )
+        for count in (64,)
+        if remote.IS_THERE
     ),
 )
 """All of them, in the order of the table."""

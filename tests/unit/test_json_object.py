@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
@@ -25,7 +26,7 @@ OBJECTS = st.dictionaries(st.text(), VALUES, max_size=5)
 def pieces_of(draw, text: str) -> list[str]:
     cuts = draw(st.lists(st.integers(0, len(text)), max_size=8))
     edges = [0, *sorted(cuts), len(text)]
-    return [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(edges)]
 
 
 def fed(pieces: list[str], **options: bool) -> ObjectReader:

@@ -489,7 +489,7 @@ def test_c9_what_the_model_raises_passes_on_behind_the_text_and_is_not_tried_aga
 
     async def all() -> None:
         async for event in agent.stream("q"):
-            seen.append((event["type"], event.get("content")))
+            seen.append((event["type"], event.get("content")))  # noqa: PERF401  # before the error
 
     with pytest.raises(LLMError, match="down"):
         asyncio.run(all())

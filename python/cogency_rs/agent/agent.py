@@ -9,15 +9,16 @@ from typing import Any, Generic, Literal
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
+from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
-from ..registry import tools_by_name
 from ..storage.log import is_log
 from ..storage.memory import Memory
+from ..toolbox import Toolbox
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
@@ -126,7 +127,7 @@ class Agent(Generic[Deps, Output]):
                 raise ConfigError(f"{option} must be {wanted}, got {given!r}")
         chosen = _driver(driver, dialect, lenient)
         check_model(model)
-        known = tools_by_name(listed)
+        known = Toolbox.of(listed).names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
         if unknown:
@@ -141,6 +142,7 @@ class Agent(Generic[Deps, Output]):
             approve=approve,
             approval_timeout=approval_timeout,
         )
+        check_remote(known, around)
         self.name = name
         self._settings = Settings(
             model=model,

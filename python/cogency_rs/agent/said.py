@@ -8,6 +8,7 @@ from typing import Any
 
 from ..records import ToolExecution
 from ..registry import tool_call
+from ..toolbox import Toolbox
 from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
 from .results import StepKind
@@ -57,14 +58,14 @@ class Said:
         return str(self.errors[-1].get("content")) if self.errors else None
 
     def happened(
-        self, executions: Sequence[ToolExecution], tools: Mapping[str, Any]
+        self, executions: Sequence[ToolExecution], tools: Toolbox
     ) -> Iterator[tuple[ErrorKey, str] | None]:
         """Errors with what they say, and `None` for each success, in order; see `Repetition`."""
         for error in self.errors:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
         for each in executions:
-            kind = "tool_execution" if each.name in tools else "unknown_tool"
+            kind = "unknown_tool" if tools.find(each.call) is None else "tool_execution"
             yield ((kind, each.name), str(each.error)) if each.error is not None else None
         if not self.errors and not executions:
             yield None

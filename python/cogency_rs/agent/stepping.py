@@ -18,6 +18,7 @@ from ..models import Usage
 from ..records import ToolExecution
 from ..results import failure
 from ..storage.log import CallRecord
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import ToolCall, ToolResult, TurnOutcome
 from .deadline import Deadline
@@ -51,7 +52,7 @@ class FinishedStep:
         is_answer: whether the log ends with the answer.
         waiting: its calls, where they wait for somebody.
         signals: what asks that the run stops.
-        error: what the batch left to raise, now that it is settled.
+        error: what the batch or the driver left to raise, now that the step is over.
         metric: the event that says what it took.
     """
 
@@ -94,7 +95,7 @@ class Stepping:
         self._settings = settings
         self._runtime = runtime
         self._log = log
-        self._tools: dict[str, Any] = {tool.name: tool for tool in settings.tools}
+        self._tools = Toolbox.of(settings.tools)
         self._repetition = Repetition(settings.recovery)
         self._over_limit: list[StopSignal] = []  # for each call that was refused for a limit
         self._accumulator = self._make_accumulator(approve)
@@ -188,8 +189,8 @@ class Stepping:
         return Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _ends_run(self, execution: ToolExecution) -> bool:
-        name = execution.name
-        asked = name in self._settings.stop_at_tools or options_of(self._tools.get(name)).ends_run
+        ends = options_of(self._tools.find(execution.call)).ends_run
+        asked = ends or execution.name in self._settings.stop_at_tools
         return asked and execution.status == "success"
 
     def _signals(
