@@ -28,6 +28,7 @@ MAX_SECONDS = 366 * 24 * 3600.0
 
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
 IsVisible = bool | Callable[["RunContext[Any]"], bool]
+Preview = Callable[[ToolCall], str | Awaitable[str]]
 
 
 def check_seconds(name: str, seconds: Any) -> None:
@@ -74,6 +75,8 @@ class ToolOptions:
             that is not can be called all the same.
         max_result_chars: how many characters of a result's content the model is shown, in place of the history's
             `max_result_chars`. The log keeps all of them.
+        preview: what a call would do, as text such as a difference, for somebody who is asked to agree to it; it has no
+            effect, and what it raises is a denial.
 
     Raises:
         ConfigError: what no call could keep.
@@ -88,6 +91,7 @@ class ToolOptions:
     ends_run: bool = False
     visible: IsVisible = True
     max_result_chars: int | None = None
+    preview: Preview | None = None
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
@@ -102,6 +106,8 @@ class ToolOptions:
             raise ConfigError(
                 f"visible must be a bool or a function of the run, got {self.visible!r}"
             )
+        if not (self.preview is None or callable(self.preview)):
+            raise ConfigError(f"preview must be a function of the call, got {self.preview!r}")
         if retries and not self.may_run_twice:
             raise ConfigError(
                 "retries need idempotent=True: a call that failed may have had its effect all the same, "
