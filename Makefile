@@ -1,6 +1,6 @@
 # Everything a contributor runs. Needs Python >= 3.11 and Rust; the rest is installed into .venv.
 PYTHON ?= python3
-# Those that the built packages are tried on: versions or interpreters; tests/distributions.py has the default.
+# Those that the built packages are tried on: versions or interpreters; tests.distributions.py has the default.
 PYTHONS ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,7 +12,7 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python schema-suite upstream bench bench-rust stress docs docs-links
+.PHONY: help demo test test-rust test-python schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust fuzz miri asan deny soak
 
@@ -38,6 +38,11 @@ schema-suite: $(DEV)  ## The official test suite of JSON Schema, on our core
 
 bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
 	$(BIN)/python benches/compare.py --write
+
+bench-peers: $(CORE)  ## Measure the agent beside those of other packages, in an environment of their own, and write docs/peers.md
+	test -d target/peers || $(PYTHON) -m venv target/peers
+	target/peers/bin/pip install --quiet --disable-pip-version-check langgraph openai-agents pydantic-ai-slim
+	PYTHONPATH=python target/peers/bin/python benches/peers/compare.py --write
 
 bench-rust:      ## Measure the core with no Python
 	cargo bench --no-default-features --benches
@@ -88,9 +93,9 @@ wheel: $(VENV)/.created | rust  ## A wheel and the source distribution it is bui
 	$(BIN)/maturin build --release --locked --quiet --sdist --out dist
 
 test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python of PYTHONS
-	$(BIN)/python tests/distributions.py contents dist/*
-	$(BIN)/python tests/distributions.py install dist/*.tar.gz $(firstword $(PYTHONS) 3.11)
-	$(BIN)/python tests/distributions.py install dist/*.whl $(PYTHONS)
+	$(BIN)/python tests.distributions.py contents dist/*
+	$(BIN)/python tests.distributions.py install dist/*.tar.gz $(firstword $(PYTHONS) 3.11)
+	$(BIN)/python tests.distributions.py install dist/*.whl $(PYTHONS)
 
 check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
 	@$(PYTHON) tests/release.py "$(TAG)"
@@ -159,5 +164,5 @@ $(DEV): $(CORE)
 
 # And what the type checkers need, with their own Node.js.
 $(TYPES): $(DEV)
-	$(BUILD) --extras cli,dev,parity,types
+	$(BUILD) --extras anthropic,cli,dev,openai,parity,types
 	@touch $@

@@ -21,6 +21,7 @@ from cogency_rs import (
     Execution,
     Finish,
     SQLite,
+    Thought,
     ToolResult,
     TurnOutcome,
     assemble,
@@ -28,7 +29,7 @@ from cogency_rs import (
 )
 
 Message = dict[str, str]
-Model = Callable[[list[Message]], AsyncIterable[str | Finish]]
+Model = Callable[[list[Message]], AsyncIterable[str | Thought | Finish]]
 
 GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
 """When the model has something new to read: results, or what was wrong with its output."""

@@ -11,7 +11,7 @@ presses Stop and when the server ends, the turn is cancelled: the model's stream
 and awaited, and every call has its result in the log. A conversation has one turn at a time, and its log is read
 between turns only; so what is read is always whole.
 
-Needs `pip install cogency-rs fastapi uvicorn`, and `openai` for a real model.
+Needs `pip install cogency-rs fastapi uvicorn`, and the extra `openai` for a real model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fastapi.staticfiles import StaticFiles
 from own_loop import Model, agent, scripted
 from pydantic import BaseModel, Field
 
-from cogency_rs import Execution, SQLite, ToolResult
+from cogency_rs import Execution, OpenAIModel, SQLite, ToolResult
 
 logger = logging.getLogger(__name__)
 
@@ -166,10 +166,7 @@ def model_from_environment() -> Model:
     """OpenAI's, if there is a key; or else the script."""
     if not os.environ.get("OPENAI_API_KEY"):
         return scripted(*SCRIPT, pause=0.02)
-    from openai import AsyncOpenAI
-    from openai_model import openai_model
-
-    return openai_model(AsyncOpenAI(), os.environ.get("OPENAI_MODEL", "gpt-4.1"))
+    return OpenAIModel(os.environ.get("OPENAI_MODEL", "gpt-4.1"))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from functools import partial
 
 from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import context, dialects, load, parsing, program, tools, turns
+from . import agents, context, dialects, load, parsing, program, tools, turns
 
 CHUNKS = "a bare `async for` over the same chunks"
 GATHER = "a bare `asyncio.gather` of the same coroutines"
@@ -162,6 +162,13 @@ ROWS = (
         partial(turns.commits, size=2_000),
         (Absolute(3),),
         Counted("commits"),
+    ),
+    Row(
+        "agent-run",
+        "one run of an agent: a step with four calls, then an answer; the log in memory",
+        "the same turns, with a loop of their own",
+        agents.one_run,
+        (Share(1.5, "floor"),),
     ),
     Row(
         "to-messages",

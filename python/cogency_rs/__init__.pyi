@@ -74,13 +74,16 @@ from .middleware import (
     ToolDenied as ToolDenied,
 )
 from .models import (
+    AnthropicModel as AnthropicModel,
     Delta as Delta,
     Model as Model,
     ModelRequest as ModelRequest,
+    OpenAIModel as OpenAIModel,
     ReasoningDelta as ReasoningDelta,
     SpecificTool as SpecificTool,
     TextDelta as TextDelta,
     ToolCallDelta as ToolCallDelta,
+    ToolChoice as ToolChoice,
     ToolDeclaration as ToolDeclaration,
     Usage as Usage,
 )

@@ -83,7 +83,7 @@ class ToolExecution:
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as a dict that JSON can hold, if its arguments and its content can be."""
-        exception = self.result.exception
+        exception = getattr(self.result, "exception", None)  # cogency's own results have none
         return {
             "id": self.id,
             "call": {

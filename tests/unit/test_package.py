@@ -43,6 +43,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         ("SQLite", {"batch", "accumulator", "middleware"}),
         ("tool", {"batch", "storage.sqlite"}),
         ("to_messages", {"batch", "function_tool"}),
+        ("ModelRequest", {"models.openai", "models.anthropic", "models.served"}),
     ],
 )
 def test_a_part_loads_only_what_it_needs(names: str, unused: set[str]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from typing import Any, Generic, Literal
 
 from ..errors import ConfigError
@@ -371,11 +372,12 @@ class _Delegate:
 
 async def _over(run: Run) -> RunResult[Any]:
     """Carry a run out; its result."""
-    stream: EventStream[Any] = EventStream(run)
-    async with stream:
-        async for _ in stream:
+    async with aclosing(run.events()) as events:
+        async for _ in events:
             pass
-    return stream.result
+    if run.result is None:
+        raise RuntimeError("a run ended without a result")
+    return run.result
 
 
 _DRIVERS: dict[str, Callable[[], Driver]] = {}

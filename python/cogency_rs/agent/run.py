@@ -508,14 +508,14 @@ class Run:
     def _raise_for(self, executions: Sequence[ToolExecution]) -> None:
         """Raise what a batch left to raise, now that it is settled."""
         for each in executions:
-            if isinstance(each.result.exception, HookError):
-                raise each.result.exception
+            if isinstance(error := getattr(each.result, "exception", None), HookError):
+                raise error
         failed = [each for each in executions if each.result.error and not each.blocked]
         if failed and self._settings.on_failure == "raise":
             first = failed[0]
             error = ToolError(f"Tool '{first.name}' failed: {first.error}")
             error.executions = tuple(executions)
-            raise error from first.result.exception
+            raise error from getattr(first.result, "exception", None)
 
     def _metric(self, step: Step, seconds: float) -> dict[str, Any]:
         def counted(usage: Usage, seconds: float) -> dict[str, Any]:

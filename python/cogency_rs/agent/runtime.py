@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions
@@ -107,23 +106,27 @@ class Runtime:
         """
         request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
+        source: Any = await _answer_to(self.model, request)
         try:
             if self.triggers.has("after_model_response"):
-                deltas = [delta async for delta in _deltas(self.model, request)]
-                for delta in deltas:
+                deltas: list[Any] = []
+                async for delta in source:
                     answer.take(delta)
+                    deltas.append(delta)
                 response = ModelResponse(request.id, tuple(deltas), answer.usage)
                 response = await self.triggers.change("after_model_response", response)
                 self.finish_reason = response.finish_reason
                 for delta in response.deltas:
                     yield delta
             else:
-                async with aclosing(_deltas(self.model, request)) as source:
-                    async for delta in source:
-                        answer.take(delta)
-                        yield delta
+                async for delta in source:
+                    answer.take(delta)
+                    yield delta
                 self.finish_reason = answer.finish_reason
         finally:
+            close = getattr(source, "aclose", None)
+            if close is not None:
+                await close()
             usage = answer.usage
             self.used = self.used + usage
             self.ctx.usage = self.ctx.usage + usage
@@ -162,8 +165,11 @@ class _Answer:
     @property
     def usage(self) -> Usage:
         """The tokens that it took: as the model reported them, or else an estimate."""
-        if self._reported is not None:
-            return self._reported
+        reported = self._reported
+        if reported is not None and not reported.is_estimate:
+            return reported
+        if reported is not None:  # what was read, of an answer that was closed before its end
+            return replace(reported, output_tokens=self._count("".join(self._written)))
         read = sum(self._count(_text_of(message)) for message in self._request.messages)
         written = self._count("".join(self._written))
         return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
@@ -176,28 +182,30 @@ def _text_of(message: Any) -> str:
     return f"{text}{json.dumps(calls)}" if calls else text
 
 
-async def _deltas(model: Any, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
-    """The pieces of an answer, whatever kind of model it is."""
+async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
+    """The pieces of an answer, whatever kind of model it is.
+
+    Raises:
+        TypeError: what the model gives is no answer.
+    """
     ask = getattr(model, "stream", None)
     source = ask(request) if callable(ask) else model([dict(each) for each in request.messages])
     if inspect.isawaitable(source):
         source = await source
     if isinstance(source, str):
-        yield source
-        return
+        return _whole(source)
     if not isinstance(source, AsyncIterable):
         raise TypeError(
             f"a model must give an async iterable of text, not {type(source).__name__}: make it an "
             "`async def` with `yield`"
         )
-    pieces: Any = aiter(source)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-    try:
-        async for delta in pieces:
-            yield delta
-    finally:
-        close = getattr(pieces, "aclose", None)
-        if close is not None:
-            await close()
+    given: Any = source  # pyright: ignore[reportUnknownVariableType]
+    return aiter(given)
+
+
+async def _whole(text: str) -> AsyncGenerator[str, None]:
+    """A whole answer as its only piece."""
+    yield text
 
 
 def _is_visible(tool: Any, ctx: RunContext[Any]) -> bool:
