@@ -41,6 +41,7 @@ def _app() -> Any:
 
     from .. import __version__
     from ..demo.command import demo
+    from .chat.command import chat
     from .dialects import dialects
     from .doctor import doctor
     from .parse import parse
@@ -70,6 +71,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (demo, parse, dialects, show, timeline, doctor):
+    for command in (chat, demo, parse, dialects, show, timeline, doctor):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app
