@@ -41,6 +41,7 @@ def _app() -> Any:
 
     from .. import __version__
     from ..demo.command import demo
+    from .ask import ask
     from .chat.command import chat
     from .dialects import dialects
     from .doctor import doctor
@@ -71,6 +72,6 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (chat, demo, parse, dialects, show, timeline, doctor):
+    for command in (chat, ask, demo, parse, dialects, show, timeline, doctor):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app

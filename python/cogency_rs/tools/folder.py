@@ -229,7 +229,7 @@ class _Place:
         return os.open(self._at(name), flags, 0o666, **self._within)
 
     def stat(self, name: str) -> os.stat_result:
-        return os.stat(self._at(name), follow_symlinks=False, **self._within)
+        return os.stat(self._at(name), follow_symlinks=False, **self._within)  # noqa: PTH116
 
     def stat_of(self, name: str, path: str) -> os.stat_result:
         try:

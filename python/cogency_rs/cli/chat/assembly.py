@@ -12,6 +12,7 @@ from typing import Any
 from ...agent import Agent, UsageLimits
 from ...errors import ConfigError
 from ...storage import SQLite
+from ...types import CallMode
 from ..exits import UnusableError
 from ..modules import named_tools, named_value
 from .options import AgentOptions
@@ -45,9 +46,13 @@ class Assembly:
         return self.options.model_from or str(self.options.model)
 
     def agent(
-        self, *, middleware: Iterable[Any] = (), hooks: Iterable[Any] = ()
+        self, *, middleware: Iterable[Any] = (), calls: CallMode = "stream"
     ) -> Agent[Any, str]:
         """Make an agent.
+
+        Args:
+            middleware: what stands around its calls.
+            calls: whether calls are shown while they are written, too.
 
         Raises:
             UnusableError: the options do not go together.
@@ -63,9 +68,8 @@ class Assembly:
                 storage=self.storage,
                 limits=UsageLimits(steps=options.steps),
                 middleware=middleware,
-                hooks=hooks,
                 approve=(lambda _context, _call: True) if options.yes else None,
-                calls="stream",
+                calls=calls,
                 name="chat",
             )
         except ConfigError as error:

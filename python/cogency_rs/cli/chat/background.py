@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -53,21 +53,24 @@ class ToolWatch:
 
     Attributes:
         listener: called on the event loop.
+        edited: the arguments of calls that somebody has changed, by id; they are put in further inside.
     """
 
     def __init__(self) -> None:
         self.listener: Callable[[CallBegan | CallEnded], None] = _unheard
+        self.edited: Mapping[str, dict[str, Any]] = {}
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Carry a call out."""
-        listener, began = self.listener, monotonic()
-        listener(CallBegan(invocation.id, invocation.call))
+        listener, began, call = self.listener, monotonic(), invocation.call
+        call = replace(call, args=self.edited.get(invocation.id, call.args))
+        listener(CallBegan(invocation.id, call))
         result: ToolResult | None = None
         try:
             result = await next(invocation)
             return result
         finally:
-            listener(CallEnded(invocation.id, invocation.call, result, monotonic() - began))
+            listener(CallEnded(invocation.id, call, result, monotonic() - began))
 
 
 def _unheard(_: object) -> None:

@@ -22,11 +22,13 @@ __all__ = ["COMMANDS"]
 
 
 def _help(session: Session, _: str) -> None:
-    """List what may be typed"""
+    """List what may be typed."""
     page = session.view.page
     page.line()
     for name, command in COMMANDS.items():
-        page.line(Text.assemble(f"  /{name:<10}", (command.__doc__ or "", "dim")))
+        what = (command.__doc__ or "").rstrip(".")
+        page.hanging(Text(f"  /{name:<10}"), what[:1].lower() + what[1:], "dim")
+    page.line()
     page.hanging(
         Text("  "),
         "Ctrl-C stops an answer, and twice at the prompt it leaves. A line that ends with \\ goes on in the next one.",
@@ -35,7 +37,7 @@ def _help(session: Session, _: str) -> None:
 
 
 def _tools(session: Session, _: str) -> None:
-    """List the tools that the model may call"""
+    """List the tools that the model may call."""
     page = session.view.page
     page.line()
     tools = session.agent.tools
@@ -52,7 +54,7 @@ def _tools(session: Session, _: str) -> None:
 
 
 def _history(session: Session, _: str) -> None:
-    """Show the conversation, as it is in the log"""
+    """Show the conversation, as it is in the log."""
     page = session.view.page
     turns = _turns(session)
     page.line()
@@ -60,7 +62,7 @@ def _history(session: Session, _: str) -> None:
 
 
 def _timeline(session: Session, file: str) -> None:
-    """Draw the last turn: what ran when; with a FILE, as an SVG"""
+    """Draw the last turn: what ran when; with a FILE, as an SVG."""
     turns = _turns(session)
     if not file:
         session.view.page.line()
@@ -75,7 +77,7 @@ def _timeline(session: Session, file: str) -> None:
 
 
 def _thoughts(session: Session, _: str) -> None:
-    """Show the last thoughts, and those to come; again, fold them"""
+    """Show the last thoughts, and those to come; again, fold them."""
     view = session.view
     view.unfolds = not view.unfolds
     view.page.line()
@@ -87,7 +89,7 @@ def _thoughts(session: Session, _: str) -> None:
 
 
 def _model(session: Session, name: str) -> None:
-    """Ask another model from now on: /model NAME"""
+    """Ask another model from now on: /model NAME."""
     assembly = session.assembly
     if not name:
         session.view.page.line(f"\n  {one_line(assembly.model_name)}")
@@ -98,13 +100,13 @@ def _model(session: Session, name: str) -> None:
 
 
 def _resume(session: Session, _: str) -> None:
-    """Go on with an answer that was broken off, and calls that wait"""
+    """Go on with an answer that was broken off, and calls that wait."""
     if not session.go_on():
         raise UnusableError("there is nothing to go on with: the last question is answered")
 
 
 def _quit(session: Session, _: str) -> None:
-    """Leave"""
+    """Leave."""
     session.leave()
 
 

@@ -11,10 +11,11 @@ from ...agent import Agent, EventStream, RunResult
 from ...agent.stored import StoredState
 from ...errors import CogencyError
 from ...ids import uuid7
+from ...middleware import ToolApproved
 from ...models import Usage
 from ..exits import UnusableError
 from ..text import one_line
-from .approvals import Approvals
+from .approvals import Approvals, Decision
 from .assembly import Assembly
 from .background import Background, Watched
 from .keyboard import Keyboard
@@ -159,7 +160,7 @@ class Session:
             self.view.note("stopped", "yellow")
             return None
 
-    def _decided(self, result: RunResult[str]) -> Mapping[str, Any] | None:
+    def _decided(self, result: RunResult[str]) -> Mapping[str, Decision] | None:
         tools = {tool.name: tool for tool in self.agent.tools}
         try:
             decisions = self._approvals.decide(result.waiting, tools)
@@ -171,7 +172,12 @@ class Session:
             )
         return decisions
 
-    def _resumed(self, decisions: Mapping[str, Any]) -> Callable[[], EventStream[str]]:
+    def _resumed(self, decisions: Mapping[str, Decision]) -> Callable[[], EventStream[str]]:
+        self._background.watch.edited = {
+            id: decision.args
+            for id, decision in decisions.items()
+            if isinstance(decision, ToolApproved) and decision.args is not None
+        }
         return lambda: self.agent.resume_stream(self.conversation_id, decisions)
 
     # Commands

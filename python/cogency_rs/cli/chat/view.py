@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ...agent import RunResult
+from ...errors import DeniedError
 from ...models import Usage
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
@@ -223,7 +224,7 @@ class View:
     def _call_ended(self, ended: CallEnded) -> None:
         self._settle_text()
         result = ended.result
-        state = "stopped" if result is None else "failed" if result.error else "done"
+        state = _state(result)
         self._clear()
         self._gap("tools")
         mark = Text.assemble(" " * MARGIN, (self._marks[state] + " ", _STYLES[state]))
@@ -235,15 +236,15 @@ class View:
         line = Text.assemble(mark, call, ("  " + took, "dim"))
         said = "stopped" if result is None else _summary(result)
         room = width - line.cell_len - 2
-        if result is not None and result.error:
+        if state == "failed" or len(said) > room:
             self.page.line(line)
             margin = Text(" " * (MARGIN + 2))
-            self.page.hanging(margin, cut(said, _FAILURE_LINES * width), "red")
-        elif len(said) <= room:
-            self.page.line(line.append("  " + said, "dim"))
+            if state == "failed":
+                self.page.hanging(margin, cut(said, _FAILURE_LINES * width), "red")
+            else:
+                self.page.line(margin.append(cut(said, width - margin.cell_len), "dim"))
         else:
-            self.page.line(line)
-            self.page.line(Text(" " * (MARGIN + 2) + cut(said, width - MARGIN - 2), "dim"))
+            self.page.line(line.append("  " + said, "dim") if said else line)
         self._draw(now=True)
 
     # The live lines
@@ -274,8 +275,6 @@ class View:
         spinner = self._marks["spinner"][int(now * 10) % len(self._marks["spinner"])]
         width = min(self.page.width, self._console.width - 1)
         lines: list[Text] = []
-        if self._last == "user" and not self._running and self._waiting is not None:
-            lines.append(Text())
         for call, began in itertools.islice(self._running.values(), self._console.height // 2):
             took = f"  {now - began:.1f} s"
             text = cut(signature(call.name, call.args), width - MARGIN - 2 - len(took))
@@ -287,8 +286,8 @@ class View:
             if now - since >= _SECONDS or what.startswith(("thinking", "writing", "stopping")):
                 line = cut(f"{what}  {now - since:.0f} s", width - MARGIN - 2)
                 lines.append(Text.assemble(" " * MARGIN, (f"{spinner} {line}", "dim")))
-            else:
-                lines.clear()
+        if lines and not (self._running and self._last == "tools"):
+            lines.insert(0, Text())  # as there will be before what comes
         return lines
 
     def _clear(self) -> None:
@@ -337,11 +336,19 @@ class _Text:
 
 _PREVIEW_LINES = 40
 
-_UNICODE = {"done": "✓", "failed": "✗", "stopped": "■", "asked": "?", "spinner": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"}
-_ASCII = {"done": "+", "failed": "x", "stopped": "-", "asked": "?", "spinner": "|/-\\"}
-_STYLES = {"done": "green", "failed": "red", "stopped": "yellow"}
+_UNICODE = {"done": "✓", "failed": "✗", "stopped": "■", "denied": "■", "asked": "?", "spinner": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"}
+_ASCII = {"done": "+", "failed": "x", "stopped": "-", "denied": "-", "asked": "?", "spinner": "|/-\\"}
+_STYLES = {"done": "green", "failed": "red", "stopped": "yellow", "denied": "yellow"}
 _RAISED = "Tool execution failed: "
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def _state(result: ToolResult | None) -> str:
+    if result is None:
+        return "stopped"
+    if isinstance(result.exception, DeniedError):
+        return "denied"
+    return "failed" if result.error else "done"
 
 
 def _summary(result: ToolResult) -> str:
