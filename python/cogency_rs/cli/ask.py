@@ -55,7 +55,9 @@ def ask(
     conversation: Annotated[
         str | None,
         typer.Option(
-            "--conversation", metavar="ID", help="Go on with this conversation of the log, or begin it."
+            "--conversation",
+            metavar="ID",
+            help="Go on with this conversation of the log, or begin it.",
         ),
     ] = None,
     yes: Yes = False,

@@ -25,7 +25,13 @@ __all__ = [
     "exit_codes",
 ]
 
-FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 130, 141  # 128 + the number of the signal
+FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = (
+    1,
+    2,
+    3,
+    130,
+    141,
+)  # 128 + the number of the signal
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used; "

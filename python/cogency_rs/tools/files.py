@@ -9,7 +9,7 @@ import codecs
 import difflib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, BinaryIO
@@ -213,7 +213,7 @@ class _Files:
         """The difference that a call of `write_file` would make; what it would be refused for."""
         return self._preview(lambda: self._write(call.args["path"], call.args["content"]))
 
-    def _preview(self, change: Any) -> str:
+    def _preview(self, change: Callable[[], _Change]) -> str:
         try:
             return change().diff()
         except ToolError as error:

@@ -20,7 +20,7 @@ __all__ = ["Approvals", "Decision"]
 
 Decision = ToolApproved | ToolDenied
 
-_ASKED = "Run it? y(es), n(o), a(lways), e(dit), or say why not:"
+_ASKED = "Run it? y, n, always, edit, or why not:"
 
 
 class Approvals:
@@ -60,14 +60,12 @@ class Approvals:
         return decisions
 
     def _ask(self, call: ToolCall, tool: Any) -> Decision | None:
-        self._view.call(call)
         try:
             preview = self._preview(call, tool)
         except Exception as error:
             self._view.error(f"not run, because its preview failed: {reason(error)}")
             return ToolDenied(f"its preview failed: {reason(error)}")
-        if preview:
-            self._view.preview(preview)
+        self._view.call(call, preview)
         while (answer := self._keyboard.answer(_ASKED)) is not None:
             match answer.strip().lower():
                 case "":

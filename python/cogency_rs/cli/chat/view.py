@@ -121,18 +121,17 @@ class View:
         prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "bold red"))
         self.page.hanging(prefix, one_line(text), "red")
 
-    def call(self, call: ToolCall) -> None:
-        """Write a call that somebody is asked about."""
+    def call(self, call: ToolCall, preview: str) -> None:
+        """Write a call that somebody is asked about, and what it would do, if that is known."""
         self._settle()
-        self._gap("asked")
+        self.page.line()
+        self._last = "asked"
         prefix = Text.assemble(" " * MARGIN, (self._marks["asked"] + " ", "bold yellow"))
-        self.page.hanging(prefix, cut(signature(call.name, call.args), 4 * self.page.width))
-
-    def preview(self, text: str) -> None:
-        """Write what a call would do; a difference in colours."""
-        for line in first_lines(text, _PREVIEW_LINES):
+        most = self.page.width - prefix.cell_len if preview else 4 * self.page.width
+        self.page.hanging(prefix, cut(signature(call.name, call.args), most))
+        for line in first_lines(preview, _PREVIEW_LINES):
             style = _DIFF_STYLES.get(line[:1], "dim")
-            self.page.line(Text(cut(" " * (MARGIN + 2) + line, self.page.width), style))
+            self.page.line(Text(cut(" " * (MARGIN + 2) + line, self.page.width).rstrip(), style))
 
     def asked(self) -> None:
         """Somebody has answered; what follows is a block of its own."""
@@ -336,8 +335,22 @@ class _Text:
 
 _PREVIEW_LINES = 40
 
-_UNICODE = {"done": "✓", "failed": "✗", "stopped": "■", "denied": "■", "asked": "?", "spinner": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"}
-_ASCII = {"done": "+", "failed": "x", "stopped": "-", "denied": "-", "asked": "?", "spinner": "|/-\\"}
+_UNICODE = {
+    "done": "✓",
+    "failed": "✗",
+    "stopped": "■",
+    "denied": "■",
+    "asked": "?",
+    "spinner": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+}
+_ASCII = {
+    "done": "+",
+    "failed": "x",
+    "stopped": "-",
+    "denied": "-",
+    "asked": "?",
+    "spinner": "|/-\\",
+}
 _STYLES = {"done": "green", "failed": "red", "stopped": "yellow", "denied": "yellow"}
 _RAISED = "Tool execution failed: "
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
