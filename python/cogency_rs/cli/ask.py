@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .chat.events import is_event
 from .chat.options import (
     AgentOptions,
     BaseUrl,
@@ -164,14 +165,18 @@ def _shown(*, json: bool, quiet: bool) -> Callable[[Any], None]:
     view.begin()
 
     def show(item: Any) -> None:
-        if not (isinstance(item, dict) and item.get("type") == "respond"):  # the answer
+        if not _is_answer(item):
             view.happened(item)
 
     return show
 
 
+def _is_answer(item: Any) -> bool:
+    return is_event(item) and item["type"] == "respond"
+
+
 def _print_event(item: Any) -> None:
-    if isinstance(item, dict):
+    if is_event(item):
         print(json_.dumps(item), flush=True)
 
 

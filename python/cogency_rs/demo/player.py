@@ -24,6 +24,7 @@ from rich.text import Text
 from ..agent import Agent, Recovery, UsageLimits
 from ..cli.chat.assembly import Assembly
 from ..cli.chat.background import Background, Watched
+from ..cli.chat.events import is_event
 from ..cli.chat.keyboard import PROMPT
 from ..cli.chat.options import AgentOptions
 from ..cli.chat.session import Session
@@ -87,7 +88,7 @@ def _asking(agent: Agent[Any, str], question: str, conversation_id: str) -> Call
 def _print(run: Watched) -> None:
     try:
         for item in run:
-            if isinstance(item, dict):
+            if is_event(item):
                 print(json.dumps(item), flush=True)
     except BaseException:
         for _ in run.stop():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +119,7 @@ class Folder:
         return found
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[BinaryIO]:
+    def opened(self, path: str) -> Generator[BinaryIO, None, None]:
         """Open a file to read it."""
         *folders, name = self.parts(path) or ["."]
         with self._opened(folders, path) as place:
@@ -158,7 +158,9 @@ class Folder:
                     raise
 
     @contextmanager
-    def _opened(self, names: Sequence[str], path: str, *, make: bool = False) -> Iterator[_Place]:
+    def _opened(
+        self, names: Sequence[str], path: str, *, make: bool = False
+    ) -> Generator[_Place, None, None]:
         """Go down to a folder, from the outermost one."""
         place = _Place.root(self.path)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -148,14 +149,14 @@ async def _with_servers(
 ) -> list[Any]:
     """The tools, and those of the servers that a file names."""
     try:
-        from ...servers import ServerGroup, load_mcp_config
+        mcp: Any = import_module("...servers", __package__)
     except ModuleNotFoundError as error:
         raise UnusableError(
             f"--mcp needs the package mcp, and {error.name} is not installed; run: pip install 'cogency-rs[mcp]'"
         ) from error
     try:
-        servers = load_mcp_config(config, requires_approval=True)
-        group = ServerGroup(servers, on_failure="raise" if warn is None else "skip")
+        servers = mcp.load_mcp_config(config, requires_approval=True)
+        group = mcp.ServerGroup(servers, on_failure="raise" if warn is None else "skip")
         await stack.enter_async_context(group)
     except ConfigError as error:
         if warn is None:
@@ -165,4 +166,5 @@ async def _with_servers(
     for failure in group.failures.values():
         if warn is not None:
             warn(f"{failure}; its tools are left out")
-    return await group.tools(own)
+    tools: list[Any] = await group.tools(own)
+    return tools

@@ -13,39 +13,22 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from ...agent import EventStream, RunResult
 from ...middleware import Invocation, Next
-from ...types import ToolCall, ToolResult
+from ...types import ToolResult
+from .events import CallBegan, CallEnded
 
-__all__ = ["Background", "CallBegan", "CallEnded", "ToolWatch", "Watched", "Work"]
+__all__ = ["Background", "ToolWatch", "Watched", "Work"]
 
 T = TypeVar("T")
 
 TICK = 0.1
 """Seconds between two looks at what has to be drawn anew."""
-
-
-@dataclass(frozen=True)
-class CallBegan:
-    """A call is carried out now."""
-
-    id: str
-    call: ToolCall
-
-
-@dataclass(frozen=True)
-class CallEnded:
-    """A call is over; without a result, because the run was stopped."""
-
-    id: str
-    call: ToolCall
-    result: ToolResult | None
-    seconds: float
 
 
 class ToolWatch:

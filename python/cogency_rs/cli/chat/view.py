@@ -23,7 +23,7 @@ from ...types import ToolCall, ToolResult
 from ..page import Page, cut
 from ..text import count, duration, first_lines, one_line, shown, signature, visible
 from ..wrap import Wrapper
-from .background import CallBegan, CallEnded
+from .events import CallBegan, CallEnded
 
 __all__ = ["MARGIN", "View"]
 
