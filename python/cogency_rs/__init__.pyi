@@ -98,6 +98,7 @@ from .storage import (
     SQLite as SQLite,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
+from .tools.files import file_tools as file_tools
 from .types import (
     Event as Event,
     Execution as Execution,

@@ -104,7 +104,7 @@ class Folder:
         *folders, name = self.parts(path) or ["."]
         try:
             with self._opened(folders, path) as place:
-                return _kind(place.stat(name))
+                return _kind(place.stat_of(name, path))
         except _MissingError:
             return None
 
