@@ -212,7 +212,7 @@ def _way_to_save(storage: object) -> Way:
 
 
 @lru_cache(maxsize=64)
-def _way_of(kind: type) -> Way:
+def _way_of(kind: type[Any]) -> Way:
     """How the storages of a class save; where a subclass has a way of its own, that one."""
     for base in kind.__mro__:
         if "append" in vars(base) and is_log_class(kind):

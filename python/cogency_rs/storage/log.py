@@ -211,6 +211,6 @@ def is_log(storage: object) -> bool:
 
 
 @lru_cache(maxsize=64)
-def is_log_class(kind: type) -> bool:
+def is_log_class(kind: type[Any]) -> bool:
     """Whether storages of a class keep it."""
     return all(hasattr(kind, name) for name in _METHODS)
