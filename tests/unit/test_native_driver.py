@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from cogency_rs import (
     Agent,
@@ -23,6 +24,7 @@ from cogency_rs import (
     Usage,
     tool,
 )
+from cogency_rs.agent.drivers.native_answer import NativeAnswer
 from cogency_rs.testing import ScriptedModel
 
 
@@ -531,3 +533,62 @@ def test_a_name_that_comes_late_is_shown_when_it_does() -> None:
     seen = events(answer, "done", calls="stream")
     starts = [(each["index"], each["name"]) for each in seen if each["type"] == "tool_call_start"]
     assert starts == [(0, None), (0, "fail"), (1, "fail")]
+
+
+# However it is cut
+
+NAMES = st.sampled_from(["add", "fail"])
+ARGUMENTS = st.dictionaries(st.text(max_size=3), st.text(max_size=4) | st.integers(), max_size=2)
+
+
+@given(st.data(), st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=3), st.integers(1, 5))
+def test_how_calls_are_cut_and_mixed_never_matters(data, calls, size) -> None:
+    queues = [
+        pieces(calling(name, json.dumps(args), f"c{index}", index), size)
+        for index, (name, args) in enumerate(calls)
+    ]
+    answer, made = NativeAnswer(), []
+    for queue in queues:  # providers begin calls in order
+        made += answer.take(queue.pop(0))
+    while any(queues):
+        queue = data.draw(st.sampled_from([queue for queue in queues if queue]))
+        made += answer.take(queue.pop(0))
+    made += answer.finish()
+    assert [json.loads(each["content"]) for each in made if each["type"] == "call"] == [
+        {"name": name, "args": args, "id": f"c{index}"} for index, (name, args) in enumerate(calls)
+    ]
+    assert made[-1]["type"] == "execute"
+
+
+DELTAS = st.lists(
+    st.one_of(
+        st.sampled_from(['{"a": 1}', "```", "{", "so", "}", "\n"]),
+        st.builds(ReasoningDelta, st.text(max_size=2), st.none() | st.just("s")),
+        st.builds(
+            ToolCallDelta,
+            st.none() | st.integers(0, 2),
+            st.none() | st.sampled_from(["", "c1", "c2"]),
+            st.none() | st.sampled_from(["", "add", "fail"]),
+            st.sampled_from(["", "{", "}", '"a"', ": 1", '{"a": 1}', "{}", "x"]),
+        ),
+        st.builds(Finish, st.sampled_from(["stop", "length", "tool_calls", None, "other"])),
+    ),
+    max_size=8,
+)
+
+
+@given(DELTAS, st.booleans())
+def test_whatever_a_provider_gives_is_calls_or_an_error_and_text_is_kept(deltas, may_call) -> None:
+    answer, made, said = NativeAnswer(drops_echo=False, may_call=may_call), [], ""
+    for delta in deltas:
+        made += answer.take(delta)
+        said += delta if isinstance(delta, str) else ""
+        if answer.is_broken:
+            break
+    made += answer.finish()
+    kinds = [each["type"] for each in made]
+    assert "".join(each["content"] for each in made if each["type"] == "respond") == said
+    assert kinds.count("error") <= 1
+    assert ("execute" in kinds) == ("call" in kinds)
+    assert not ({"call", "error"} <= set(kinds))
+    assert may_call or "call" not in kinds

@@ -34,7 +34,7 @@ the same.
 {"thought": "I have to look that up.", "type": "call_tool", "tool": "tool_name", "args": {"argument": "value"}}
 {"thought": "That is what was asked for.", "type": "final_answer", "answer": "It is 42."}"""
 
-_WRITE_ANSWER = "Write your final answer now, for the user: words and not JSON."
+_WRITE_ANSWER = "Write your final answer to the user now: the answer alone, and no decision."
 
 
 def react_prompt(introduction: str, tools: Iterable[Any]) -> str:
