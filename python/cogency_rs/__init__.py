@@ -111,6 +111,12 @@ _PUBLIC = {
         "parse_tokens",
     ),
     "records": ("ToolExecution",),
+    "servers": (
+        "MCPServer",
+        "MCPTool",
+        "ServerGroup",
+        "load_mcp_config",
+    ),
     "storage": (
         "CallRecord",
         "Conversation",

@@ -91,6 +91,12 @@ from .models import (
 )
 from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
 from .records import ToolExecution as ToolExecution
+from .servers import (
+    MCPServer as MCPServer,
+    MCPTool as MCPTool,
+    ServerGroup as ServerGroup,
+    load_mcp_config as load_mcp_config,
+)
 from .storage import (
     CallRecord as CallRecord,
     Conversation as Conversation,

@@ -21,10 +21,11 @@ from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
 from .records import ToolExecution
-from .registry import is_blocking, tools_by_name
+from .registry import is_blocking
 from .results import failure
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
+from .toolbox import Toolbox
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
@@ -74,7 +75,7 @@ class Accumulator:
 
     _parse_call = staticmethod(parse_tool_call)
     _is_blocking = staticmethod(is_blocking)
-    _tools_by_name = staticmethod(tools_by_name)
+    _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
 
     def __init__(
@@ -99,7 +100,7 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        self._tools_by_name(execution.tools)
+        self._toolbox(execution.tools)
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -258,7 +259,7 @@ class Accumulator:
         """Start the calls that the log has."""
         return ToolBatch(
             log.calls,
-            self._tools_by_name(self._execution.tools),
+            self._toolbox(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
@@ -278,8 +279,8 @@ class Accumulator:
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""
-        tools = self._tools_by_name(self._execution.tools)
-        return any([await needs_approval(tools.get(call.name), call) for call in calls])
+        tools = self._toolbox(self._execution.tools)
+        return any([await needs_approval(tools.find(call), call) for call in calls])
 
 
 async def _steps(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +32,7 @@ from .registry import bound, injected_by, is_blocking, is_coroutine_function, re
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
 from .timetable import Late, Timetable
 from .tool_events import OnEvent
+from .toolbox import Toolbox
 from .tools import ToolContext, ToolOptions, options_of
 from .tools.context import Run
 from .tools.options import all_options, check_seconds
@@ -89,7 +90,7 @@ class ToolBatch:
 
     Args:
         calls: what to run.
-        tools: by the name the model calls them by.
+        tools: those that the calls may mean.
         execution: what they run with.
         user_id: whose turn it is.
         conversation_id: which conversation.
@@ -103,7 +104,7 @@ class ToolBatch:
     def __init__(
         self,
         calls: Sequence[ToolCall],
-        tools: Mapping[str, Any],
+        tools: Toolbox,
         *,
         execution: Any,
         user_id: str,
@@ -135,7 +136,7 @@ class ToolBatch:
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
-        wants = all_options(tools.values())
+        wants = all_options(tools.names.values())
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._timetable = self._make_timetable(wants)
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
@@ -312,9 +313,8 @@ class ToolBatch:
 
     async def _attempt(self, index: int, call: ToolCall) -> ToolResult:
         """Run a call's tool, once it may run."""
-        name: object = call.name
-        tool = self._tools.get(name) if isinstance(name, str) else None
-        if refused := refusal(call, tool, self._tools):
+        tool = self._tools.find(call)
+        if refused := refusal(call, tool, self._tools.missing):
             self._ended[index] = time()
             return refused
         timetable = self._timetable
@@ -423,8 +423,7 @@ class ToolBatch:
     # What is known of a call
 
     def _tool_of(self, call: ToolCall) -> Any:
-        name: object = call.name
-        return self._tools.get(name) if isinstance(name, str) else None
+        return self._tools.find(call)
 
     def _known(self, invocation: object) -> Invocation:
         """An invocation as it goes on inwards: with the tool and the context of its call.

@@ -12,6 +12,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from time import time
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, is_log
+from .storage.log import CallRecord, Row, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -206,14 +207,17 @@ async def save_to_the_end(
 
 
 def _way_to_save(storage: object) -> Way:
-    """How a storage saves; where a subclass has a way of its own, that one.
+    """How a storage saves: by its class, since a mock has every attribute."""
+    return _way_of(type(storage))
 
-    By its class, since a mock has every attribute.
-    """
-    for kind in type(storage).__mro__:
-        if "append" in vars(kind) and is_log(storage):
+
+@lru_cache(maxsize=64)
+def _way_of(kind: type) -> Way:
+    """How the storages of a class save; where a subclass has a way of its own, that one."""
+    for base in kind.__mro__:
+        if "append" in vars(base) and is_log_class(kind):
             return "append"
-        if "save_messages" in vars(kind):
+        if "save_messages" in vars(base):
             return "save_messages"
     return "save_message"
 

@@ -15,9 +15,9 @@ from ..ids import uuid7
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
-from ..registry import tools_by_name
 from ..storage.log import is_log
 from ..storage.memory import Memory
+from ..toolbox import Toolbox
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
@@ -126,7 +126,7 @@ class Agent(Generic[Deps, Output]):
                 raise ConfigError(f"{option} must be {wanted}, got {given!r}")
         chosen = _driver(driver, dialect, lenient)
         check_model(model)
-        known = tools_by_name(listed)
+        known = Toolbox.of(listed).names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
         if unknown:

@@ -56,6 +56,14 @@ class Repetition:
             if self._limit is not None and self._count >= self._limit:
                 kind, tool = key
                 of = f" of '{tool}'" if tool else ""
-                text = f"{self._count} equal errors in a row: {kind}{of}: {message}"
+                text = f"{self._count} equal errors in a row: {kind}{of}: {_quoted(message)}"
                 return StopSignal(StopReason.RETRY_LIMIT, text, source="recovery")
         return None
+
+
+_MOST = 300
+"""Characters that are quoted of an error."""
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"

@@ -22,6 +22,7 @@ from ..middleware.approval import Approve, needs_approval
 from ..middleware.hooks import sorted_hooks
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
+from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
 from .output import Fault
@@ -80,7 +81,7 @@ class Run:
             access=settings.access,
             deps=ctx.deps,
         )
-        self._tools: dict[str, Any] = {tool.name: tool for tool in settings.tools}
+        self._tools = Toolbox.of(settings.tools)
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
         self._output: Any = ""
@@ -302,7 +303,7 @@ class Run:
                 waiting = [
                     call
                     for call in done.waiting
-                    if await needs_approval(self._tools.get(call.name), call)
+                    if await needs_approval(self._tools.find(call), call)
                 ]
                 self._waiting = tuple(waiting)
                 self.status = "waiting"

@@ -162,8 +162,12 @@ class Runtime:
                 for delta in response.deltas:
                     yield delta
             else:
+                take, written = answer.take, answer.written
                 async for delta in source:
-                    answer.take(delta)
+                    if type(delta) is str:  # as most are
+                        written.append(delta)
+                    else:
+                        take(delta)
                     yield delta
                 self.finish_reason = answer.finish_reason
         finally:
@@ -181,26 +185,23 @@ class _Answer:
     def __init__(self, request: ModelRequest, history: History) -> None:
         self._request = request
         self._count = history.count_tokens
-        self._written: list[str] = []
+        self.written: list[str] = []
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
     def take(self, delta: Any) -> None:
         """See the next piece."""
-        if type(delta) is str:
-            self._written.append(delta)
-            return
         match delta:
             case Usage():
                 self._reported = delta
             case Finish(reason):
                 self.finish_reason = reason
             case TextDelta(text) | ReasoningDelta(text):
-                self._written.append(text)
+                self.written.append(text)
             case ToolCallDelta():
-                self._written.append(delta.arguments)
+                self.written.append(delta.arguments)
             case str():
-                self._written.append(delta)
+                self.written.append(delta)
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
@@ -212,9 +213,14 @@ class _Answer:
         if reported is not None and not reported.is_estimate:
             return reported
         if reported is not None:  # what was read, of an answer that was closed before its end
-            return replace(reported, output_tokens=self._count("".join(self._written)))
-        read = sum(self._count(_text_of(message)) for message in self._request.messages)
-        written = self._count("".join(self._written))
+            return replace(reported, output_tokens=self._count("".join(self.written)))
+        read = 0
+        for message in self._request.messages:
+            content = message.get("content")
+            if not isinstance(content, str) or "tool_calls" in message:
+                content = _text_of(message)
+            read += self._count(content)
+        written = self._count("".join(self.written))
         return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
 
 

@@ -18,6 +18,7 @@ from ..models import Usage
 from ..records import ToolExecution
 from ..results import failure
 from ..storage.log import CallRecord
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import ToolCall, ToolResult, TurnOutcome
 from .deadline import Deadline
@@ -94,7 +95,7 @@ class Stepping:
         self._settings = settings
         self._runtime = runtime
         self._log = log
-        self._tools: dict[str, Any] = {tool.name: tool for tool in settings.tools}
+        self._tools = Toolbox.of(settings.tools)
         self._repetition = Repetition(settings.recovery)
         self._over_limit: list[StopSignal] = []  # for each call that was refused for a limit
         self._accumulator = self._make_accumulator(approve)
@@ -125,10 +126,9 @@ class Stepping:
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
         began, deadline = monotonic(), Deadline(ctx.account)
-        async with (
-            aclosing(accumulator.process(source(), known=known)) as events,
-            aclosing(deadline.until(events)) as in_time,
-        ):
+        events: AsyncGenerator[Any, None] = accumulator.process(source(), known=known)
+        in_time = deadline.until(events) if deadline.is_set else events
+        async with aclosing(events), aclosing(in_time):
             async for event in in_time:
                 said.take(event)
                 yield event
@@ -171,7 +171,7 @@ class Stepping:
             is_refused=is_refused,
             is_answer=is_answer and not is_refused and said.text != "",
             waiting=tuple(accumulator.waiting),
-            signals=tuple(self._signals(step, executions, said, accumulator, deadline, ending)),
+            signals=tuple(self._signals(executions, said, accumulator, deadline, ending)),
             error=runtime.error or self._error_of(executions),
             metric=self._metric(step, monotonic() - began),
         )
@@ -180,21 +180,21 @@ class Stepping:
         """The value of an answer, or why it is not what was asked for."""
         if self._settings.require_tool:
             names = ", ".join(tool.name for tool in self._runtime.visible_tools)
+            text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
+            form: str = getattr(self._settings.driver, "call_form", "")
             return _Refused(
-                "no_tool_call",
-                f"Your answer calls no tool, and each of your answers must call one. Tools: {names}.",
+                "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
             )
         value = self._settings.output.read(text)
         return _Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _ends_run(self, execution: ToolExecution) -> bool:
-        name = execution.name
-        asked = name in self._settings.stop_at_tools or options_of(self._tools.get(name)).ends_run
+        ends = options_of(self._tools.find(execution.call)).ends_run
+        asked = ends or execution.name in self._settings.stop_at_tools
         return asked and execution.status == "success"
 
     def _signals(
         self,
-        step: Step,
         executions: Sequence[ToolExecution],
         said: Said,
         accumulator: Accumulator,
@@ -207,8 +207,9 @@ class Stepping:
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"
             yield StopSignal(StopReason.COMPLETED, text, source=ending.name)
-        if step.finish_reason in self._settings.finish_reasons:
-            text = f"The model stopped for {step.finish_reason!r}"
+        finish_reason = self._runtime.finish_reason or accumulator.finish_reason
+        if finish_reason in self._settings.finish_reasons:
+            text = f"The model stopped for {finish_reason!r}"
             yield StopSignal(StopReason.FINISH_REASON, text, source="model")
         if deadline.is_over:
             yield self._run.ctx.account.out_of_time()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ..errors import ConfigError
@@ -24,6 +25,7 @@ __all__ = [
     "Row",
     "check_row_type",
     "is_log",
+    "is_log_class",
 ]
 
 Row = tuple[str, str, float]
@@ -205,4 +207,10 @@ _METHODS = ("append", "read", "calls", "claim")
 
 def is_log(storage: object) -> bool:
     """Whether a storage keeps the protocol `Log`. Its class must have the methods: a mock has every attribute."""
-    return all(hasattr(type(storage), name) for name in _METHODS)
+    return is_log_class(type(storage))
+
+
+@lru_cache(maxsize=64)
+def is_log_class(kind: type) -> bool:
+    """Whether storages of a class keep it."""
+    return all(hasattr(kind, name) for name in _METHODS)
