@@ -17,6 +17,7 @@ from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, Too
 from ..records import ToolExecution
 from ..signature import is_object, json_schema_of
 from ..storage.log import CallRecord, is_log
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
@@ -42,6 +43,8 @@ class Runtime:
         calls: whether calls come before they are complete, too.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
+        toolbox: which tool a call means.
+        visible_tools: the tools that the model is told of, in their order.
         refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
             failed; they are in the `Step`, and not in the log.
         error: what the driver raises when the step that runs is over and in `RunResult.steps`.
@@ -69,6 +72,7 @@ class Runtime:
     _prompts: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def __post_init__(self) -> None:
+        self.toolbox = Toolbox.of(self.execution.tools)
         # Once a run: what is listed must not change between two of its prompts.
         self.visible_tools: list[Any] = [
             tool for tool in self.execution.tools if _is_visible(tool, self.ctx)
