@@ -114,7 +114,10 @@ class Runtime:
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:
-        """What was said, as far as the history leaves it: for drivers that write their own prompt."""
+        """What was said, as far as the history leaves it: for drivers that write their own prompt.
+
+        The cost is linear in that, each time.
+        """
         ctx, rows = self.ctx, await self.rows()
         calls = stored_calls(rows)
         records: list[CallRecord] = []
