@@ -126,6 +126,11 @@ _PUBLIC = {
         "PostgreSQL",
         "SQLite",
     ),
+    "telemetry": (
+        "Telemetry",
+        "instrument",
+        "uninstrument",
+    ),
     "tools": (
         "ToolContext",
         "ToolOptions",

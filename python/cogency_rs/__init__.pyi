@@ -106,6 +106,11 @@ from .storage import (
     PostgreSQL as PostgreSQL,
     SQLite as SQLite,
 )
+from .telemetry import (
+    Telemetry as Telemetry,
+    instrument as instrument,
+    uninstrument as uninstrument,
+)
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
 from .types import (
     Event as Event,

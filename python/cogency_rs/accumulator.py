@@ -16,6 +16,7 @@ from .batch import CANCELLED, BatchOptions, ToolBatch
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError, StopRun
 from .event_source import EventSource
+from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
@@ -100,7 +101,7 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        self._toolbox(execution.tools)
+        check_remote(self._toolbox(execution.tools).names, middleware := tuple(middleware))
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -111,7 +112,7 @@ class Accumulator:
             tool_timeout=tool_timeout,
             batch_timeout=batch_timeout,
             max_concurrency=max_concurrency,
-            middleware=tuple(middleware),
+            middleware=middleware,
             hooks=tuple(hooks),
             approve=None if approve == "wait" else approve,
             approval_timeout=approval_timeout,

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import IsVisible, NeedsApproval
+from .tools.options import IsVisible, NeedsApproval, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -60,6 +60,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -78,6 +79,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -96,6 +98,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -113,6 +116,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -139,6 +143,7 @@ def tool(
         ends_run: whether an agent's run is over when such a call has succeeded.
         visible: whether an agent lists it in the prompt.
         max_result_chars: how many characters of a result's content the model is shown.
+        remote: whether calls run in another process, and what they need there.
 
     Raises:
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
@@ -153,6 +158,7 @@ def tool(
         ends_run=ends_run,
         visible=visible,
         max_result_chars=max_result_chars,
+        remote=remote,
     )
 
     def decorate(function: Any) -> Any:

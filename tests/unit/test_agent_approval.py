@@ -298,6 +298,16 @@ async def test_a_run_that_was_stopped_by_a_limit_goes_on():
     assert (await mine.resume("c")).output == "3"
 
 
+async def test_an_answer_that_is_not_what_was_asked_for_is_not_the_end():
+    """A program may die between the answer and the report of what is wrong with it."""
+    log = Memory()
+    log.append("c", rows=[("user", "?", 1.0), ("respond", "I would rather not.", 2.0)])
+    mine = agent(adding(1, 2), storage=log, require_tool=True, stop_at_tools=["add"])
+    assert (await mine.resume("c")).output == 3
+    assert types(mine) == ["user", "respond", "error", "call", "result", "end"]
+    assert "calls no tool" in prompts(mine)[0][-1]["content"]
+
+
 # Another process
 
 PRELUDE = """

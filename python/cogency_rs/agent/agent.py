@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import aclosing
-from typing import Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
+from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
@@ -16,14 +17,15 @@ from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
 from ..storage.log import is_log
-from ..storage.memory import Memory
+from ..telemetry import Telemetry, tracing_of
 from ..toolbox import Toolbox
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
 from .delegate import Delegate
-from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
+from .drivers import Driver
 from .limits import UsageLimits
+from .options import DriverName, check_choice, driver_of, instance_of, storage_of
 from .output import output_of
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
@@ -33,9 +35,10 @@ from .settings import Settings
 from .stored import Decisions
 from .stream import EventStream, StepStream
 
-__all__ = ["Agent"]
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
-DriverName = Literal["text", "native", "react"]
+__all__ = ["Agent"]
 
 
 class Agent(Generic[Deps, Output]):
@@ -74,6 +77,8 @@ class Agent(Generic[Deps, Output]):
         sandbox_dir: handed to tools that are objects; see `Execution`.
         access: likewise.
         name: what traces and errors call the agent.
+        telemetry: `True` or a tracer provider for spans and metrics of its runs, or a `Telemetry`; needs the extra
+            `otel`. Without it, a run has what the run that calls it has, or what `instrument` turned on.
 
     Raises:
         ConfigError: there is no model, or it is none; two tools of one name; a hook that is none; an option that no run
@@ -113,18 +118,14 @@ class Agent(Generic[Deps, Output]):
         sandbox_dir: str = ".cogency/sandbox",
         access: Access = "sandbox",
         name: str = "agent",
+        telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
         listed = tuple(tools)
-        for option, given, choices in (
-            ("on_failure", on_failure, ("continue", "raise")),
-            ("on_block", on_block, ("continue", "stop")),
-            ("on_busy", on_busy, ("wait", "error")),
-            ("calls", calls, ("whole", "stream")),
-        ):
-            if given not in choices:
-                wanted = " or ".join(f'"{choice}"' for choice in choices)
-                raise ConfigError(f"{option} must be {wanted}, got {given!r}")
-        chosen = _driver(driver, dialect, lenient)
+        check_choice("on_failure", on_failure, "continue", "raise")
+        check_choice("on_block", on_block, "continue", "stop")
+        check_choice("on_busy", on_busy, "wait", "error")
+        check_choice("calls", calls, "whole", "stream")
+        chosen = driver_of(driver, dialect, lenient)
         check_model(model)
         known = Toolbox.of(listed).names
         stopping = frozenset(stop_at_tools)
@@ -141,17 +142,18 @@ class Agent(Generic[Deps, Output]):
             approve=approve,
             approval_timeout=approval_timeout,
         )
+        check_remote(known, around)
         self.name = name
         self._settings = Settings(
             model=model,
             tools=listed,
             driver=chosen,
-            storage=_storage(storage, on_busy),
+            storage=storage_of(storage, on_busy),
             instructions=instructions,
             identity=identity,
-            limits=_of(UsageLimits, "limits", limits),
-            recovery=_of(Recovery, "recovery", recovery),
-            history=_of(History, "history", history),
+            limits=instance_of(UsageLimits, "limits", limits),
+            recovery=instance_of(Recovery, "recovery", recovery),
+            history=instance_of(History, "history", history),
             hooks=tuple(sorted_hooks(hooks)),
             middleware=around,
             approve=approve,
@@ -169,6 +171,7 @@ class Agent(Generic[Deps, Output]):
             sandbox_dir=sandbox_dir,
             access=access,
             name=name,
+            tracing=tracing_of(telemetry),
         )
 
     @property
@@ -377,7 +380,7 @@ class Agent(Generic[Deps, Output]):
             deps=deps,
             question=question,
             storage=self._settings.storage,
-            limits=_of(UsageLimits, "limits", limits or self._settings.limits),
+            limits=instance_of(UsageLimits, "limits", limits or self._settings.limits),
             parent=None if parent is None else parent.ctx,
         )
 
@@ -394,56 +397,3 @@ async def _over(run: Run) -> RunResult[Any]:
     if run.result is None:
         raise RuntimeError("a run ended without a result")
     return run.result
-
-
-_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
-
-
-def _storage(storage: Any, on_busy: str) -> Any:
-    """The log, if it can be one."""
-    if storage is None:
-        return Memory()
-    given: object = storage
-    missing = [
-        name
-        for name in ("save_message", "load_messages")
-        if not callable(getattr(storage, name, None))
-    ]
-    if isinstance(storage, type) or (missing and not is_log(storage)):
-        raise ConfigError(
-            f"{storage!r} cannot be the log of an agent: it needs the methods of Log, or at least "
-            "save_message and load_messages; give SQLite(), or leave it out for a log in memory"
-        )
-    if on_busy == "error" and not hasattr(type(given), "claim"):
-        raise ConfigError(
-            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
-        )
-    return storage
-
-
-def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
-    if driver == "text":
-        return TextDriver(dialect or "cogency", lenient=lenient)
-    if dialect is not None:
-        raise ConfigError(
-            'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
-        )
-    if isinstance(driver, str):
-        if driver not in _DRIVERS:
-            known = ", ".join(f'"{name}"' for name in ("text", *_DRIVERS))
-            raise ConfigError(
-                f"there is no driver {driver!r}; choose one of {known}, or give a Driver"
-            )
-        return _DRIVERS[driver]()
-    if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
-        raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
-    given: Driver = driver
-    return given
-
-
-def _of(kind: Any, name: str, given: Any) -> Any:
-    if given is None:
-        return kind()
-    if not isinstance(given, kind):
-        raise ConfigError(f"{name} must be a {kind.__name__}, got {given!r}")
-    return given

@@ -22,16 +22,16 @@ from ..middleware.approval import Approve, needs_approval
 from ..middleware.hooks import sorted_hooks
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
+from ..telemetry import current
 from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
-from .output import Fault
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
 from .run_log import RunLog
 from .runtime import Runtime
 from .settings import Settings
-from .stepping import FinishedStep, Stepping
+from .stepping import FinishedStep, Refused, Stepping
 from .stored import OpenBatch, StoredState, decisions_of
 from .triggers import Triggers
 
@@ -94,8 +94,17 @@ class Run:
         """Ask that the run stops at its next boundary, when its calls have their results; from any thread."""
         self._asked = message
 
-    async def events(self) -> AsyncGenerator[Any, None]:
+    def events(self) -> AsyncGenerator[Any, None]:
         """Carry the run out: its events, and a `Step` after those of each step."""
+        settings = self._settings
+        tracing = settings.tracing or current()
+        if tracing is None:
+            return self._events()
+        return tracing.run(
+            self._events(), settings.name, settings.model, self.ctx, lambda: self.result
+        )
+
+    async def _events(self) -> AsyncGenerator[Any, None]:
         async with self._claim():
             self.ctx.account.begin()
             self.status = "in_progress"
@@ -114,11 +123,13 @@ class Run:
                     yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
                     yield cancelled
                 await self._finish()
-            except (asyncio.CancelledError, GeneratorExit):
+            except (asyncio.CancelledError, GeneratorExit) as left:
                 if self.status == "in_progress":
                     self.status = "stopped"
                     self.ctx.add(StopSignal(StopReason.USER_REQUESTED, "cancelled", source="user"))
                     await self._log.note_cancellation()
+                elif isinstance(left, GeneratorExit):  # it is over, and only its end was not read
+                    await self._finish_unread()
                 self.result = self.result or self._make_result()
                 raise
             except Exception as error:
@@ -190,11 +201,14 @@ class Run:
         if state.stale:
             await self._log.append((), OpenBatch((), state.stale).given_up_records())
         if state.is_over:
-            self._output = state.answer
+            output = state.answer
             if state.last == "respond":
-                value = self._settings.output.read(state.answer)
-                self._output = state.answer if isinstance(value, Fault) else value
-            self.status = "completed"
+                output = self._stepping.read(state.answer)
+            if isinstance(output, Refused):
+                yield await self._log.report(output.code, output.message)
+            else:
+                self._output = output
+                self.status = "completed"
         elif state.batch is not None:
             batch = state.batch.with_decisions(self._decisions)
             async with aclosing(self._go_on_with(batch)) as events:
@@ -339,6 +353,15 @@ class Run:
             conversation_id=ctx.conversation_id,
             run_id=ctx.run_id,
         )
+
+    async def _finish_unread(self) -> None:
+        """Tell hooks of the result, where nobody is left who could be told that one of them failed."""
+        if self._is_finished:
+            return
+        try:
+            await self._finish()
+        except Exception:
+            logger.exception("A hook failed at the end of a run")
 
     async def _tell_of(self, error: Exception) -> None:
         """Tell hooks of the error that ends the run; what they raise themselves must not hide it."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .runtime import Runtime
     from .settings import Settings
 
-__all__ = ["FinishedStep", "Stepping"]
+__all__ = ["FinishedStep", "Refused", "Stepping"]
 
 _NEVER = 2**31
 """Failures in a row at which a turn's breaker opens: a run counts equal errors itself."""
@@ -141,9 +141,9 @@ class Stepping:
             and not (said.errors or said.calls)
             and accumulator.stop is None
         )
-        output = self._read(said.text) if is_answer else None
-        is_refused = isinstance(output, _Refused)
-        if isinstance(output, _Refused):
+        output = self.read(said.text) if is_answer else None
+        is_refused = isinstance(output, Refused)
+        if isinstance(output, Refused):
             report = await self._log.report(output.code, output.message)
             said.take(report)
             yield report
@@ -176,17 +176,17 @@ class Stepping:
             metric=self._metric(step, monotonic() - began),
         )
 
-    def _read(self, text: str) -> Any:
+    def read(self, text: str) -> Any:
         """The value of an answer, or why it is not what was asked for."""
         if self._settings.require_tool:
             names = ", ".join(tool.name for tool in self._runtime.visible_tools)
             text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
             form: str = getattr(self._settings.driver, "call_form", "")
-            return _Refused(
+            return Refused(
                 "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
             )
         value = self._settings.output.read(text)
-        return _Refused("invalid_output", value.message) if isinstance(value, Fault) else value
+        return Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _ends_run(self, execution: ToolExecution) -> bool:
         ends = options_of(self._tools.find(execution.call)).ends_run
@@ -280,7 +280,7 @@ class Stepping:
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused:
+class Refused:
     """Why an answer is not what was asked for; the model is told."""
 
     code: str

@@ -134,7 +134,9 @@ class Connection:
                     cause=error,
                 ) from error
             if error.code == INVALID_REQUEST and isinstance(self._place, Address):
-                self.is_over = True  # it may not know the session any more, so the next call gets a new one
+                self.is_over = (
+                    True  # it may not know the session any more, so the next call gets a new one
+                )
             raise ToolError(
                 f"server {self._name!r} refused '{name}': {one_line(error)}", cause=error
             ) from error
