@@ -135,6 +135,7 @@ _PUBLIC = {
         "ToolContext",
         "ToolOptions",
     ),
+    "tools.files": ("file_tools",),
     "types": (
         "Event",
         "Execution",

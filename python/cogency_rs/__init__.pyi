@@ -112,6 +112,7 @@ from .telemetry import (
     uninstrument as uninstrument,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
+from .tools.files import file_tools as file_tools
 from .types import (
     Event as Event,
     Execution as Execution,

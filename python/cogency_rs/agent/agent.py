@@ -323,7 +323,7 @@ class Agent(Generic[Deps, Output]):
             A tool with one parameter, `question`. Its result is the run's output.
         """
         delegate = Delegate(self.name, self._called)
-        return make_tool(delegate.ask, name=name, description=description)
+        return make_tool(delegate.ask, name=name, description=description, remote=False)
 
     def _called(
         self, question: str, context: ToolContext[Any], parent: Run | None
