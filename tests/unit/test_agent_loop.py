@@ -12,6 +12,7 @@ from agents import Journal, add, adding, agent, calls, fail, model_of, prompts, 
 
 from cogency_rs import (
     Agent,
+    BlockTool,
     ConfigError,
     Hooks,
     Memory,
@@ -23,6 +24,7 @@ from cogency_rs import (
     ToolCall,
     ToolContext,
     ToolError,
+    ToolExecution,
     TurnOutcome,
     Usage,
     tool,
@@ -227,6 +229,25 @@ async def test_c38_a_run_with_500_calls_in_one_batch():
     batch = calls(*(ToolCall("add", {"a": n, "b": 1}) for n in range(500)))
     result = await agent(batch, "done").run("?")
     assert [each.value for each in result.steps[0].executions] == list(range(1, 501))
+
+
+class Blocks(Hooks):
+    def before_tool_execute(self, ctx: Any, call: Any) -> Any:
+        if call.args.get("a") == 0:
+            raise BlockTool("nothing to add")
+        return call
+
+
+async def test_c39_a_record_to_dict_and_back_is_equal_with_types_and_errors():
+    batch = calls(ToolCall("add", {"a": 2, "b": 3}), "fail", ToolCall("add", {"a": 0, "b": 3}))
+    result = await agent(batch, "done", hooks=[Blocks()]).run("?")
+    executions = result.steps[0].executions
+    assert [each.status for each in executions] == ["success", "failure", "blocked"]
+    for execution in executions:
+        again = ToolExecution.from_dict(json.loads(json.dumps(execution.to_dict())))
+        assert again == execution
+        assert type(again.value) is type(execution.value)
+        assert str(again.result.exception) == str(execution.result.exception)
 
 
 async def test_c40_concurrent_calls_of_one_tool_each_see_their_own_context():
