@@ -50,7 +50,8 @@ bench-rust:      ## Measure the core with no Python
 stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
 	COGENCY_RS_STRESS_AGENTS=1000 $(BIN)/python -m pytest -q tests/faults/test_agent_stress.py
-	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
+	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py \
+		tests/faults/test_postgres_crash.py
 
 soak: $(DEV)    ## 2,000 conversations for five minutes; the figures go into docs/reliability.md
 	$(BIN)/python benches/soak.py --write

@@ -6,7 +6,7 @@ from functools import partial
 
 from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import agents, context, dialects, load, parsing, program, remote, tools, turns
+from . import agents, context, dialects, load, parsing, postgres, program, remote, tools, turns
 
 CHUNKS = "a bare `async for` over the same chunks"
 GATHER = "a bare `asyncio.gather` of the same coroutines"
@@ -198,6 +198,25 @@ ROWS = (
             ("p50", "half of them are done", "p50", []),
             ("p99", "99 % of them are done", "p99", []),
             ("memory", "the most memory, for each", "memory", [Bytes()]),
+        )
+    ),
+    *(
+        Row(
+            f"postgres/{name}",
+            f"a turn of four calls in each of {postgres.TURNS:,} conversations at once, the log in PostgreSQL",
+            floor,
+            partial(postgres.turns, beside=beside),
+            must,
+            Rate(postgres.TURNS, "turns/s"),
+        )
+        for name, floor, beside, must in (
+            (
+                "bare",
+                "transactions of the same rows on 16 connections of asyncpg",
+                postgres.bare,
+                (Share(2.0, "floor"),),
+            ),
+            ("sqlite", "the same turns, the log in SQLite on disk", postgres.in_sqlite, ()),
         )
     ),
     Row(

@@ -126,10 +126,16 @@ _PUBLIC = {
         "PostgreSQL",
         "SQLite",
     ),
+    "telemetry": (
+        "Telemetry",
+        "instrument",
+        "uninstrument",
+    ),
     "tools": (
         "ToolContext",
         "ToolOptions",
     ),
+    "tools.files": ("file_tools",),
     "types": (
         "Event",
         "Execution",

@@ -106,7 +106,13 @@ from .storage import (
     PostgreSQL as PostgreSQL,
     SQLite as SQLite,
 )
+from .telemetry import (
+    Telemetry as Telemetry,
+    instrument as instrument,
+    uninstrument as uninstrument,
+)
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
+from .tools.files import file_tools as file_tools
 from .types import (
     Event as Event,
     Execution as Execution,

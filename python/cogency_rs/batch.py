@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from time import time
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import Schedule
 from .errors import ConfigError, StopRun, ToolError
@@ -31,6 +31,7 @@ from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
+from .telemetry import current
 from .timetable import Late, Timetable
 from .tool_events import OnEvent
 from .toolbox import Toolbox
@@ -39,6 +40,9 @@ from .tools.context import Run
 from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
+
+if TYPE_CHECKING:
+    from .telemetry.spans import Tracing
 
 __all__ = ["BatchOptions", "ToolBatch"]
 
@@ -143,8 +147,9 @@ class ToolBatch:
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._timetable = self._make_timetable(wants)
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
-        plain = not (wants or options.middleware or options.hooks)
-        self._start([] if plain else self._layers(wants))
+        tracing = current()
+        plain = not (wants or options.middleware or options.hooks or tracing)
+        self._start([] if plain else self._layers(wants, tracing))
 
     @property
     def may_speak(self) -> bool:
@@ -229,10 +234,12 @@ class ToolBatch:
                     schedule.set_sequential(index)
         return Timetable(schedule, self._cancel)
 
-    def _layers(self, wants: list[ToolOptions]) -> list[Middleware]:
+    def _layers(self, wants: list[ToolOptions], tracing: Tracing | None) -> list[Middleware]:
         """What stands around the calls, the outermost first."""
         options = self._options
         layers: list[Middleware] = []
+        if tracing is not None:
+            layers.append(tracing.call)
         if options.hooks:
             self._order = CallOrder(len(self._calls))
             layers.append(

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import IsVisible, NeedsApproval, Remote
+from .tools.options import IsVisible, NeedsApproval, Preview, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -61,6 +61,7 @@ def tool(
     visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
+    preview: Preview | None = None,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -80,6 +81,7 @@ def tool(
     visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
+    preview: Preview | None = None,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -99,6 +101,7 @@ def tool(
     visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
+    preview: Preview | None = None,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -117,6 +120,7 @@ def tool(
     visible: IsVisible = True,
     max_result_chars: int | None = None,
     remote: Remote = None,
+    preview: Preview | None = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -144,6 +148,7 @@ def tool(
         visible: whether an agent lists it in the prompt.
         max_result_chars: how many characters of a result's content the model is shown.
         remote: whether calls run in another process, and what they need there.
+        preview: what a call would do, as text, for somebody who is asked to agree to it.
 
     Raises:
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
@@ -159,6 +164,7 @@ def tool(
         visible=visible,
         max_result_chars=max_result_chars,
         remote=remote,
+        preview=preview,
     )
 
     def decorate(function: Any) -> Any:

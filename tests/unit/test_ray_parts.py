@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from cogency_rs import (
+    Agent,
     ConfigError,
     Execution,
+    MCPServer,
     ToolCall,
     ToolError,
     ToolOptions,
@@ -38,7 +40,9 @@ from cogency_rs.executors.ray.shipping import (
     variable_at,
 )
 from cogency_rs.executors.ray.worker import Errand, run_tool
+from cogency_rs.servers.tool import MCPTool
 from cogency_rs.storage import worker as a_module_with_none_of_them
+from cogency_rs.testing import ScriptedModel
 
 who = contextvars.ContextVar("who", default="nobody")
 
@@ -127,6 +131,17 @@ def test_the_state_of_a_method_is_its_object_and_of_anything_else_the_tool():
 def test_an_executor_refuses_what_it_cannot_keep(options, words):
     with pytest.raises(ConfigError, match=words):
         RayExecutor(**options)
+
+
+@needs_ray
+def test_what_belongs_to_the_program_stays_there():
+    server = MCPServer.http("http://127.0.0.1:1/mcp")
+    on_server = MCPTool("t", "", {}, "s", "t", server._options, None)
+    helper = Agent(ScriptedModel([]), tools=[]).as_tool("helper", "Helps.")
+    ray = RayExecutor()
+    assert [ray.takes(each) for each in (on_server, helper, Optioned(), None)] == [
+        *(False, False, True, False),
+    ]
 
 
 # The way to Ray

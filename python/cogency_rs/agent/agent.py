@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import aclosing
-from typing import Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
@@ -17,6 +17,7 @@ from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
 from ..storage.log import is_log
+from ..telemetry import Telemetry, tracing_of
 from ..toolbox import Toolbox
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
@@ -33,6 +34,9 @@ from .runtime import check_model
 from .settings import Settings
 from .stored import Decisions
 from .stream import EventStream, StepStream
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 __all__ = ["Agent"]
 
@@ -73,6 +77,8 @@ class Agent(Generic[Deps, Output]):
         sandbox_dir: handed to tools that are objects; see `Execution`.
         access: likewise.
         name: what traces and errors call the agent.
+        telemetry: `True` or a tracer provider for spans and metrics of its runs, or a `Telemetry`; needs the extra
+            `otel`. Without it, a run has what the run that calls it has, or what `instrument` turned on.
 
     Raises:
         ConfigError: there is no model, or it is none; two tools of one name; a hook that is none; an option that no run
@@ -112,6 +118,7 @@ class Agent(Generic[Deps, Output]):
         sandbox_dir: str = ".cogency/sandbox",
         access: Access = "sandbox",
         name: str = "agent",
+        telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
         listed = tuple(tools)
         check_choice("on_failure", on_failure, "continue", "raise")
@@ -164,6 +171,7 @@ class Agent(Generic[Deps, Output]):
             sandbox_dir=sandbox_dir,
             access=access,
             name=name,
+            tracing=tracing_of(telemetry),
         )
 
     @property
@@ -315,7 +323,7 @@ class Agent(Generic[Deps, Output]):
             A tool with one parameter, `question`. Its result is the run's output.
         """
         delegate = Delegate(self.name, self._called)
-        return make_tool(delegate.ask, name=name, description=description)
+        return make_tool(delegate.ask, name=name, description=description, remote=False)
 
     def _called(
         self, question: str, context: ToolContext[Any], parent: Run | None

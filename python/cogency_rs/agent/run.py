@@ -22,6 +22,7 @@ from ..middleware.approval import Approve, needs_approval
 from ..middleware.hooks import sorted_hooks
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
+from ..telemetry import current
 from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
@@ -93,8 +94,17 @@ class Run:
         """Ask that the run stops at its next boundary, when its calls have their results; from any thread."""
         self._asked = message
 
-    async def events(self) -> AsyncGenerator[Any, None]:
+    def events(self) -> AsyncGenerator[Any, None]:
         """Carry the run out: its events, and a `Step` after those of each step."""
+        settings = self._settings
+        tracing = settings.tracing or current()
+        if tracing is None:
+            return self._events()
+        return tracing.run(
+            self._events(), settings.name, settings.model, self.ctx, lambda: self.result
+        )
+
+    async def _events(self) -> AsyncGenerator[Any, None]:
         async with self._claim():
             self.ctx.account.begin()
             self.status = "in_progress"

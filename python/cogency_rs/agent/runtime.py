@@ -17,6 +17,7 @@ from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, Too
 from ..records import ToolExecution
 from ..signature import is_object, json_schema_of
 from ..storage.log import CallRecord, is_log
+from ..telemetry import current
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
@@ -149,7 +150,7 @@ class Runtime:
         """
         request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
-        source: Any = await _answer_to(self.model if model is None else model, request)
+        source: Any = await self._asked(self.model if model is None else model, request)
         try:
             if self.triggers.has("after_model_response"):
                 deltas: list[Any] = []
@@ -177,6 +178,14 @@ class Runtime:
             usage = answer.usage
             self.used = self.used + usage
             self.ctx.account.take_usage(usage)
+
+    async def _asked(self, model: Any, request: ModelRequest) -> AsyncIterator[Any]:
+        tracing = current()
+        if tracing is None:
+            return await _answer_to(model, request)
+        return tracing.answer(
+            model, request, self.ctx.conversation_id, lambda: _answer_to(model, request)
+        )
 
 
 class _Answer:

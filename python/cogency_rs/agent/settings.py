@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..history import History
 from ..middleware import Hooks, Middleware
@@ -13,6 +13,9 @@ from .drivers import Driver
 from .limits import UsageLimits
 from .output import OutputReader
 from .recovery import Recovery
+
+if TYPE_CHECKING:
+    from ..telemetry.spans import Tracing
 
 __all__ = ["Settings"]
 
@@ -47,3 +50,4 @@ class Settings:
     sandbox_dir: str
     access: Access
     name: str
+    tracing: Tracing | None

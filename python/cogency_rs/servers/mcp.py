@@ -86,7 +86,7 @@ class MCPServer:
         if not (isinstance(command, str) and command) or not all(isinstance(a, str) for a in args):
             raise ConfigError(f"a command and its arguments are texts, got {(command, *args)!r}")
         place = Program(command, args, {**(env or {})}, cwd)
-        options = ToolOptions(timeout=timeout, requires_approval=requires_approval)
+        options = _options(timeout, requires_approval)
         return cls(place, name, options, start_timeout)
 
     @classmethod
@@ -113,7 +113,7 @@ class MCPServer:
         Raises:
             ConfigError: a value that no server could have.
         """
-        options = ToolOptions(timeout=timeout, requires_approval=requires_approval)
+        options = _options(timeout, requires_approval)
         return cls(Address(url, {**(headers or {})}), name, options, start_timeout)
 
     async def __aenter__(self) -> MCPServer:
@@ -258,3 +258,8 @@ def _connection(name: str, place: Place, start_timeout: float) -> Connection:
             cause=error,
         ) from error
     return Connection(name, place, start_timeout)
+
+
+def _options(timeout: float | None, requires_approval: NeedsApproval) -> ToolOptions:
+    """How the calls of a server's tools are carried out: here, where the connection is."""
+    return ToolOptions(timeout=timeout, requires_approval=requires_approval, remote=False)

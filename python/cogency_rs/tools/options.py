@@ -28,6 +28,7 @@ MAX_SECONDS = 366 * 24 * 3600.0
 
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
 IsVisible = bool | Callable[["RunContext[Any]"], bool]
+Preview = Callable[[ToolCall], str | Awaitable[str]]
 
 Remote = bool | Mapping[str, Any] | None
 """Whether the calls of a tool run in another process, and what they need there."""
@@ -80,6 +81,8 @@ class ToolOptions:
         remote: whether calls run in another process, by an executor among the middleware such as `RayExecutor`: `True`,
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
+        preview: what a call would do, as text such as a difference, for somebody who is asked to agree to it; it has no
+            effect, and what it raises is a denial.
 
     Raises:
         ConfigError: what no call could keep.
@@ -95,6 +98,7 @@ class ToolOptions:
     visible: IsVisible = True
     max_result_chars: int | None = None
     remote: Remote = None
+    preview: Preview | None = None
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
@@ -109,6 +113,8 @@ class ToolOptions:
             raise ConfigError(
                 f"visible must be a bool or a function of the run, got {self.visible!r}"
             )
+        if not (self.preview is None or callable(self.preview)):
+            raise ConfigError(f"preview must be a function of the call, got {self.preview!r}")
         if retries and not self.may_run_twice:
             raise ConfigError(
                 "retries need idempotent=True: a call that failed may have had its effect all the same, "
