@@ -451,6 +451,16 @@ async def test_a_stop_at_tools_ends_the_run_as_ends_run_does_but_only_when_it_su
     assert (result.output, result.status, len(result.steps)) == (3, "completed", 2)
 
 
+async def test_a_driver_may_end_a_run_behind_its_calls():
+    call = {"type": "call", "content": json.dumps({"name": "add", "args": {"a": 1, "b": 2}})}
+    driver = ScriptedDriver([[call, {"type": "execute"}, {"type": "end"}], "never"])
+    mine = Agent(lambda _: "", tools=[add], driver=driver)
+    result = await mine.run("?", conversation_id="c")
+    assert (len(result.steps), result.status, result.stop) == (1, "completed", None)
+    assert result.steps[0].executions[0].value == 3
+    assert (await mine.resume("c")).status == "completed"
+
+
 async def test_a_run_stops_for_the_words_of_a_provider_that_are_named():
     from cogency_rs import Finish
 
