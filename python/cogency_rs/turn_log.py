@@ -12,9 +12,9 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from time import time
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from .ids import uuid7
 from .patience import outlast
@@ -208,11 +208,17 @@ async def save_to_the_end(
 
 def _way_to_save(storage: object) -> Way:
     """How a storage saves: by its class, since a mock has every attribute."""
-    return _way_of(type(storage))
+    kind: type[Any] = type(storage)
+    way = _ways.get(kind)
+    if way is None:
+        way = _ways[kind] = _way_of(kind)
+    return way
 
 
-@lru_cache(maxsize=64)
-def _way_of(kind: type) -> Way:
+_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
+
+
+def _way_of(kind: type[Any]) -> Way:
     """How the storages of a class save; where a subclass has a way of its own, that one."""
     for base in kind.__mro__:
         if "append" in vars(base) and is_log_class(kind):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
+import pytest
 from mcp_servers import small
 
-from cogency_rs import Agent, MCPServer, ServerGroup, tool
+from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup, tool
 from cogency_rs.testing import ScriptedModel
 
 
@@ -54,3 +56,44 @@ async def test_a_server_whose_calls_need_agreement_waits_for_it_and_goes_on():
 
     async with small("wipe", requires_approval=True) as server:
         await run(server)
+
+
+async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
+    server = small("fetch")
+    model = ScriptedModel([write({"name": "fetch", "args": {}}), "Done."] * 2)
+    agent = Agent(model, tools=[search], servers={"web": server})
+    for _ in range(2):
+        result = await agent.run("Fetch it.")
+        assert [each.status for each in result.steps[0].executions] == ["success"]
+        with pytest.raises(ConfigError, match="does not run"):
+            await server.tools()
+    assert "fetch(" in model.requests[0].messages[0]["content"]
+
+
+async def test_inside_of_the_agent_its_servers_stay_and_runs_at_once_share_them():
+    server = small("fetch")
+    model = ScriptedModel(lambda request: answer(request))
+    async with Agent(model, servers=[server]) as agent:
+        results = await asyncio.gather(*(agent.run("Fetch it.") for _ in range(4)))
+        assert [result.output for result in results] == ["Done."] * 4
+        assert [tool.name for tool in await server.tools()] == ["fetch"]
+    with pytest.raises(ConfigError, match="does not run"):
+        await server.tools()
+
+
+def answer(request: ModelRequest) -> str:
+    is_asked = "<results>" not in str(request.messages[-1]["content"])
+    return write({"name": "fetch", "args": {}}) if is_asked else "Done."
+
+
+async def test_a_server_that_cannot_be_started_is_the_runs_error_and_nothing_is_in_the_log():
+    agent = Agent(ScriptedModel([]), servers={"gone": MCPServer.stdio("no-such-program-here")})
+    with pytest.raises(ConfigError, match="no-such-program-here"):
+        await agent.run("?", conversation_id="c")
+    assert (await agent.storage.read("c")).rows == []
+
+
+def test_what_is_no_server_is_refused_at_once():
+    for servers in ("web", [5], {"local": MCPServer.stdio("x")}):
+        with pytest.raises(ConfigError):
+            Agent(ScriptedModel([]), servers=servers)

@@ -18,6 +18,7 @@ from cogency_rs import (
     Memory,
     ReActDriver,
     ReasoningDelta,
+    Recovery,
     TextDelta,
     ToolCallDelta,
     Usage,
@@ -217,6 +218,13 @@ def test_c17_only_decisions_in_a_row_count() -> None:
     answers = ["no", "no", CALL, "no", "no", answer("5")]
     result, _ = run(*answers)
     assert result.output == "5"
+
+
+def test_equal_errors_in_a_row_stop_the_run_before_that_where_their_limit_is_lower() -> None:
+    result, model = run(
+        *["no"] * 9, driver=ReActDriver(max_retries=8), recovery=Recovery(same_error_limit=2)
+    )
+    assert (result.status, result.stop.reason, len(model.requests)) == ("stopped", "retry_limit", 2)
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5, None])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
@@ -31,12 +32,15 @@ from .recovery import Recovery
 from .results import Deps, Output, RunResult
 from .run import Run
 from .runtime import check_model
+from .serving import Serving
 from .settings import Settings
 from .stored import Decisions
 from .stream import EventStream, StepStream
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
+
+    from ..servers import MCPServer
 
 __all__ = ["Agent"]
 
@@ -47,6 +51,8 @@ class Agent(Generic[Deps, Output]):
     Args:
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
         tools: what it may call: functions with `@tool`, or any `Tool`.
+        servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
+            behind it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
         driver: how it is asked: `"text"` where it writes its calls as text, `"native"` where its provider has tool
             calls of its own, `"react"` for one JSON decision a step; or any `Driver`.
         dialect: of the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
@@ -92,6 +98,7 @@ class Agent(Generic[Deps, Output]):
         model: Any,
         *,
         tools: Iterable[Any] = (),
+        servers: Mapping[str, MCPServer] | Iterable[MCPServer] = (),
         driver: DriverName | Driver = "text",
         dialect: Dialects | None = None,
         lenient: bool = True,
@@ -130,7 +137,7 @@ class Agent(Generic[Deps, Output]):
         known = Toolbox.of(listed).names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
-        if unknown:
+        if unknown and not servers:  # which may have it
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
@@ -147,6 +154,7 @@ class Agent(Generic[Deps, Output]):
         self._settings = Settings(
             model=model,
             tools=listed,
+            serving=Serving(servers) if servers else None,
             driver=chosen,
             storage=storage_of(storage, on_busy),
             instructions=instructions,
@@ -183,6 +191,25 @@ class Agent(Generic[Deps, Output]):
     def tools(self) -> tuple[Any, ...]:
         """The tools, in the order in which they were given."""
         return self._settings.tools
+
+    async def __aenter__(self) -> Self:
+        """Start the servers, so that they last for more than one run.
+
+        Raises:
+            ConfigError: one cannot be started; says which, why, and what to do.
+        """
+        if self._settings.serving is not None:
+            await self._settings.serving.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._settings.serving is not None:
+            await self._settings.serving.__aexit__(kind, error, traceback)
 
     async def run(
         self,

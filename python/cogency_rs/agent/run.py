@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from dataclasses import replace
 from time import time
 from typing import Any
 
@@ -67,21 +68,13 @@ class Run:
         is_resumed: bool = False,
         parent: Run | None = None,
     ) -> None:
-        self._settings = settings
         self.ctx = ctx
         self._stream: StreamMode = stream
         self._decisions = decisions_of(decisions)
         self._is_resumed = is_resumed
         self._parent = parent
         self.triggers = Triggers(sorted_hooks(settings.hooks), ctx)
-        self._execution = Execution(
-            storage=settings.storage,
-            tools=settings.tools,
-            sandbox_dir=settings.sandbox_dir,
-            access=settings.access,
-            deps=ctx.deps,
-        )
-        self._tools = Toolbox.of(settings.tools)
+        self._use(settings)
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
         self._output: Any = ""
@@ -105,7 +98,7 @@ class Run:
         )
 
     async def _events(self) -> AsyncGenerator[Any, None]:
-        async with self._claim():
+        async with self._claim(), self._served():
             self.ctx.account.begin()
             self.status = "in_progress"
             try:
@@ -152,6 +145,28 @@ class Run:
             self.ctx.conversation_id, wait=self._settings.on_busy == "wait"
         )
         return claim
+
+    @asynccontextmanager
+    async def _served(self) -> AsyncGenerator[None, None]:
+        """The agent's servers, with the tools that they offer now."""
+        settings = self._settings
+        if settings.serving is None:
+            yield
+            return
+        async with settings.serving as serving:
+            self._use(replace(settings, tools=await serving.tools(settings.tools)))
+            yield
+
+    def _use(self, settings: Settings) -> None:
+        self._settings = settings
+        self._execution = Execution(
+            storage=settings.storage,
+            tools=settings.tools,
+            sandbox_dir=settings.sandbox_dir,
+            access=settings.access,
+            deps=self.ctx.deps,
+        )
+        self._tools = Toolbox.of(settings.tools)
 
     def _prepare(self) -> None:
         """Make what the steps share."""

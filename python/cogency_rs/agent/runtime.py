@@ -18,6 +18,7 @@ from ..records import ToolExecution
 from ..signature import is_object, json_schema_of
 from ..storage.log import CallRecord, is_log
 from ..telemetry import current
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
@@ -43,6 +44,8 @@ class Runtime:
         calls: whether calls come before they are complete, too.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
+        toolbox: which tool a call means.
+        visible_tools: the tools that the model is told of, in their order.
         refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
             failed; they are in the `Step`, and not in the log.
         error: what the driver raises when the step that runs is over and in `RunResult.steps`.
@@ -70,6 +73,7 @@ class Runtime:
     _prompts: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def __post_init__(self) -> None:
+        self.toolbox = Toolbox.of(self.execution.tools)
         # Once a run: what is listed must not change between two of its prompts.
         self.visible_tools: list[Any] = [
             tool for tool in self.execution.tools if _is_visible(tool, self.ctx)
@@ -111,7 +115,10 @@ class Runtime:
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:
-        """What was said, as far as the history leaves it: for drivers that write their own prompt."""
+        """What was said, as far as the history leaves it: for drivers that write their own prompt.
+
+        The cost is linear in that, each time.
+        """
         ctx, rows = self.ctx, await self.rows()
         calls = stored_calls(rows)
         records: list[CallRecord] = []

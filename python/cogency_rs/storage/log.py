@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ..errors import ConfigError
@@ -210,7 +209,6 @@ def is_log(storage: object) -> bool:
     return is_log_class(type(storage))
 
 
-@lru_cache(maxsize=64)
-def is_log_class(kind: type) -> bool:
+def is_log_class(kind: type[Any]) -> bool:
     """Whether storages of a class keep it."""
     return all(hasattr(kind, name) for name in _METHODS)

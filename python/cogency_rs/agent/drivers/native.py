@@ -88,7 +88,14 @@ class NativeDriver:
             yield event
 
     def _request(self, runtime: Runtime, messages: list[dict[str, Any]]) -> ModelRequest:
-        choice, tools = self._tool_choice, runtime.visible_tools
+        choice = self._tool_choice
+        visible = {id(tool) for tool in runtime.visible_tools}
+        # By the names that calls are asked for with: tools of two servers may have one.
+        tools = [
+            ToolDeclaration(name, tool.description or "", parameters_of(tool))
+            for name, tool in runtime.toolbox.names.items()
+            if id(tool) in visible
+        ]
         if isinstance(choice, SpecificTool) and choice.name not in {tool.name for tool in tools}:
             names = ", ".join(tool.name for tool in tools) or "none"
             raise ConfigError(
@@ -98,10 +105,7 @@ class NativeDriver:
             choice, tools = "none", []
         return ModelRequest(
             messages,
-            tools=tuple(
-                ToolDeclaration(tool.name, tool.description or "", parameters_of(tool))
-                for tool in tools
-            ),
+            tools=tuple(tools),
             tool_choice=choice,
             parallel_tool_calls=self._parallel_tool_calls,
         )

@@ -18,7 +18,7 @@ from ..context import RunContext
 from ..runtime import Runtime, check_model
 from .endings import event_of_cut
 from .react_decision import DecisionReader, FinalAnswer, Refusal, decide_on, no_answer
-from .react_history import react_messages, react_prompt, to_answer
+from .react_history import CALL_FORM, react_messages, react_prompt, to_answer
 
 __all__ = ["ReActDriver"]
 
@@ -57,6 +57,11 @@ class ReActDriver:
         self._final_via_model = final_via_model or final_model is not None
         self._final_model = final_model
 
+    @property
+    def call_form(self) -> str:
+        """What a call looks like, for a model that wrote none."""
+        return CALL_FORM
+
     async def step(
         self, run: RunContext[Any], runtime: Runtime
     ) -> AsyncGenerator[dict[str, Any], None]:
@@ -89,7 +94,7 @@ class ReActDriver:
             else decide_on(
                 read,
                 reader.text,
-                runtime.execution.tools,
+                runtime.toolbox,
                 needs_answer=not self._final_via_model,
             )
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import time
 from typing import Any
 
 from ...signature import is_object
+from ...toolbox import Toolbox
 from ...types import ToolCall
 from ..dialogue import compact_json
 from ..runtime import parameters_of
@@ -236,7 +237,7 @@ def no_answer(raw: str) -> Refusal:
 
 
 def decide_on(
-    decision: Mapping[str, Any], raw: str, tools: Iterable[Any], *, needs_answer: bool = True
+    decision: Mapping[str, Any], raw: str, tools: Toolbox, *, needs_answer: bool = True
 ) -> ToolCall | FinalAnswer | Refusal:
     """Say what a decision asks for, or why it cannot be carried out.
 
@@ -252,15 +253,15 @@ def decide_on(
 
     match decision.get("type"):
         case "call_tool":
-            known = {tool.name: tool for tool in tools}
             name, args = decision.get("tool"), decision.get("args")
-            names = f"Tools: {', '.join(known) or 'none'}."
+            names = f"Tools: {', '.join(tools.names) or 'none'}."
             if not isinstance(name, str) or not name.strip():
                 return refused("Tool name is required when type=call_tool.", names)
-            if name not in known:
+            tool = tools.find(ToolCall(name, {}))
+            if tool is None:
                 return refused("Requested tool is not available.", names)
             if args is None:
-                required = parameters_of(known[name]).get("required")
+                required = parameters_of(tool).get("required")
                 if required:
                     return refused(
                         "Arguments are required when type=call_tool.",

@@ -10,9 +10,15 @@ from ...history import Messages
 from ...signature import json_schema_of, signature
 from ..dialogue import CallOutcome, Passage, Question, Report, Said, compact_json
 
-__all__ = ["react_messages", "react_prompt", "to_answer"]
+__all__ = ["CALL_FORM", "react_messages", "react_prompt", "to_answer"]
 
-_HOW = """# How to answer
+CALL_FORM = (
+    '{"thought": "I have to look that up.", "type": "call_tool", "tool": "tool_name", '
+    '"args": {"argument": "value"}}'
+)
+"""A call as an example."""
+
+_HOW = f"""# How to answer
 
 Each message that you write is one JSON object and nothing else. Its keys, in this order:
 
@@ -31,10 +37,10 @@ the same.
 
 # Examples
 
-{"thought": "I have to look that up.", "type": "call_tool", "tool": "tool_name", "args": {"argument": "value"}}
-{"thought": "That is what was asked for.", "type": "final_answer", "answer": "It is 42."}"""
+{CALL_FORM}
+{{"thought": "That is what was asked for.", "type": "final_answer", "answer": "It is 42."}}"""
 
-_WRITE_ANSWER = "Write your final answer now, for the user: words and not JSON."
+_WRITE_ANSWER = "Write your final answer to the user now: the answer alone, and no decision."
 
 
 def react_prompt(introduction: str, tools: Iterable[Any]) -> str:
