@@ -14,7 +14,7 @@ import pytest
 from answers import ANSWERS, BATCH, DRIVERS
 from programs import environment, program, run
 
-from cogency_rs import Agent, BusyError, Memory, ScriptedDriver, SQLite, tool
+from cogency_rs import Agent, BusyError, Memory, ScriptedDriver, SQLite, ToolDenied, tool
 from cogency_rs.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(100)
@@ -201,6 +201,35 @@ async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_no
         assert (result.output, result.status) == ("done", "completed"), f"after save {number}"
         assert sorted(called + again) == sorted(effects), f"after save {number}"
         assert all(record.status in ("success", "unknown") for record in await snapshot.calls("c"))
+
+
+async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
+    """Killed when the calls had begun: those that were denied are certain not to have run."""
+    effects: list[str] = []
+
+    def effect(name: str, **options: Any) -> Any:
+        async def had() -> str:
+            effects.append(name)
+            return name
+
+        return tool(
+            had, name=name, description="Have an effect.", requires_approval=True, **options
+        )
+
+    tools = [effect("short"), effect("long"), effect("bad", idempotent=True)]
+    log = Snapshots()
+    first = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=log)
+    waiting = (await first.run("Do it.", conversation_id="c")).waiting
+    short, long, bad = (str(call.id) for call in waiting)
+    place = len(log.taken)
+    await first.resume("c", {short: ToolDenied("not that"), long: True, bad: True})
+    assert effects == ["long", "bad"]
+    begun = log.taken[place]
+    assert [record.status for record in await begun.calls("c")] == ["open"] * 3
+    again = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=begun)
+    result = await again.resume("c")
+    assert [each.status for each in result.steps[0].executions] == ["denied", "unknown", "success"]
+    assert effects == ["long", "bad", "bad"]
 
 
 HOLDING = """

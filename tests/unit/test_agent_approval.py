@@ -236,6 +236,13 @@ async def test_hooks_are_asked_when_the_calls_run():
     assert (seen, mail.sent) == (["send"], ["ada"])
 
 
+async def test_two_who_resume_at_once_do_nothing_twice():
+    mine, mail, [id] = await waits("ada")
+    both = await asyncio.gather(mine.resume("c", {id: True}), mine.resume("c", {id: True}))
+    assert [each.output for each in both] == ["done", "done"]
+    assert mail.sent == ["ada"]
+
+
 async def test_calls_that_are_resumed_are_no_step_of_the_limit():
     mine, _, [id] = await waits("ada")
     result = await mine.resume("c", {id: True}, limits=UsageLimits(steps=1))
