@@ -139,8 +139,8 @@ class Conversation:
 
     async def _read(self) -> Message:
         """The conversation as its log has it."""
-        rows = await self._agent.storage.load_messages(self._id, "")
-        return {"type": "log", "rows": rows, **await self._state()}
+        page = await self._agent.storage.read(self._id)
+        return {"type": "log", "rows": page.rows, **await self._state()}
 
     async def _state(self) -> Message:
         """What became of its calls, in their order, and which of them somebody has to agree to."""
