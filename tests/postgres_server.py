@@ -77,19 +77,24 @@ class Server:
             "max_connections": "200",
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with (self.folder / "log").open("ab") as log:
-            self._process = self._begin("postgres", *options, stdout=log)
         deadline = time.monotonic() + PATIENCE
-        while self._begin("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)).wait() != 0:
-            if self._process.poll() is not None or time.monotonic() > deadline:
+        while True:
+            if self._process is None or self._process.poll() is not None:
+                # Not at once where one that was killed has not let go of its memory.
+                with (self.folder / "log").open("ab") as log:
+                    self._process = self._begin("postgres", *options, stdout=log)
+            asked = self._begin("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port))
+            if asked.wait() == 0:
+                return
+            if time.monotonic() > deadline:
                 raise NoServerError(f"the server did not start: {self._said()}")
             time.sleep(0.02)
 
     def kill(self) -> None:
         """End it and what it started in the middle of everything, as `kill -9` does."""
         assert self._process is not None
-        first = psutil.Process(self._process.pid)
         with contextlib.suppress(psutil.NoSuchProcess):
+            first = psutil.Process(self._process.pid)
             first.suspend()  # it begins no more of them
             for process in [first, *first.children(recursive=True)]:
                 with contextlib.suppress(psutil.NoSuchProcess):

@@ -25,6 +25,8 @@ _PUBLIC = {
         "Driver",
         "EventStream",
         "ModelResponse",
+        "NativeDriver",
+        "ReActDriver",
         "Recovery",
         "RunContext",
         "RunResult",
@@ -109,6 +111,12 @@ _PUBLIC = {
         "parse_tokens",
     ),
     "records": ("ToolExecution",),
+    "servers": (
+        "MCPServer",
+        "MCPTool",
+        "ServerGroup",
+        "load_mcp_config",
+    ),
     "storage": (
         "CallRecord",
         "Conversation",
@@ -127,6 +135,7 @@ _PUBLIC = {
         "ToolContext",
         "ToolOptions",
     ),
+    "tools.files": ("file_tools",),
     "types": (
         "Event",
         "Execution",

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import IsVisible, NeedsApproval
+from .tools.options import IsVisible, NeedsApproval, Preview, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -60,6 +60,8 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -78,6 +80,8 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -96,6 +100,8 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -113,6 +119,8 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -139,6 +147,8 @@ def tool(
         ends_run: whether an agent's run is over when such a call has succeeded.
         visible: whether an agent lists it in the prompt.
         max_result_chars: how many characters of a result's content the model is shown.
+        remote: whether calls run in another process, and what they need there.
+        preview: what a call would do, as text, for somebody who is asked to agree to it.
 
     Raises:
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
@@ -153,6 +163,8 @@ def tool(
         ends_run=ends_run,
         visible=visible,
         max_result_chars=max_result_chars,
+        remote=remote,
+        preview=preview,
     )
 
     def decorate(function: Any) -> Any:

@@ -14,7 +14,7 @@ __all__ = ["Status", "ToolExecution", "status_of", "utc"]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
 """How a call ended. `blocked`: a hook refused it; `denied`: nobody agreed to it; `unknown`: it is not known whether it
-ended."""
+had its effect."""
 
 
 class RecordedError(ToolError):

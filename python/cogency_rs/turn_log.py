@@ -14,12 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from time import time
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, is_log
+from .storage.log import CallRecord, Row, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -206,14 +207,23 @@ async def save_to_the_end(
 
 
 def _way_to_save(storage: object) -> Way:
-    """How a storage saves; where a subclass has a way of its own, that one.
+    """How a storage saves: by its class, since a mock has every attribute."""
+    kind: type[Any] = type(storage)
+    way = _ways.get(kind)
+    if way is None:
+        way = _ways[kind] = _way_of(kind)
+    return way
 
-    By its class, since a mock has every attribute.
-    """
-    for kind in type(storage).__mro__:
-        if "append" in vars(kind) and is_log(storage):
+
+_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
+
+
+def _way_of(kind: type[Any]) -> Way:
+    """How the storages of a class save; where a subclass has a way of its own, that one."""
+    for base in kind.__mro__:
+        if "append" in vars(base) and is_log_class(kind):
             return "append"
-        if "save_messages" in vars(kind):
+        if "save_messages" in vars(base):
             return "save_messages"
     return "save_message"
 

@@ -326,3 +326,13 @@ async def test_hooks_see_the_run_they_are_in():
 
     await agent("hi", hooks=[hook(before_step=look)]).run("why?", deps=7, user_id="ada")
     assert seen == {"deps": 7, "question": "why?", "user": "ada", "steps": 0, "depth": 0}
+
+
+async def test_after_run_is_told_also_where_the_last_event_is_not_waited_for():
+    journal: list[str] = []
+    async with agent("hi", hooks=[Journal(journal)]).stream("?") as stream:
+        async for event in stream:
+            if event["type"] == "metric":
+                break
+    assert journal[-1] == "after_run completed"
+    assert stream.result.output == "hi"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -142,7 +143,7 @@ async def test_c30_a_tool_that_raises_is_a_failure_and_the_others_are_collected(
 
 async def test_c31_on_failure_raise_raises_when_every_call_has_its_result_in_the_log_too():
     mine = agent(calls("fail", ToolCall("add", {"a": 1, "b": 2})), on_failure="raise")
-    with pytest.raises(ToolError, match="'fail' failed: .*no") as raised:
+    with pytest.raises(ToolError, match=r"'fail' failed: .*no") as raised:
         await mine.run("?", conversation_id="c")
     assert [each.status for each in raised.value.executions] == ["failure", "success"]
     assert isinstance(raised.value.__cause__, ValueError)
@@ -452,9 +453,8 @@ async def test_the_events_of_a_run_in_their_order():
 
 
 async def test_what_stands_between_calls_is_a_paragraph_each():
-    one, two = (
-        '<tool>{"tool_name": "add", "arguments": {"a": 1, "b": %d}}</tool>' % n for n in (1, 2)
-    )
+    bodies = ({"tool_name": "add", "arguments": {"a": 1, "b": n}} for n in (1, 2))
+    one, two = (f"<tool>{json.dumps(body)}</tool>" for body in bodies)
     for mode in ("event", "token"):
         mine = agent(f"First.\n{one}\nSecond.\n{two}", "done", dialect="forge-json")
         async with mine.stream("?", mode=mode) as events:
@@ -521,7 +521,7 @@ def test_run_sync_can_be_called_again_and_again():
 
 
 async def test_run_sync_says_what_to_do_inside_of_an_event_loop():
-    with pytest.raises(RuntimeError, match="await agent.run"):
+    with pytest.raises(RuntimeError, match=r"await agent\.run"):
         agent("hi").run_sync("?")
 
 

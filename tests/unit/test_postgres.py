@@ -9,7 +9,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,6 +16,8 @@ from cogency_rs import CallRecord, ConfigError, PostgreSQL, SQLite
 from cogency_rs.storage.postgres.text import pack, unpack
 from cogency_rs.storage.postgres.writes import Step, Write, steps_of
 from cogency_rs.testing import LogConformance
+
+asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
 pytestmark = pytest.mark.timeout(120)
 

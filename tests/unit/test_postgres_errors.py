@@ -6,7 +6,6 @@ import socket
 import sys
 from typing import Any
 
-import asyncpg
 import pytest
 from postgres_server import WITH_PASSWORD
 
@@ -14,6 +13,8 @@ from cogency_rs import ConfigError, PostgreSQL, StorageError
 from cogency_rs.storage.postgres import schema, session
 from cogency_rs.storage.postgres.address import Address, read_dsn
 from cogency_rs.storage.postgres.faults import explain, is_passing
+
+asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
 SECRET = "s3cr3t-w0rd"
 

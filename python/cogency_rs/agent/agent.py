@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
 from ..batch import BatchOptions
 from ..errors import ConfigError
+from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
-from ..registry import tools_by_name
 from ..storage.log import is_log
-from ..storage.memory import Memory
 from ..telemetry import Telemetry, tracing_of
+from ..toolbox import Toolbox
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
 from .delegate import Delegate
-from .drivers import Driver, TextDriver
+from .drivers import Driver
 from .limits import UsageLimits
+from .options import DriverName, check_choice, driver_of, instance_of, storage_of
 from .output import output_of
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
 from .run import Run
 from .runtime import check_model
+from .serving import Serving
 from .settings import Settings
 from .stored import Decisions
 from .stream import EventStream, StepStream
@@ -37,9 +40,9 @@ from .stream import EventStream, StepStream
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-__all__ = ["Agent"]
+    from ..servers import MCPServer
 
-DriverName = Literal["text", "native", "react"]
+__all__ = ["Agent"]
 
 
 class Agent(Generic[Deps, Output]):
@@ -48,6 +51,8 @@ class Agent(Generic[Deps, Output]):
     Args:
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
         tools: what it may call: functions with `@tool`, or any `Tool`.
+        servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
+            behind it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
         driver: how it is asked: `"text"` where it writes its calls as text, `"native"` where its provider has tool
             calls of its own, `"react"` for one JSON decision a step; or any `Driver`.
         dialect: of the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
@@ -93,6 +98,7 @@ class Agent(Generic[Deps, Output]):
         model: Any,
         *,
         tools: Iterable[Any] = (),
+        servers: Mapping[str, MCPServer] | Iterable[MCPServer] = (),
         driver: DriverName | Driver = "text",
         dialect: Dialects | None = None,
         lenient: bool = True,
@@ -122,21 +128,16 @@ class Agent(Generic[Deps, Output]):
         telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
         listed = tuple(tools)
-        for option, given, choices in (
-            ("on_failure", on_failure, ("continue", "raise")),
-            ("on_block", on_block, ("continue", "stop")),
-            ("on_busy", on_busy, ("wait", "error")),
-            ("calls", calls, ("whole", "stream")),
-        ):
-            if given not in choices:
-                wanted = " or ".join(f'"{choice}"' for choice in choices)
-                raise ConfigError(f"{option} must be {wanted}, got {given!r}")
-        chosen = _driver(driver, dialect, lenient)
+        check_choice("on_failure", on_failure, "continue", "raise")
+        check_choice("on_block", on_block, "continue", "stop")
+        check_choice("on_busy", on_busy, "wait", "error")
+        check_choice("calls", calls, "whole", "stream")
+        chosen = driver_of(driver, dialect, lenient)
         check_model(model)
-        known = tools_by_name(listed)
+        known = Toolbox.of(listed).names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
-        if unknown:
+        if unknown and not servers:  # which may have it
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
@@ -148,17 +149,19 @@ class Agent(Generic[Deps, Output]):
             approve=approve,
             approval_timeout=approval_timeout,
         )
+        check_remote(known, around)
         self.name = name
         self._settings = Settings(
             model=model,
             tools=listed,
+            serving=Serving(servers) if servers else None,
             driver=chosen,
-            storage=_storage(storage, on_busy),
+            storage=storage_of(storage, on_busy),
             instructions=instructions,
             identity=identity,
-            limits=_of(UsageLimits, "limits", limits),
-            recovery=_of(Recovery, "recovery", recovery),
-            history=_of(History, "history", history),
+            limits=instance_of(UsageLimits, "limits", limits),
+            recovery=instance_of(Recovery, "recovery", recovery),
+            history=instance_of(History, "history", history),
             hooks=tuple(sorted_hooks(hooks)),
             middleware=around,
             approve=approve,
@@ -188,6 +191,25 @@ class Agent(Generic[Deps, Output]):
     def tools(self) -> tuple[Any, ...]:
         """The tools, in the order in which they were given."""
         return self._settings.tools
+
+    async def __aenter__(self) -> Self:
+        """Start the servers, so that they last for more than one run.
+
+        Raises:
+            ConfigError: one cannot be started; says which, why, and what to do.
+        """
+        if self._settings.serving is not None:
+            await self._settings.serving.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._settings.serving is not None:
+            await self._settings.serving.__aexit__(kind, error, traceback)
 
     async def run(
         self,
@@ -328,7 +350,7 @@ class Agent(Generic[Deps, Output]):
             A tool with one parameter, `question`. Its result is the run's output.
         """
         delegate = Delegate(self.name, self._called)
-        return make_tool(delegate.ask, name=name, description=description)
+        return make_tool(delegate.ask, name=name, description=description, remote=False)
 
     def _called(
         self, question: str, context: ToolContext[Any], parent: Run | None
@@ -385,7 +407,7 @@ class Agent(Generic[Deps, Output]):
             deps=deps,
             question=question,
             storage=self._settings.storage,
-            limits=_of(UsageLimits, "limits", limits or self._settings.limits),
+            limits=instance_of(UsageLimits, "limits", limits or self._settings.limits),
             parent=None if parent is None else parent.ctx,
         )
 
@@ -402,56 +424,3 @@ async def _over(run: Run) -> RunResult[Any]:
     if run.result is None:
         raise RuntimeError("a run ended without a result")
     return run.result
-
-
-_DRIVERS: dict[str, Callable[[], Driver]] = {}
-
-
-def _storage(storage: Any, on_busy: str) -> Any:
-    """The log, if it can be one."""
-    if storage is None:
-        return Memory()
-    given: object = storage
-    missing = [
-        name
-        for name in ("save_message", "load_messages")
-        if not callable(getattr(storage, name, None))
-    ]
-    if isinstance(storage, type) or (missing and not is_log(storage)):
-        raise ConfigError(
-            f"{storage!r} cannot be the log of an agent: it needs the methods of Log, or at least "
-            "save_message and load_messages; give SQLite(), or leave it out for a log in memory"
-        )
-    if on_busy == "error" and not hasattr(type(given), "claim"):
-        raise ConfigError(
-            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
-        )
-    return storage
-
-
-def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
-    if driver == "text":
-        return TextDriver(dialect or "cogency", lenient=lenient)
-    if dialect is not None:
-        raise ConfigError(
-            'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
-        )
-    if isinstance(driver, str):
-        if driver not in _DRIVERS:
-            known = ", ".join(f'"{name}"' for name in ("text", *_DRIVERS))
-            raise ConfigError(
-                f"there is no driver {driver!r}; choose one of {known}, or give a Driver"
-            )
-        return _DRIVERS[driver]()
-    if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
-        raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
-    given: Driver = driver
-    return given
-
-
-def _of(kind: Any, name: str, given: Any) -> Any:
-    if given is None:
-        return kind()
-    if not isinstance(given, kind):
-        raise ConfigError(f"{name} must be a {kind.__name__}, got {given!r}")
-    return given

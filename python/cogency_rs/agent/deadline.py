@@ -24,6 +24,11 @@ class Deadline:
         self._account = account
         self.is_over = False
 
+    @property
+    def is_set(self) -> bool:
+        """Whether there is one."""
+        return self._account.seconds_left is not None
+
     async def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """The events that come in time. After that their source is closed: its calls are cancelled and settled."""
         while (left := self._account.seconds_left) is not None:

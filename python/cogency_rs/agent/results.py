@@ -102,7 +102,7 @@ class Step:
         text: what it says to the user, joined and stripped.
         thoughts: its reasoning, likewise.
         calls: what it asked for, as the model wrote it.
-        executions: what became of the calls, in their order.
+        executions: what became of the calls, in their order; and, as failures, what a driver could make no call of.
         usage: the tokens it took.
         finish_reason: why the model stopped writing, in its provider's word.
         error: what was wrong with it, as the model is told; `None` if nothing was.

@@ -11,6 +11,7 @@ from ..codec import format_call_agent
 from ..errors import ConfigError
 from ..middleware import Invocation, Middleware, Next, ToolApproved, ToolDenied
 from ..middleware.approval import Approve, needs_approval
+from ..toolbox import Toolbox
 from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
 from .stored import Decision, OpenBatch, StoredState, unknown
@@ -45,15 +46,13 @@ def check_decisions(
         logger.warning("Nothing waits for the decision of %r: it is ignored", id)
 
 
-async def undecided(
-    batch: OpenBatch, calls: Sequence[ToolCall], tools: Mapping[str, Any]
-) -> list[ToolCall]:
+async def undecided(batch: OpenBatch, calls: Sequence[ToolCall], tools: Toolbox) -> list[ToolCall]:
     """Those of its calls that somebody has yet to agree to."""
     decided = batch.decided()
     return [
         call
         for call in calls
-        if str(call.id) not in decided and await needs_approval(tools.get(call.name), call)
+        if str(call.id) not in decided and await needs_approval(tools.find(call), call)
     ]
 
 

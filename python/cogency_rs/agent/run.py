@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from dataclasses import replace
 from time import time
 from typing import Any
 
@@ -23,15 +24,15 @@ from ..middleware.hooks import sorted_hooks
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
 from ..telemetry import current
+from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
-from .output import Fault
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
 from .run_log import RunLog
 from .runtime import Runtime
 from .settings import Settings
-from .stepping import FinishedStep, Stepping
+from .stepping import FinishedStep, Refused, Stepping
 from .stored import OpenBatch, StoredState, decisions_of
 from .triggers import Triggers
 
@@ -67,21 +68,13 @@ class Run:
         is_resumed: bool = False,
         parent: Run | None = None,
     ) -> None:
-        self._settings = settings
         self.ctx = ctx
         self._stream: StreamMode = stream
         self._decisions = decisions_of(decisions)
         self._is_resumed = is_resumed
         self._parent = parent
         self.triggers = Triggers(sorted_hooks(settings.hooks), ctx)
-        self._execution = Execution(
-            storage=settings.storage,
-            tools=settings.tools,
-            sandbox_dir=settings.sandbox_dir,
-            access=settings.access,
-            deps=ctx.deps,
-        )
-        self._tools: dict[str, Any] = {tool.name: tool for tool in settings.tools}
+        self._use(settings)
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
         self._output: Any = ""
@@ -105,7 +98,7 @@ class Run:
         )
 
     async def _events(self) -> AsyncGenerator[Any, None]:
-        async with self._claim():
+        async with self._claim(), self._served():
             self.ctx.account.begin()
             self.status = "in_progress"
             try:
@@ -123,11 +116,13 @@ class Run:
                     yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
                     yield cancelled
                 await self._finish()
-            except (asyncio.CancelledError, GeneratorExit):
+            except (asyncio.CancelledError, GeneratorExit) as left:
                 if self.status == "in_progress":
                     self.status = "stopped"
                     self.ctx.add(StopSignal(StopReason.USER_REQUESTED, "cancelled", source="user"))
                     await self._log.note_cancellation()
+                elif isinstance(left, GeneratorExit):  # it is over, and only its end was not read
+                    await self._finish_unread()
                 self.result = self.result or self._make_result()
                 raise
             except Exception as error:
@@ -150,6 +145,28 @@ class Run:
             self.ctx.conversation_id, wait=self._settings.on_busy == "wait"
         )
         return claim
+
+    @asynccontextmanager
+    async def _served(self) -> AsyncGenerator[None, None]:
+        """The agent's servers, with the tools that they offer now."""
+        settings = self._settings
+        if settings.serving is None:
+            yield
+            return
+        async with settings.serving as serving:
+            self._use(replace(settings, tools=await serving.tools(settings.tools)))
+            yield
+
+    def _use(self, settings: Settings) -> None:
+        self._settings = settings
+        self._execution = Execution(
+            storage=settings.storage,
+            tools=settings.tools,
+            sandbox_dir=settings.sandbox_dir,
+            access=settings.access,
+            deps=self.ctx.deps,
+        )
+        self._tools = Toolbox.of(settings.tools)
 
     def _prepare(self) -> None:
         """Make what the steps share."""
@@ -199,11 +216,14 @@ class Run:
         if state.stale:
             await self._log.append((), OpenBatch((), state.stale).given_up_records())
         if state.is_over:
-            self._output = state.answer
+            output = state.answer
             if state.last == "respond":
-                value = self._settings.output.read(state.answer)
-                self._output = state.answer if isinstance(value, Fault) else value
-            self.status = "completed"
+                output = self._stepping.read(state.answer)
+            if isinstance(output, Refused):
+                yield await self._log.report(output.code, output.message)
+            else:
+                self._output = output
+                self.status = "completed"
         elif state.batch is not None:
             batch = state.batch.with_decisions(self._decisions)
             async with aclosing(self._go_on_with(batch)) as events:
@@ -312,7 +332,7 @@ class Run:
                 waiting = [
                     call
                     for call in done.waiting
-                    if await needs_approval(self._tools.get(call.name), call)
+                    if await needs_approval(self._tools.find(call), call)
                 ]
                 self._waiting = tuple(waiting)
                 self.status = "waiting"
@@ -348,6 +368,15 @@ class Run:
             conversation_id=ctx.conversation_id,
             run_id=ctx.run_id,
         )
+
+    async def _finish_unread(self) -> None:
+        """Tell hooks of the result, where nobody is left who could be told that one of them failed."""
+        if self._is_finished:
+            return
+        try:
+            await self._finish()
+        except Exception:
+            logger.exception("A hook failed at the end of a run")
 
     async def _tell_of(self, error: Exception) -> None:
         """Tell hooks of the error that ends the run; what they raise themselves must not hide it."""

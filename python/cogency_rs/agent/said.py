@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..codec import parse_tool_call
 from ..records import ToolExecution
+from ..registry import tool_call
+from ..toolbox import Toolbox
 from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
 from .results import StepKind
@@ -19,8 +20,8 @@ __all__ = ["Said", "kind_of"]
 class Said:
     """What the events of a step say so far."""
 
-    texts: list[str] = field(default_factory=list[str])
-    thoughts: list[str] = field(default_factory=list[str])
+    texts: list[list[str]] = field(default_factory=list[list[str]])  # the pieces of each
+    thoughts: list[list[str]] = field(default_factory=list[list[str]])
     last: str = ""  # the type of the event before
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     errors: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
@@ -31,12 +32,11 @@ class Said:
         match event["type"]:
             case "respond" | "think" as type:
                 pieces = self.texts if type == "respond" else self.thoughts
-                if pieces and last == type:
-                    pieces[-1] += event["content"]
-                else:
-                    pieces.append(event["content"])
+                if last != type:
+                    pieces.append([])
+                pieces[-1].append(event["content"])
             case "call":
-                self.calls.append(parse_tool_call(event["content"]))
+                self.calls.append(tool_call(event["content"]))
             case "error":
                 self.errors.append(event)
             case _:
@@ -58,21 +58,21 @@ class Said:
         return str(self.errors[-1].get("content")) if self.errors else None
 
     def happened(
-        self, executions: Sequence[ToolExecution], tools: Mapping[str, Any]
+        self, executions: Sequence[ToolExecution], tools: Toolbox
     ) -> Iterator[tuple[ErrorKey, str] | None]:
         """Errors with what they say, and `None` for each success, in order; see `Repetition`."""
         for error in self.errors:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
         for each in executions:
-            kind = "tool_execution" if each.name in tools else "unknown_tool"
+            kind = "unknown_tool" if tools.find(each.call) is None else "tool_execution"
             yield ((kind, each.name), str(each.error)) if each.error is not None else None
         if not self.errors and not executions:
             yield None
 
 
-def _paragraphs(texts: list[str]) -> str:
-    return "\n\n".join(stripped for text in texts if (stripped := text.strip()))
+def _paragraphs(texts: list[list[str]]) -> str:
+    return "\n\n".join(text for pieces in texts if (text := "".join(pieces).strip()))
 
 
 def kind_of(outcome: TurnOutcome, *, calls: bool, is_refused: bool) -> StepKind:

@@ -13,6 +13,7 @@ from .drivers import Driver
 from .limits import UsageLimits
 from .output import OutputReader
 from .recovery import Recovery
+from .serving import Serving
 
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
@@ -26,6 +27,7 @@ class Settings:
 
     model: Any
     tools: tuple[Any, ...]
+    serving: Serving | None
     driver: Driver
     storage: Any
     instructions: str

@@ -18,6 +18,7 @@ from ..models import Usage
 from ..records import ToolExecution
 from ..results import failure
 from ..storage.log import CallRecord
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import ToolCall, ToolResult, TurnOutcome
 from .deadline import Deadline
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .runtime import Runtime
     from .settings import Settings
 
-__all__ = ["FinishedStep", "Stepping"]
+__all__ = ["FinishedStep", "Refused", "Stepping"]
 
 _NEVER = 2**31
 """Failures in a row at which a turn's breaker opens: a run counts equal errors itself."""
@@ -51,7 +52,7 @@ class FinishedStep:
         is_answer: whether the log ends with the answer.
         waiting: its calls, where they wait for somebody.
         signals: what asks that the run stops.
-        error: what the batch left to raise, now that it is settled.
+        error: what the batch or the driver left to raise, now that the step is over.
         metric: the event that says what it took.
     """
 
@@ -94,7 +95,7 @@ class Stepping:
         self._settings = settings
         self._runtime = runtime
         self._log = log
-        self._tools: dict[str, Any] = {tool.name: tool for tool in settings.tools}
+        self._tools = Toolbox.of(settings.tools)
         self._repetition = Repetition(settings.recovery)
         self._over_limit: list[StopSignal] = []  # for each call that was refused for a limit
         self._accumulator = self._make_accumulator(approve)
@@ -122,12 +123,12 @@ class Stepping:
     ) -> AsyncGenerator[Any, None]:
         ctx, runtime, said = self._run.ctx, self._runtime, Said()
         runtime.used, runtime.finish_reason = Usage(), None
+        runtime.refused, runtime.error = [], None
         self._over_limit.clear()
         began, deadline = monotonic(), Deadline(ctx.account)
-        async with (
-            aclosing(accumulator.process(source(), known=known)) as events,
-            aclosing(deadline.until(events)) as in_time,
-        ):
+        events: AsyncGenerator[Any, None] = accumulator.process(source(), known=known)
+        in_time = deadline.until(events) if deadline.is_set else events
+        async with aclosing(events), aclosing(in_time):
             async for event in in_time:
                 said.take(event)
                 yield event
@@ -140,9 +141,9 @@ class Stepping:
             and not (said.errors or said.calls)
             and accumulator.stop is None
         )
-        output = self._read(said.text) if is_answer else None
-        is_refused = isinstance(output, _Refused)
-        if isinstance(output, _Refused):
+        output = self.read(said.text) if is_answer else None
+        is_refused = isinstance(output, Refused)
+        if isinstance(output, Refused):
             report = await self._log.report(output.code, output.message)
             said.take(report)
             yield report
@@ -156,7 +157,7 @@ class Stepping:
             text=said.text,
             thoughts=said.reasoning,
             calls=tuple(said.calls),
-            executions=executions,
+            executions=(*executions, *runtime.refused),
             usage=runtime.used,
             finish_reason=runtime.finish_reason or accumulator.finish_reason,
             error=said.error,
@@ -170,30 +171,31 @@ class Stepping:
             is_refused=is_refused,
             is_answer=is_answer and not is_refused and said.text != "",
             waiting=tuple(accumulator.waiting),
-            signals=tuple(self._signals(step, said, accumulator, deadline, ending)),
-            error=self._error_of(executions),
+            signals=tuple(self._signals(executions, said, accumulator, deadline, ending)),
+            error=runtime.error or self._error_of(executions),
             metric=self._metric(step, monotonic() - began),
         )
 
-    def _read(self, text: str) -> Any:
+    def read(self, text: str) -> Any:
         """The value of an answer, or why it is not what was asked for."""
         if self._settings.require_tool:
             names = ", ".join(tool.name for tool in self._runtime.visible_tools)
-            return _Refused(
-                "no_tool_call",
-                f"Your answer calls no tool, and each of your answers must call one. Tools: {names}.",
+            text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
+            form: str = getattr(self._settings.driver, "call_form", "")
+            return Refused(
+                "no_tool_call", f"{text} Write the call like this:\n{form}" if form else text
             )
         value = self._settings.output.read(text)
-        return _Refused("invalid_output", value.message) if isinstance(value, Fault) else value
+        return Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
     def _ends_run(self, execution: ToolExecution) -> bool:
-        name = execution.name
-        asked = name in self._settings.stop_at_tools or options_of(self._tools.get(name)).ends_run
+        ends = options_of(self._tools.find(execution.call)).ends_run
+        asked = ends or execution.name in self._settings.stop_at_tools
         return asked and execution.status == "success"
 
     def _signals(
         self,
-        step: Step,
+        executions: Sequence[ToolExecution],
         said: Said,
         accumulator: Accumulator,
         deadline: Deadline,
@@ -205,14 +207,15 @@ class Stepping:
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"
             yield StopSignal(StopReason.COMPLETED, text, source=ending.name)
-        if step.finish_reason in self._settings.finish_reasons:
-            text = f"The model stopped for {step.finish_reason!r}"
+        finish_reason = self._runtime.finish_reason or accumulator.finish_reason
+        if finish_reason in self._settings.finish_reasons:
+            text = f"The model stopped for {finish_reason!r}"
             yield StopSignal(StopReason.FINISH_REASON, text, source="model")
         if deadline.is_over:
             yield self._run.ctx.account.out_of_time()
-        if self._over_limit and len(self._over_limit) == len(step.executions):
+        if self._over_limit and len(self._over_limit) == len(executions):
             yield self._over_limit[0]
-        repeated = self._repetition.enter(said.happened(step.executions, self._tools))
+        repeated = self._repetition.enter(said.happened(executions, self._tools))
         if repeated is not None:
             yield repeated
 
@@ -277,7 +280,7 @@ class Stepping:
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused:
+class Refused:
     """Why an answer is not what was asked for; the model is told."""
 
     code: str

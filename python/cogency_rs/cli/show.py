@@ -14,7 +14,7 @@ from .page import KINDS, NARROWEST, STATES, TEXTS, Page, cut
 from .text import count, duration, first_lines, moment, one_line, shown, signature
 from .turns import Batch, Call, Said, Turn, turns_of
 
-__all__ = ["show"]
+__all__ = ["Reading", "show"]
 
 LABEL, CLOCK = (
     10,
@@ -55,7 +55,7 @@ def show(
     if json:
         _print_lines(_as_json(turns))
     else:
-        _Reading(full=full).show(conversation, turns)
+        Reading(Page(), full=full).show(conversation, turns)
 
 
 def _print_lines(values: Iterable[Any]) -> None:
@@ -98,18 +98,24 @@ def _list(db: str, listed: list[logs.Conversation]) -> None:
             page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
 
 
-class _Reading:
-    """Writes a conversation for a person to read."""
+class Reading:
+    """Writes a conversation for a person to read.
 
-    def __init__(self, *, full: bool) -> None:
-        self._page = Page()
+    Args:
+        page: where to.
+        full: whether calls and their output are written to the end.
+    """
+
+    def __init__(self, page: Page, *, full: bool = False) -> None:
+        self._page = page
         self._full = full
         self._clock = CLOCK if self._page.width >= ROOMY else 0
         self._margin = self._clock + LABEL
 
-    def show(self, conversation_id: str, turns: list[Turn]) -> None:
-        """Write all turns."""
-        facts = f"conversation {one_line(conversation_id)}, {count(len(turns), 'turn')}"
+    def show(self, conversation_id: str, turns: list[Turn], *, of: int | None = None) -> None:
+        """Write all turns, or the last ones of so many."""
+        total = len(turns) if of is None else of
+        facts = f"conversation {one_line(conversation_id)}, {count(total, 'turn')}"
         self._page.line(Text(facts, "bold"))
         if not all(turn.dated for turn in turns):
             self._page.hanging(

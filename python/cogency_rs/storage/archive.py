@@ -21,11 +21,11 @@ PAGE = 1000
 """Ids that are read at a time."""
 
 _IDS = """
-    SELECT conversation_id FROM messages WHERE conversation_id > :after
-    UNION SELECT conversation_id FROM events WHERE conversation_id > :after
+    SELECT conversation_id FROM messages WHERE conversation_id {after} :after
+    UNION SELECT conversation_id FROM events WHERE conversation_id {after} :after
     {calls} ORDER BY conversation_id LIMIT :page
 """
-_CALLS = "UNION SELECT conversation_id FROM calls WHERE conversation_id > :after"
+_CALLS = "UNION SELECT conversation_id FROM calls WHERE conversation_id {after} :after"
 # Another program may have written anything into a column.
 _MESSAGES = """
     SELECT CAST(message_id AS TEXT), CAST(COALESCE(user_id, '') AS TEXT), CAST(type AS TEXT), CAST(content AS TEXT),
@@ -58,23 +58,22 @@ class FileArchive:
 
     async def conversation_ids(self) -> AsyncIterator[str]:
         """Every conversation that has a row, a call or an event."""
-        after = ""
+        after, operator = "", ">="  # one may have no name
 
         def read(connection: sqlite3.Connection) -> list[str]:
-            query = _IDS.format(calls=_CALLS if has_table(connection, "calls") else "")
-            found = connection.execute(query, {"after": after, "page": PAGE})
+            found = connection.execute(_ids(connection, operator), {"after": after, "page": PAGE})
             return [str(id) for (id,) in found]
 
         while ids := await self._database.read(read):
             for id in ids:
                 yield id
-            after = ids[-1]
+            after, operator = ids[-1], ">"
 
     async def count(self) -> int:
         """How many those are."""
 
         def read(connection: sqlite3.Connection) -> int:
-            query = _IDS.format(calls=_CALLS if has_table(connection, "calls") else "")
+            query = _ids(connection, ">=")
             values = {"after": "", "page": -1}
             return int(connection.execute(f"SELECT COUNT(*) FROM ({query})", values).fetchone()[0])
 
@@ -144,6 +143,12 @@ class FileArchive:
     async def close(self) -> None:
         """Close the file."""
         await self._log.close()
+
+
+def _ids(connection: sqlite3.Connection, operator: str) -> str:
+    """The query for a page of ids."""
+    calls = _CALLS if has_table(connection, "calls") else ""
+    return _IDS.format(calls=calls.format(after=operator), after=operator)
 
 
 @contextmanager

@@ -23,9 +23,9 @@ PAGE = 1000
 
 _IDS = """
     SELECT id FROM (
-        (SELECT conversation_id AS id FROM {tables}.conversations WHERE conversation_id > $1 ORDER BY 1 LIMIT $2)
+        (SELECT conversation_id AS id FROM {tables}.conversations WHERE conversation_id {after} $1 ORDER BY 1 LIMIT $2)
         UNION
-        (SELECT DISTINCT conversation_id FROM {tables}.events WHERE conversation_id > $1 ORDER BY 1 LIMIT $2)
+        (SELECT DISTINCT conversation_id FROM {tables}.events WHERE conversation_id {after} $1 ORDER BY 1 LIMIT $2)
     ) AS ids ORDER BY id LIMIT $2
 """
 _MESSAGES = """
@@ -90,11 +90,11 @@ class TableArchive:
 
     async def conversation_ids(self) -> AsyncIterator[str]:
         """Every conversation that has a row, a call or an event, or was claimed."""
-        after = ""
-        while ids := await self._fetch(_IDS, after, PAGE):
+        after, operator = "", ">="  # one may have no name
+        while ids := await self._fetch(_IDS.replace("{after}", operator), after, PAGE):
             for (id,) in ids:
                 yield unpack(id)
-            after = ids[-1][0]
+            after, operator = ids[-1][0], ">"
 
     async def count(self) -> int:
         """How many those are, but for those that have nothing but events."""

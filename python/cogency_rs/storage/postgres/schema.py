@@ -65,8 +65,7 @@ CREATE TABLE {schema}.calls (
     worker text,
     decision text,
     PRIMARY KEY (conversation_id, batch, position)
-) WITH (fillfactor = 80);
-CREATE INDEX calls_in_doubt ON {schema}.calls (status) WHERE status IN ('open', 'waiting', 'unknown');
+) WITH (fillfactor = 70);  -- a call is settled in its own page, so there is no index on how it is
 CREATE TABLE {schema}.events (
     event_id text PRIMARY KEY,
     conversation_id text NOT NULL,

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import asyncpg
 import pytest
 
 from cogency_rs import (
@@ -29,6 +28,8 @@ from cogency_rs import (
 )
 from cogency_rs.storage import claims
 from cogency_rs.storage.postgres import session
+
+asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("postgres")]
 
