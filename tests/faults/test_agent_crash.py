@@ -14,7 +14,16 @@ import pytest
 from answers import ANSWERS, BATCH, DRIVERS
 from programs import environment, program, run
 
-from cogency_rs import Agent, BusyError, Memory, ScriptedDriver, SQLite, ToolDenied, tool
+from cogency_rs import (
+    Agent,
+    BusyError,
+    CallRecord,
+    Memory,
+    ScriptedDriver,
+    SQLite,
+    ToolDenied,
+    tool,
+)
 from cogency_rs.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(100)
@@ -230,6 +239,32 @@ async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
     result = await again.resume("c")
     assert [each.status for each in result.steps[0].executions] == ["denied", "unknown", "success"]
     assert effects == ["long", "bad", "bad"]
+
+
+@pytest.mark.parametrize("ask", ["resume", "run"])
+async def test_calls_that_several_programs_left_are_all_settled(ask):
+    """The first died, and so did the second, whose log could not settle what the first had left."""
+    log, ran = Memory(), []
+    for n in (1, 2):
+        call = json.dumps({"name": "mark", "args": {"n": n}})
+        record = CallRecord(f"id {n}", f"batch {n}", 0, "mark")
+        log.append("c", rows=[("user", f"{n}?", n), ("call", call, n + 0.5)], calls=[record])
+
+    @tool(idempotent=True)
+    async def mark(n: int) -> int:
+        """Mark."""
+        ran.append(n)
+        return n
+
+    agent = Agent(ScriptedModel(["done"]), tools=[mark], storage=log)
+    if ask == "resume":
+        assert (await agent.resume("c")).output == "done"
+        expected = ["unknown", "success"]
+    else:
+        assert (await agent.run("3?", conversation_id="c")).output == "done"
+        expected = ["unknown", "unknown"]
+    assert [record.status for record in await log.calls("c")] == expected
+    assert ran == ([2] if ask == "resume" else [])
 
 
 HOLDING = """

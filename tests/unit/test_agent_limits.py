@@ -212,6 +212,16 @@ async def test_c51_a_stop_before_the_first_step_asks_no_model():
     assert model_of(mine).requests == []
 
 
+async def test_c51_a_stop_while_the_model_answers_keeps_the_answer():
+    mine = agent("It is all said.")
+    stream = mine.stream("?", conversation_id="c")
+    async for event in stream:
+        if event["type"] == "respond":
+            stream.stop("thanks")
+    assert (stream.result.output, stream.result.status) == ("It is all said.", "stopped")
+    assert types(mine) == ["user", "respond", "cancelled"]
+
+
 async def test_a_stop_from_another_thread():
     def work() -> None:
         stream.stop("from a thread")
