@@ -1,13 +1,13 @@
-"""The `openai` SDK as the model of `agent_loop.py`: streamed chat completions, read as text.
+"""A real model for `own_loop.py`: OpenAI's, or one of any server that speaks its API.
 
     python examples/openai_model.py --scripted
     OPENAI_API_KEY=... OPENAI_MODEL=gpt-4.1 python examples/openai_model.py "What is 19 + 23?"
-    OPENAI_BASE_URL=http://127.0.0.1:8000/v1 OPENAI_API_KEY=none OPENAI_MODEL=... python examples/openai_model.py "..."
+    OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=qwen3:8b python examples/openai_model.py "What is 19 + 23?"
 
 The first needs neither key nor model: a script on 127.0.0.1 plays the model. The second talks to OpenAI, the third to
-any server that speaks its Chat Completions API.
+any server that speaks its Chat Completions API, here Ollama.
 
-Needs `pip install cogency-rs openai`.
+Needs `pip install 'cogency-rs[openai]'`.
 """
 
 from __future__ import annotations
@@ -15,39 +15,17 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator
 
-from agent_loop import SCRIPT, Add, Message, Model, agent, show
-from openai import AsyncOpenAI
+from own_loop import SCRIPT, Add, agent, show
 from scripted_server import ScriptedServer, Turn, in_pieces
 
-from cogency_rs import Execution, Finish, SQLite
-
-
-def openai_model(client: AsyncOpenAI, name: str) -> Model:
-    """The model called `name`, as a function from messages to its text while it streams.
-
-    The parser closes the stream as soon as a batch of calls is complete, and with it the connection: the model writes
-    nothing that nobody reads.
-    """
-
-    async def model(messages: list[Message]) -> AsyncGenerator[str | Finish, None]:
-        stream = await client.chat.completions.create(model=name, messages=messages, stream=True)
-        async with stream:
-            async for chunk in stream:
-                for choice in chunk.choices[:1]:
-                    if choice.delta.content:
-                        yield choice.delta.content
-                    if choice.finish_reason:  # "length" for an answer that was cut
-                        yield Finish(choice.finish_reason)
-
-    return model
+from cogency_rs import Execution, OpenAIModel, SQLite
 
 
 async def ask(query: str, **options: str) -> None:
     """Print the answer of an agent as it streams."""
-    async with AsyncOpenAI(**options) as client, SQLite(":memory:") as storage:
-        model = openai_model(client, os.environ.get("OPENAI_MODEL", "gpt-4.1"))
+    name = os.environ.get("OPENAI_MODEL", "gpt-4.1")
+    async with OpenAIModel(name, **options) as model, SQLite(":memory:") as storage:
         execution = Execution(storage=storage, tools=[Add()])
         await show(agent(model, query, conversation_id="sums", execution=execution))
 
@@ -57,7 +35,7 @@ async def ask_script(query: str) -> None:
     turns = [Turn(*in_pieces(text)) for text in SCRIPT]
     async with ScriptedServer(turns, pause=0.01) as server:
         os.environ.update(NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
-        await ask(query, base_url=server.base_url, api_key="none")
+        await ask(query, base_url=server.base_url)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,29 @@ from ._core import (
     Finish as Finish,
     Limits as Limits,
     Parser as Parser,
+    Thought as Thought,
     __version__ as __version__,
 )
 from .accumulator import Accumulator as Accumulator
+from .agent import (
+    Agent as Agent,
+    Driver as Driver,
+    EventStream as EventStream,
+    ModelResponse as ModelResponse,
+    NativeDriver as NativeDriver,
+    ReActDriver as ReActDriver,
+    Recovery as Recovery,
+    RunContext as RunContext,
+    RunResult as RunResult,
+    Runtime as Runtime,
+    ScriptedDriver as ScriptedDriver,
+    Step as Step,
+    StepStream as StepStream,
+    StopReason as StopReason,
+    StopSignal as StopSignal,
+    TextDriver as TextDriver,
+    UsageLimits as UsageLimits,
+)
 from .codec import (
     format_call_agent as format_call_agent,
     format_result_agent as format_result_agent,
@@ -29,12 +49,15 @@ from .errors import (
     CogencyError as CogencyError,
     ConfigError as ConfigError,
     DeniedError as DeniedError,
+    HookError as HookError,
     LLMError as LLMError,
     ProtocolError as ProtocolError,
     SkipTool as SkipTool,
+    StopRun as StopRun,
     StorageError as StorageError,
     ToolError as ToolError,
     ToolParseError as ToolParseError,
+    UnknownOutcome as UnknownOutcome,
 )
 from .executor import (
     execute_calls as execute_calls,
@@ -52,16 +75,44 @@ from .middleware import (
     ToolApproved as ToolApproved,
     ToolDenied as ToolDenied,
 )
+from .models import (
+    AnthropicModel as AnthropicModel,
+    Delta as Delta,
+    Model as Model,
+    ModelRequest as ModelRequest,
+    OpenAIModel as OpenAIModel,
+    ReasoningDelta as ReasoningDelta,
+    SpecificTool as SpecificTool,
+    TextDelta as TextDelta,
+    ToolCallDelta as ToolCallDelta,
+    ToolChoice as ToolChoice,
+    ToolDeclaration as ToolDeclaration,
+    Usage as Usage,
+)
 from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
 from .records import ToolExecution as ToolExecution
+from .servers import (
+    MCPServer as MCPServer,
+    MCPTool as MCPTool,
+    ServerGroup as ServerGroup,
+    load_mcp_config as load_mcp_config,
+)
 from .storage import (
     CallRecord as CallRecord,
     Conversation as Conversation,
     Log as Log,
     LogPage as LogPage,
+    Memory as Memory,
+    PostgreSQL as PostgreSQL,
     SQLite as SQLite,
 )
+from .telemetry import (
+    Telemetry as Telemetry,
+    instrument as instrument,
+    uninstrument as uninstrument,
+)
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
+from .tools.files import file_tools as file_tools
 from .types import (
     Event as Event,
     Execution as Execution,

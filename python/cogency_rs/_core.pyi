@@ -19,10 +19,12 @@ __all__ = [
     "Parser",
     "Schedule",
     "Source",
+    "Thought",
     "ToolSchemas",
     "Turn",
     "__version__",
     "check_json",
+    "decide",
     "format_results",
     "read_block",
     "system_prompt",
@@ -75,6 +77,23 @@ class Finish:
     def __new__(cls, reason: str | None) -> Finish: ...
     @property
     def reason(self) -> str | None: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Thought:
+    """Reasoning that a provider hands over apart from the text, among its chunks.
+
+    Args:
+        text: the next piece of it.
+    """
+
+    __match_args__ = ("text",)
+
+    def __new__(cls, text: str) -> Thought: ...
+    @property
+    def text(self) -> str: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -317,7 +336,13 @@ class Turn:
         """Say that the model's text has ended, or that its source raised `error`; returns what is left to do."""
 
     def error(
-        self, kind: str, content: str, raw: str, line: int | None, column: int | None
+        self,
+        kind: str,
+        content: str,
+        raw: str,
+        line: int | None,
+        column: int | None,
+        code: str | None = None,
     ) -> None:
         """Take an error that some other parser reported; see `ErrorEvent`."""
 
@@ -590,4 +615,19 @@ def system_prompt(
 
     Raises:
         ConfigError: `dialect` is not known, or a schema is none that JSON can hold.
+    """
+
+def decide(
+    outcome: str, *, is_to_stop: bool, is_to_go_on: bool, is_refused: bool
+) -> Literal["go_on", "recover", "wait", "stop"]:
+    """Say what an agent does behind a step: ask the model again, show it what was wrong, wait for people, or stop.
+
+    Args:
+        outcome: how the step came out, a `TurnOutcome` by its value.
+        is_to_stop: whether something asked that the run stops.
+        is_to_go_on: whether a hook asked that it goes on all the same.
+        is_refused: whether the answer is not what was asked for.
+
+    Raises:
+        ValueError: there is no such outcome.
     """

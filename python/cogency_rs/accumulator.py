@@ -6,7 +6,7 @@ The async shell over `_core.Turn`, which decides; here is only the waiting.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Any, Literal, cast
@@ -14,16 +14,21 @@ from typing import Any, Literal, cast
 from ._core import CircuitBreaker, Turn
 from .batch import CANCELLED, BatchOptions, ToolBatch
 from .codec import format_call_agent, parse_tool_call
-from .errors import ConfigError
+from .errors import ConfigError, StopRun
+from .event_source import EventSource
+from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
+from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
-from .registry import is_blocking, tools_by_name
+from .records import ToolExecution
+from .registry import is_blocking
 from .results import failure
-from .storage.log import is_log
+from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
+from .toolbox import Toolbox
 from .turn_log import Steps, TurnLog
-from .types import Event, Execution, StreamMode, TurnEvent, TurnOutcome
+from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
 __all__ = ["Accumulator", "CircuitBreaker"]
 
@@ -42,8 +47,12 @@ class Accumulator:
         max_concurrency: how many calls of a batch may run at once; `None` for all.
         middleware: what stands around every call, the outermost first.
         hooks: what is asked before every call, and told after it. What they write to `ctx.state` stays for later turns.
-        approve: asked of calls of tools that require approval; without it, those are denied.
+        approve: asked of calls of tools that require approval; without it, those are denied. With `"wait"` nobody is
+            asked: where a batch has such a call, nothing of it runs, `waiting` has its calls, and the log says that
+            they wait. Needs a storage that is a `Log`.
         approval_timeout: seconds to wait for its answer; none in time is a denial.
+        on_block: whether the calls behind one that a hook blocks are still carried out; with `"stop"` they are not, and
+            the run ends.
         on_tool_start: called with a call when it starts.
         on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
             logged and harms nothing.
@@ -55,7 +64,10 @@ class Accumulator:
             when it has ended a turn.
         outcome: how the last turn came out; `None` before the first and while one runs.
         finish_reason: why the model stopped writing, where its source said so with a `Finish`.
-        stopped: why a tool ended the last turn, with `ToolContext.stop`.
+        stop: what a tool or a hook raised to end the last turn; `None` if none did.
+        state: what hooks note and tools read, from one turn to the next.
+        executions: what became of the calls of the last turn, in call order.
+        waiting: the calls that wait for somebody's agreement, with their ids.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -64,7 +76,7 @@ class Accumulator:
 
     _parse_call = staticmethod(parse_tool_call)
     _is_blocking = staticmethod(is_blocking)
-    _tools_by_name = staticmethod(tools_by_name)
+    _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
 
     def __init__(
@@ -80,15 +92,16 @@ class Accumulator:
         max_concurrency: int | None = None,
         middleware: Iterable[Middleware] = (),
         hooks: Iterable[Hooks] = (),
-        approve: Approve | None = None,
+        approve: Approve | Literal["wait"] | None = None,
         approval_timeout: float = 300.0,
         on_tool_start: OnToolStart | None = None,
         on_tool_end: OnToolEnd | None = None,
+        on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        self._tools_by_name(execution.tools)
+        check_remote(self._toolbox(execution.tools).names, middleware := tuple(middleware))
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -99,20 +112,30 @@ class Accumulator:
             tool_timeout=tool_timeout,
             batch_timeout=batch_timeout,
             max_concurrency=max_concurrency,
-            middleware=tuple(middleware),
+            middleware=middleware,
             hooks=tuple(hooks),
-            approve=approve,
+            approve=None if approve == "wait" else approve,
             approval_timeout=approval_timeout,
             on_tool_start=on_tool_start,
             on_tool_end=on_tool_end,
+            on_block=on_block,
         )
+        self._waits = approve == "wait"
+        if self._waits and not is_log(execution.storage):
+            raise ConfigError(
+                f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is no Log'
+            )
         self._on_busy = _check_busy(on_busy, execution.storage)
-        self._state: dict[str, Any] = {}
+        self.state: dict[str, Any] = {}
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
-        self.stopped: str | None = None
+        self.stop: StopRun | None = None
+        self.executions: list[ToolExecution] = []
+        self.waiting: list[ToolCall] = []
 
-    async def process(self, events: AsyncIterable[Event]) -> AsyncGenerator[TurnEvent, None]:
+    async def process(
+        self, events: AsyncIterable[Event], *, known: Sequence[CallRecord] = ()
+    ) -> AsyncGenerator[TurnEvent, None]:
         """Carry out one turn.
 
         Args:
@@ -120,6 +143,8 @@ class Accumulator:
                 `stream="token"` streams whatever mode it was made with. With `parse_tokens(..., errors="event")` output
                 that cannot be read is an `error` event and a row `error`, with the model's own text, which `assemble`
                 shows it until a later step succeeds.
+            known: records of calls that the log has already, where `events` brings such calls again, in order: their
+                rows are not saved a second time.
 
         Yields:
             Events, each after its row is saved; in token mode text comes first and its row follows. After
@@ -136,15 +161,17 @@ class Accumulator:
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
         """
         async with self._claim():
-            self.outcome = self.finish_reason = self.stopped = None
+            self.outcome = self.finish_reason = self.stop = None
+            self.executions, self.waiting = [], []
             text = text_behind(events)
+            source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event")
-                source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
+                source = EventSource(aiter(events), turn, partial(self._enter_event, turn))
             else:
                 turn = Turn(stream=self.stream, **text.reading)
                 source = text.open(turn)
-            log = TurnLog(self.storage, self.conversation_id, self.user_id)
+            log = TurnLog(self.storage, self.conversation_id, self.user_id, known)
             batches = _steps(source, turn)
             try:
                 async for steps in batches:
@@ -156,6 +183,8 @@ class Accumulator:
                             yield step
                         elif isinstance(step, tuple):
                             await log.save(step)
+                        elif self._waits and await self._is_to_wait(log.calls):
+                            self.waiting = await log.wait()
                         else:
                             batch = self._start(log, said := ToolEvents())
                             try:
@@ -172,8 +201,8 @@ class Accumulator:
                                     await log.save_what_is_left(left)
                                 raise
                             steps += self._results(batch, turn, log, self.circuit_breaker)
-                            self.stopped = said.stopped
-                    if self.stopped is not None:
+                            self.stop = said.stopped
+                    if self.stop is not None:
                         break
             except Exception as error:
                 if error is source.failed:
@@ -191,6 +220,11 @@ class Accumulator:
                 finally:
                     await batches.aclose()
 
+    @property
+    def stopped(self) -> str | None:
+        """Why a tool or a hook ended the last turn, in its words."""
+        return None if self.stop is None else self.stop.message
+
     def _claim(self) -> AbstractAsyncContextManager[Any]:
         if self._on_busy is None:
             return nullcontext()
@@ -202,8 +236,10 @@ class Accumulator:
     def _end(self, turn: Turn) -> None:
         """Keep how a turn came out. A breaker has counted for the question that is answered, or given up, now."""
         self.outcome, self.finish_reason = TurnOutcome(turn.outcome), turn.finish_reason
-        if self.stopped is not None and self.outcome is TurnOutcome.ACTED:
+        if self.stop is not None and self.outcome is TurnOutcome.ACTED:
             self.outcome = TurnOutcome.ENDED
+        if self.waiting:
+            self.outcome = TurnOutcome.WAITING
         if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
             self.circuit_breaker.close()
 
@@ -212,7 +248,8 @@ class Accumulator:
         kind = event["type"]
         if kind == "error":
             raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
-            turn.error(event.get("kind") or "malformed", event.get("content") or "", raw, *place)
+            kind, code = event.get("kind") or "malformed", event.get("code")
+            turn.error(kind, event.get("content") or "", raw, *place, code)
             return
         content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
         if kind == "call":
@@ -223,12 +260,12 @@ class Accumulator:
         """Start the calls that the log has."""
         return ToolBatch(
             log.calls,
-            self._tools_by_name(self._execution.tools),
+            self._toolbox(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
             options=self._options,
-            state=self._state,
+            state=self.state,
             is_blocking=self._is_blocking,
             ids=log.ids,
             run=said,
@@ -237,11 +274,19 @@ class Accumulator:
     def _results(
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
     ) -> Steps:
-        log.settle(batch.executions)
+        log.settle(lambda: self.executions)
+        self.executions = batch.executions()
         return turn.results(batch.results(), breaker)
 
+    async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether somebody has to agree to one of these calls first."""
+        tools = self._toolbox(self._execution.tools)
+        return any([await needs_approval(tools.find(call), call) for call in calls])
 
-async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
+
+async def _steps(
+    source: ClosedOnce | EventSource, turn: Turn
+) -> AsyncGenerator[Steps | TurnEvent, None]:
     """The steps of a turn, as its source brings them on; most in token mode are one event."""
     try:
         while True:

@@ -50,8 +50,12 @@ def tool_line(tool: Any) -> str:
 
 
 def format_call_agent(call: ToolCall) -> str:
-    """Write a call the way the log holds it: `json.dumps({"name": ..., "args": ...})`."""
-    return json.dumps({"name": call.name, "args": call.args})
+    """Write a call the way the log holds it: JSON of `name`, `args` and, if it has them, `id` and `server`."""
+    written = {"name": call.name, "args": call.args}
+    for key in ("id", "server"):  # cogency's own calls have none
+        if (value := getattr(call, key, None)) is not None:
+            written[key] = value
+    return json.dumps(written)
 
 
 def format_result_agent(result: ToolResult) -> str:
@@ -131,7 +135,10 @@ def _call(value: Any) -> ToolCall:
     args = value.get("args", {})
     _check_field("name", name, str)
     _check_field("args", args, dict)
-    return ToolCall(name=name, args=args)
+    id, server = (value.get(key) for key in ("id", "server"))
+    return ToolCall(
+        name, args, id if isinstance(id, str) else None, server if isinstance(server, str) else None
+    )
 
 
 def _result(value: dict[str, Any]) -> ToolResult:

@@ -12,7 +12,7 @@ from ._core import FoldOptions, system_prompt as write_system_prompt, to_message
 from .codec import tool_line
 from .errors import ConfigError, StorageError
 from .foldings import fold_conversation, newest_rows
-from .history import CogencyHistory, History, HistoryTransform, Messages
+from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
 from .signature import json_schema_of, signature
 from .tools import options_of
 from .types import Dialects
@@ -115,7 +115,7 @@ async def assemble(
         options=FoldOptions(
             escape_tags=escape_tags,
             max_result_chars=history.max_result_chars,
-            tool_result_chars=_bounds_of(tools),
+            tool_result_chars=bounds_of(tools),
             dialect=dialect,
         ),
         check_empty=conversation.check_ids,
@@ -138,7 +138,7 @@ def _one_history(
     return history
 
 
-def _bounds_of(tools: Iterable[Any]) -> dict[str, int]:
+def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
     """How much of their results is shown, of those tools that say it."""
     bounds = ((tool, options_of(tool).max_result_chars) for tool in tools)
     return {tool.name: most for tool, most in bounds if most is not None}
@@ -190,15 +190,16 @@ async def assemble_behind(
     history: History | CogencyHistory,
     options: FoldOptions,
     check_empty: Callable[[], Awaitable[None]] | None = None,
+    pin: Pin | None = None,
 ) -> Messages:
     """Build the messages of the next prompt behind a system prompt that someone else writes.
 
-    Where the log is empty, `check_empty` is asked whether that may be.
+    Where the log is empty, `check_empty` is asked whether that may be. `pin` holds the history where it began.
     """
     system = [prompt()]
     if profile is not None and (known := await profile()):
         system.append(known)
-    count, messages = await history.load(conversation, options)
+    count, messages = await history.load(conversation, options, pin)
     if count:
         messages = await history.sent(messages)
     elif check_empty is not None:

@@ -6,7 +6,11 @@ for one reads the other. A message says what was wrong, where, and what to do.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .records import ToolExecution
 
 __all__ = [
     "BlockTool",
@@ -14,12 +18,15 @@ __all__ = [
     "CogencyError",
     "ConfigError",
     "DeniedError",
+    "HookError",
     "LLMError",
     "ProtocolError",
     "SkipTool",
+    "StopRun",
     "StorageError",
     "ToolError",
     "ToolParseError",
+    "UnknownOutcome",
 ]
 
 
@@ -59,7 +66,10 @@ class ToolError(CogencyError):
     Attributes:
         validation_failed: the arguments were at fault, not the tool.
         timeout: the tool ran out of time.
+        executions: of an agent's run that fails with its tools, what became of the calls of the batch.
     """
+
+    executions: tuple[ToolExecution, ...] = ()
 
     def __init__(
         self,
@@ -78,8 +88,36 @@ class DeniedError(ToolError):
     """A call that needs someone's agreement did not get it."""
 
 
+class UnknownOutcome(ToolError):  # noqa: N818  # not known to be an error
+    """A call of which nobody knows whether it happened: what carried it out is gone."""
+
+
 class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error
     """Raised by a hook before a call: it is not to run. The model reads the message."""
+
+
+class StopRun(CogencyError):  # noqa: N818
+    """Raised by a tool or a hook: the run ends, once the calls that run have their results.
+
+    Attributes:
+        message: why, for the program that started the run.
+        reason: a `StopReason`, or its value.
+        context: what else there is to say, by name.
+        source: the name of the tool, or of the class of hooks, that asked for it; set where it is caught.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        reason: str = "stop_requested",
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.source = ""
+        self.context: dict[str, Any] = dict(context or {})
 
 
 class SkipTool(CogencyError):  # noqa: N818
@@ -121,6 +159,22 @@ class BusyError(CogencyError):
     ) -> None:
         super().__init__(message, cause=cause)
         self.conversation_id = conversation_id
+
+
+class HookError(CogencyError):
+    """A hook failed, or gave back what its trigger may not.
+
+    Attributes:
+        hook: the name of its class.
+        trigger: the method.
+    """
+
+    def __init__(
+        self, message: str, *, hook: str, trigger: str, cause: Exception | None = None
+    ) -> None:
+        super().__init__(message, cause=cause)
+        self.hook = hook
+        self.trigger = trigger
 
 
 class LLMError(CogencyError):

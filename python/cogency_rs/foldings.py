@@ -119,20 +119,27 @@ class _Kept:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, _Folded] = OrderedDict()
+        self._characters = 0  # of all of them
 
     def take(self, key: Key) -> _Folded | None:
         """Take one out while it is used: another thread or task that asks meanwhile folds its own."""
         with self._lock:
-            return self._kept.pop(key, None)
+            return self._take(key)
 
     def keep(self, key: Key, folded: _Folded) -> None:
         """Put one back, as the newest; let go what is too much."""
         with self._lock:
+            self._take(key)
             self._kept[key] = folded
-            while len(self._kept) > CONVERSATIONS or (
-                sum(folded.characters for folded in self._kept.values()) > CHARACTERS
-            ):
-                self._kept.popitem(last=False)
+            self._characters += folded.characters
+            while len(self._kept) > CONVERSATIONS or self._characters > CHARACTERS:
+                self._take(next(iter(self._kept)))
+
+    def _take(self, key: Key) -> _Folded | None:
+        folded = self._kept.pop(key, None)
+        if folded is not None:
+            self._characters -= folded.characters
+        return folded
 
 
 _kept: dict[int, _Kept] = {}  # by the id of the storage, which need not have a hash

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import NeedsApproval
+from .tools.options import IsVisible, NeedsApproval, Preview, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -56,7 +56,12 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> FunctionTool[..., R]: ...
 @overload
 def tool(
@@ -71,7 +76,12 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> FunctionTool[P, R]: ...
 @overload
 def tool(
@@ -86,7 +96,12 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> Decorator: ...
 def tool(
     function: Any = None,
@@ -100,7 +115,12 @@ def tool(
     sequential: bool = False,
     requires_approval: NeedsApproval = False,
     idempotent: bool = False,
+    read_only: bool = False,
+    ends_run: bool = False,
+    visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
+    preview: Preview | None = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
@@ -123,13 +143,28 @@ def tool(
         sequential: a call runs alone, after those before it in its batch and before those after it.
         requires_approval: whether someone has to agree to a call first.
         idempotent: whether a second attempt of the same call does no harm.
+        read_only: whether a call has no effect outside.
+        ends_run: whether an agent's run is over when such a call has succeeded.
+        visible: whether an agent lists it in the prompt.
         max_result_chars: how many characters of a result's content the model is shown.
+        remote: whether calls run in another process, and what they need there.
+        preview: what a call would do, as text, for somebody who is asked to agree to it.
 
     Raises:
         ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
     """
     options = ToolOptions(
-        timeout, retries, sequential, requires_approval, idempotent, max_result_chars
+        timeout=timeout,
+        retries=retries,
+        sequential=sequential,
+        requires_approval=requires_approval,
+        idempotent=idempotent,
+        read_only=read_only,
+        ends_run=ends_run,
+        visible=visible,
+        max_result_chars=max_result_chars,
+        remote=remote,
+        preview=preview,
     )
 
     def decorate(function: Any) -> Any:

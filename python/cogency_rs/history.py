@@ -10,16 +10,18 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ._core import Folding, FoldOptions
 from .errors import ConfigError
 from .tools.options import check_count
 
-__all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "estimate_tokens"]
+__all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
 
 Message = dict[str, Any]
 Messages = list[Message]
+Earlier = Literal["whole", "answers"]
+"""What is shown of earlier questions."""
 HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
 """Changes a history before it is sent, for example to replace what is old by a summary."""
 
@@ -46,6 +48,20 @@ class Conversation(Protocol):
         ...
 
 
+@dataclass
+class Pin:
+    """Where the history of a run begins.
+
+    What is shown in its first step stays in every later one, so that each prompt begins as the one before it, and the
+    caches of providers are of use.
+
+    Attributes:
+        turns: how many turns are shown; `None` until that is known.
+    """
+
+    turns: int | None = None
+
+
 @dataclass(frozen=True)
 class History:
     """How much of a conversation `assemble` shows the model, and in which form.
@@ -66,12 +82,15 @@ class History:
             bounds left, not yet merged.
         max_result_chars: how many characters of each result's content the model is shown; a line says how many more
             there are. A tool's own `max_result_chars` counts more. `None` for all.
+        earlier: what is shown of the questions before the one that is being answered: `"whole"`, or only their
+            `"answers"`, without the calls, the results, the reasoning and the words that led there.
 
     Raises:
         ConfigError: a value that no history could keep.
 
     With `window` or `max_tokens` the newest rows are loaded, twice as many each time, until enough whole turns are
-    there: the cost is linear in what is sent and in its oldest turn, however long the conversation is.
+    there: the cost is linear in what is sent and in its oldest turn, however long the conversation is. With
+    `earlier="answers"` and no bound it is linear in the conversation, for every prompt.
     """
 
     window: int | None = None
@@ -80,6 +99,7 @@ class History:
     merge_roles: bool = True
     transform: HistoryTransform | None = None
     max_result_chars: int | None = 100_000
+    earlier: Earlier = "whole"
 
     def __post_init__(self) -> None:
         for name in ("window", "max_tokens", "max_result_chars"):
@@ -94,26 +114,65 @@ class History:
             )
         if not isinstance(self.merge_roles, bool):
             raise ConfigError(f"merge_roles must be a bool, got {self.merge_roles!r}")
+        if self.earlier not in ("whole", "answers"):
+            raise ConfigError(f'earlier must be "whole" or "answers", got {self.earlier!r}')
 
-    async def load(self, conversation: Conversation, options: FoldOptions) -> tuple[int, Messages]:
-        """Load what the bounds leave; returns how many rows were loaded, and their messages."""
+    async def load(
+        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+    ) -> tuple[int, Messages]:
+        """Load what the bounds leave; returns how many rows were loaded, and their messages.
+
+        With a pin, the bounds count the first time, and the same turns are left later.
+        """
         if self.window is None and self.max_tokens is None:
-            return await conversation.folded(options)
+            if self.earlier == "whole":
+                return await conversation.folded(options)
+            rows = await conversation.newest(sys.maxsize)
+            folding = Folding(options)
+            folding.extend(self._shown(rows))
+            return len(rows), folding.messages()
         limit = min(max(_FIRST_LOAD, 2 * (self.window or 0)), sys.maxsize)
         counted: dict[str, int] = {}
         while True:
             rows = await conversation.newest(limit)
             folding = Folding(options)
-            folding.extend(rows)
+            folding.extend(self._shown(rows))
             messages, turns = folding.messages(), folding.questions()
             # A storage may give more than it was asked for: then it gives all.
             is_whole = len(rows) != limit
             if is_whole and (not turns or turns[0] > 0):
                 turns.insert(0, 0)  # what was said before the first question
-            start, is_enough = self._start(messages, turns, counted)
+            if pin is None or pin.turns is None:
+                start, is_enough = self._start(messages, turns, counted)
+            else:
+                is_enough = len(turns) >= pin.turns
+                start = turns[-pin.turns] if is_enough else 0
             if is_whole or is_enough:
+                if pin is not None and pin.turns is None:
+                    pin.turns = sum(turn >= start for turn in turns) or None
                 return len(rows), messages[start:]
             limit = min(2 * limit, sys.maxsize)
+
+    async def rows(self, conversation: Conversation, pin: Pin | None = None) -> Sequence[Any]:
+        """The rows that the bounds leave, oldest first, for a prompt that is written elsewhere."""
+        pin = Pin() if pin is None else pin
+        if self.window is None and self.max_tokens is None:
+            return self._shown(await conversation.newest(sys.maxsize))
+        if pin.turns is None:
+            await self.load(conversation, FoldOptions(), pin)
+        limit = _FIRST_LOAD
+        while True:
+            rows = await conversation.newest(limit)
+            questions = [place for place, row in enumerate(rows) if row["type"] == "user"]
+            if pin.turns is not None and len(questions) >= pin.turns:
+                return self._shown(rows[questions[-pin.turns] :])
+            if len(rows) != limit:
+                return self._shown(rows)
+            limit = min(2 * limit, sys.maxsize)
+
+    def _shown(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """The rows that are shown at all."""
+        return rows if self.earlier == "whole" else _answers_only(rows)
 
     def _start(
         self, messages: Messages, turns: Sequence[int], counted: dict[str, int]
@@ -154,6 +213,29 @@ class History:
         return merged(messages) if self.merge_roles else messages
 
 
+def _answers_only(rows: Sequence[Any]) -> list[Any]:
+    """Rows without what led to the answers of earlier questions; those of the last question stay."""
+    shown: list[Any] = []
+    since: list[Any] = []  # the rows after the last question
+    for row in rows:
+        if row["type"] == "user":
+            shown += _answer(since)
+            shown.append(row)
+            since = []
+        else:
+            since.append(row)
+    return shown + since
+
+
+def _answer(rows: Sequence[Any]) -> list[Any]:
+    """What was said last, if the question was answered: after the last call, and after what could not be read."""
+    for place in reversed(range(len(rows))):
+        if rows[place]["type"] not in ("respond", "think", "end", "metric", "execute"):
+            rows = rows[place + 1 :]
+            break
+    return [row for row in rows if row["type"] == "respond"]
+
+
 @dataclass(frozen=True)
 class CogencyHistory:
     """What cogency 3.3.0 sends: the last `window` messages, wherever that cuts, as `transform` gives them."""
@@ -161,7 +243,9 @@ class CogencyHistory:
     window: int | None
     transform: Callable[[Messages], Awaitable[Messages]] | None
 
-    async def load(self, conversation: Conversation, options: FoldOptions) -> tuple[int, Messages]:
+    async def load(
+        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+    ) -> tuple[int, Messages]:
         """See `History.load`. It loads what cogency 3.3.0 does: enough, unless a turn has over two rows a message."""
         if self.window is None:
             return await conversation.folded(options)

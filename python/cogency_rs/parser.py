@@ -7,7 +7,17 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, TypedDict, cast
 
-from ._core import Dialect, Finish, Limits, Parser, Source, ToolSchemas, Turn, read_block
+from ._core import (
+    Dialect,
+    Finish,
+    Limits,
+    Parser,
+    Source,
+    Thought,
+    ToolSchemas,
+    Turn,
+    read_block,
+)
 from .errors import ConfigError, ProtocolError
 from .types import CallMode, Dialects, ErrorMode, Event, StreamMode, ToolCall
 
@@ -17,7 +27,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 def parse_tokens(
-    source: AsyncIterable[str | Finish] | str,
+    source: AsyncIterable[str | Thought | Finish] | str,
     *,
     dialect: Dialects = "cogency",
     tools: ToolSchemas | Iterable[Any] | None = None,
@@ -31,8 +41,8 @@ def parse_tokens(
     """Parse a model's output into events while it streams.
 
     Args:
-        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped;
-            or the whole text.
+        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped,
+            and `Thought(text)` for reasoning that the provider hands over apart; or the whole text.
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, which
             are all read.
         tools: the tools whose schemas say of what type a raw value is, in dialects that have such: objects of `@tool`
@@ -118,7 +128,9 @@ class TextStream:
     The accumulator reads it directly, in its own mode, so that no event is made only to be read again.
     """
 
-    def __init__(self, source: AsyncIterable[str | Finish] | str, reading: Reading) -> None:
+    def __init__(
+        self, source: AsyncIterable[str | Thought | Finish] | str, reading: Reading
+    ) -> None:
         if not isinstance(source, str) and not hasattr(source, "__aiter__"):
             raise TypeError(
                 f"source must be str or an async iterable of str, not {type(source).__name__}"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
-from .errors import BlockTool, DeniedError, ToolError
+from .errors import BlockTool, DeniedError, ToolError, UnknownOutcome
 from .types import ToolCall, ToolResult
 
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
-"""How a call ended. `blocked`: a hook refused it; `denied`: nobody agreed to it; `unknown`: it is not known whether it
-ended."""
+"""How a call ended. `blocked`: a hook or a limit refused it; `denied`: nobody agreed to it; `unknown`: it is not known
+whether it had its effect."""
 
 
 class RecordedError(ToolError):
@@ -73,7 +73,7 @@ class ToolExecution:
 
     @property
     def blocked(self) -> bool:
-        """Whether a hook refused it."""
+        """Whether a hook, or a limit of its run, refused it."""
         return self.status == "blocked"
 
     @property
@@ -83,7 +83,7 @@ class ToolExecution:
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as a dict that JSON can hold, if its arguments and its content can be."""
-        exception = self.result.exception
+        exception = getattr(self.result, "exception", None)  # cogency's own results have none
         return {
             "id": self.id,
             "call": {
@@ -134,6 +134,8 @@ def status_of(result: ToolResult) -> Status:
             return "blocked"
         case DeniedError():
             return "denied"
+        case UnknownOutcome():
+            return "unknown"
         case ToolError(timeout=True):
             return "timeout"
         case asyncio.CancelledError():

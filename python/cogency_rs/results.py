@@ -7,10 +7,18 @@ import sys
 from typing import Any
 
 from ._core import check_json
-from .errors import ToolError
+from .errors import StopRun, ToolError
 from .types import ToolResult
 
-__all__ = ["as_result", "failure", "failure_of", "is_own_failure", "is_plain", "reason"]
+__all__ = [
+    "as_result",
+    "failure",
+    "failure_of",
+    "is_own_failure",
+    "is_plain",
+    "reason",
+    "stopped",
+]
 
 
 def failure(message: str, exception: BaseException | None = None) -> ToolResult:
@@ -21,6 +29,11 @@ def failure(message: str, exception: BaseException | None = None) -> ToolResult:
 def failure_of(error: BaseException) -> ToolResult:
     """Make the result of a call whose tool raised."""
     return failure(f"Tool execution failed: {reason(error)}", error)
+
+
+def stopped(error: StopRun) -> ToolResult:
+    """Make the result of a call that ended the run: it did what it was for."""
+    return ToolResult(outcome=f"The run is stopped{error.message and f': {error.message}'}")
 
 
 def is_own_failure(error: BaseException) -> bool:

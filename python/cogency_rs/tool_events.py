@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
+from .errors import StopRun
 from .patience import outlast
 
 __all__ = ["OnEvent", "ToolEvents"]
@@ -25,11 +26,11 @@ class ToolEvents:
         on_event: called with each event; `None` to keep them for `until`.
 
     Attributes:
-        stopped: why the run should end, as the first tool said it that asked for it.
+        stopped: why the run should end, as the first that asked for it said.
     """
 
     def __init__(self, on_event: OnEvent | None = None) -> None:
-        self.stopped: str | None = None
+        self.stopped: StopRun | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -39,9 +40,9 @@ class ToolEvents:
         """Hand on an event."""
         self._on_loop(self._hand_on, event)
 
-    def stop(self, message: str) -> None:
+    def stop(self, why: StopRun) -> None:
         """Ask that the run ends."""
-        self._on_loop(self._stop, message)
+        self._on_loop(self._stop, why)
 
     async def until(self, over: Awaitable[None]) -> AsyncGenerator[dict[str, Any], None]:
         """Give the events that come until `over` is.
@@ -77,6 +78,6 @@ class ToolEvents:
         except Exception:
             logger.exception("on_event failed for %r", event)
 
-    def _stop(self, message: str) -> None:
+    def _stop(self, why: StopRun) -> None:
         if self.stopped is None:
-            self.stopped = message
+            self.stopped = why

@@ -14,16 +14,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from time import time
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, is_log
+from .storage.log import CallRecord, Row, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
-__all__ = ["Steps", "TurnLog"]
+__all__ = ["Steps", "TurnLog", "save_to_the_end"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -43,7 +44,14 @@ class TurnLog:
         calls: those that are in the log and have no result there, in order.
     """
 
-    def __init__(self, storage: object, conversation_id: str, user_id: str) -> None:
+    def __init__(
+        self,
+        storage: object,
+        conversation_id: str,
+        user_id: str,
+        known: Sequence[CallRecord] = (),
+    ) -> None:
+        self._known = list(known)  # records of calls that the log has already, and is given again
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = _way_to_save(storage)
@@ -70,6 +78,10 @@ class TurnLog:
         settled = self._settled() if "result" in kinds else []
         calls = [tool_call(content) for kind, content, _ in rows if kind == "call"]
         opened: list[CallRecord] = []
+        if self._known and kinds == {"call"}:
+            self._add(calls, self._known[: len(calls)])
+            del self._known[: len(calls)]
+            return
         if self._way == "append":
             opened = self._opened(calls)
             saving = self._storage.append(
@@ -90,6 +102,22 @@ class TurnLog:
         self._add(calls, opened)
         if cancelled is not None:
             raise cancelled
+
+    async def wait(self) -> list[ToolCall]:
+        """Note in the log that its calls wait for somebody's agreement; returns them, with their ids."""
+        calls = [
+            replace(call, id=record.id)
+            for call, record in zip(self.calls, self._records, strict=True)
+        ]
+        waiting = [replace(record, status="waiting") for record in self._records]
+        saving = self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=(), calls=waiting
+        )
+        cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
+        self.calls, self._records = [], []
+        if cancelled is not None:
+            raise cancelled
+        return calls
 
     async def save_what_is_left(self, steps: Steps) -> None:
         """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
@@ -153,15 +181,49 @@ class TurnLog:
         ]
 
 
-def _way_to_save(storage: object) -> Way:
-    """How a storage saves; where a subclass has a way of its own, that one.
+async def save_to_the_end(
+    storage: Any,
+    conversation_id: str,
+    user_id: str,
+    rows: Sequence[Row],
+    calls: Sequence[CallRecord] = (),
+) -> None:
+    """Save rows and calls that belong to no turn, to the end also when cancelled meanwhile.
 
-    By its class, since a mock has every attribute.
+    A storage that does not keep the protocol `Log` is given the rows alone.
     """
-    for kind in type(storage).__mro__:
-        if "append" in vars(kind) and is_log(storage):
+    if _way_to_save(storage) == "append":
+        saving = storage.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
+    else:
+
+        async def save_each() -> None:
+            for row in rows:
+                await storage.save_message(conversation_id, user_id, *row)
+
+        saving = save_each()
+    cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
+    if cancelled is not None:
+        raise cancelled
+
+
+def _way_to_save(storage: object) -> Way:
+    """How a storage saves: by its class, since a mock has every attribute."""
+    kind: type[Any] = type(storage)
+    way = _ways.get(kind)
+    if way is None:
+        way = _ways[kind] = _way_of(kind)
+    return way
+
+
+_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
+
+
+def _way_of(kind: type[Any]) -> Way:
+    """How the storages of a class save; where a subclass has a way of its own, that one."""
+    for base in kind.__mro__:
+        if "append" in vars(base) and is_log_class(kind):
             return "append"
-        if "save_messages" in vars(kind):
+        if "save_messages" in vars(base):
             return "save_messages"
     return "save_message"
 

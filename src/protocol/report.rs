@@ -1,5 +1,7 @@
 //! What is said of output that could not be read: a block that is no block, or an answer that was cut.
 
+use std::borrow::Cow;
+
 use super::Text;
 use super::problem::Problem;
 use super::text::line_and_column;
@@ -82,7 +84,7 @@ pub struct Report {
     /// Line and column in `raw`, from 1.
     pub place: Option<(usize, usize)>,
     /// What is wrong with a block, in a word for programs ([`ProblemKind::code`](super::problem::ProblemKind::code)).
-    pub code: Option<&'static str>,
+    pub code: Option<Cow<'static, str>>,
     /// The same as text of the answer, in which cogency 3.3.0 has its reports; `None` where it has none.
     pub respond: Option<Text>,
 }
@@ -108,7 +110,7 @@ impl Report {
             .into(),
             raw: raw.into(),
             place: Some((line, column)),
-            code: Some(problem.kind.code()),
+            code: Some(problem.kind.code().into()),
             respond: Some(malformed(problem, text, broken)),
         }
     }
@@ -158,7 +160,7 @@ impl Report {
             content: content.into(),
             raw: raw.into(),
             place: Some((line, column)),
-            code: Some(problem.kind.code()),
+            code: Some(problem.kind.code().into()),
             respond: Some(respond),
         }
     }

@@ -31,13 +31,13 @@ mod _core {
     #[pymodule_export]
     use super::json::check_json;
     #[pymodule_export]
-    use super::options::{Finish, Limits};
+    use super::options::{Finish, Limits, Thought};
     #[pymodule_export]
     use super::protocol::{Parser, format_results, read_block};
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]
-    use super::turn::{CircuitBreaker, Turn};
+    use super::turn::{CircuitBreaker, Turn, decide};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

@@ -4,10 +4,10 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
-use super::convert::{Setting, string_of};
+use super::convert::{Setting, bytes_of, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
-use super::error::ConfigError;
-use crate::protocol::{self as core, CallStream, Ending, Options, Reading, Stream};
+use super::error::{ConfigError, type_error};
+use crate::protocol::{self as core, CallStream, Ending, Options, Reading, Stream, Text};
 use crate::turn::Errors;
 
 /// Bounds that keep memory bounded, whatever the text.
@@ -172,6 +172,55 @@ impl Finish {
             None => "Finish(None)".into(),
         }
     }
+}
+
+/// Reasoning that a provider hands over apart from the text, among its chunks.
+#[pyclass(frozen, eq, hash, module = "cogency_rs")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Thought {
+    text: Text,
+}
+
+#[pymethods]
+impl Thought {
+    #[new]
+    #[pyo3(signature = (text))]
+    fn new(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self { text: Text::from(&*bytes_of(string_of("text", text)?)?) })
+    }
+
+    /// The next piece of it.
+    #[getter]
+    fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        to_str(py, self.text.as_bytes())
+    }
+
+    #[classattr]
+    fn __match_args__() -> (&'static str,) {
+        ("text",)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Thought({})", self.text(py)?.repr()?))
+    }
+}
+
+/// What may stand among the chunks of a model's text, and is none.
+pub enum Apart {
+    /// Why the model stopped.
+    Finish(Option<String>),
+    /// Reasoning.
+    Thought(Text),
+}
+
+/// A chunk that is not text.
+pub fn apart(chunk: &Bound<'_, PyAny>) -> PyResult<Apart> {
+    if let Ok(thought) = chunk.cast::<Thought>() {
+        return Ok(Apart::Thought(thought.get().text.clone()));
+    }
+    let finish = chunk.cast::<Finish>();
+    let finish = finish.map_err(|_| type_error("a chunk", "str, Thought or Finish", chunk))?;
+    Ok(Apart::Finish(finish.get().reason.clone()))
 }
 
 /// A finish reason, as an argument.

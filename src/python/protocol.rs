@@ -7,9 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, event, now, string_of, to_str};
-use super::error::{protocol_error, type_error};
+use super::error::protocol_error;
 use super::json::strict_dumps;
-use super::options::{Finish, Limits, ReaderArguments, ending_of, errors_of, reason_of, stream_of};
+use super::options::{
+    Apart, Limits, ReaderArguments, apart, ending_of, errors_of, reason_of, stream_of,
+};
 use super::source::{Read, Sink};
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
@@ -94,10 +96,14 @@ impl Sink for Parser {
     fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
-            let finish = chunk.cast::<Finish>();
-            let finish = finish.map_err(|_| type_error("a chunk", "str or Finish", chunk))?;
-            self.reason.clone_from(&finish.get().reason);
-            return Ok(Read::More);
+            match apart(chunk)? {
+                Apart::Finish(reason) => self.reason = reason,
+                Apart::Thought(text) => self.events.push(Event::Think(text)),
+            }
+            return Ok(match self.events.is_empty() {
+                true => Read::More,
+                false => Read::Out(self.take(py)?.into_any()),
+            });
         };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.inner.pass(&bytes) {
@@ -210,7 +216,7 @@ pub fn error_event<'py>(
     let dict = event(pyo3::intern!(py, "error"), Some(content), timestamp)?;
     let (line, column) = report.place.unzip();
     dict.set_item(pyo3::intern!(py, "kind"), report.kind.name())?;
-    dict.set_item(pyo3::intern!(py, "code"), report.code)?;
+    dict.set_item(pyo3::intern!(py, "code"), report.code.as_deref())?;
     dict.set_item(pyo3::intern!(py, "line"), line)?;
     dict.set_item(pyo3::intern!(py, "column"), column)?;
     dict.set_item(pyo3::intern!(py, "raw"), to_str(py, report.raw.as_bytes())?)?;

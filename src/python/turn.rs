@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError};
+use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, event, now, to_str};
-use super::error::{ConfigError, type_error};
-use super::options::{Finish, Limits, ReaderArguments, ending_of, errors_of, stream_of};
+use super::error::ConfigError;
+use super::options::{Apart, Limits, ReaderArguments, apart, ending_of, errors_of, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
 use super::source::{Read, Sink};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::Outcome;
 use crate::protocol::stored::stored_call;
 use crate::protocol::{self as core, Event, Parser, Report, ReportKind, Text};
-use crate::turn::{self, Counts, Emission, Row, Step};
+use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
@@ -189,7 +189,7 @@ impl Turn {
     }
 
     /// Takes an error that some other parser reported.
-    #[pyo3(signature = (kind, content, raw, line, column))]
+    #[pyo3(signature = (kind, content, raw, line, column, code=None))]
     fn error(
         &mut self,
         kind: &Bound<'_, PyString>,
@@ -197,6 +197,7 @@ impl Turn {
         raw: &Bound<'_, PyString>,
         line: Option<usize>,
         column: Option<usize>,
+        code: Option<String>,
     ) -> PyResult<()> {
         let content = Text::from(&*bytes_of(content)?);
         self.events.push(Event::Error(Box::new(Report {
@@ -204,7 +205,7 @@ impl Turn {
             content: content.clone(),
             raw: Text::from(&*bytes_of(raw)?),
             place: line.zip(column),
-            code: None,
+            code: code.map(Into::into),
             respond: Some(content),
         })));
         self.enter_events();
@@ -244,10 +245,14 @@ impl Turn {
 impl Sink for Turn {
     fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
         let Ok(text) = chunk.cast::<PyString>() else {
-            let finish = chunk.cast::<Finish>();
-            let finish = finish.map_err(|_| type_error("a chunk", "str or Finish", chunk))?;
-            self.finish_reason.clone_from(&finish.get().reason);
-            return Ok(Read::More);
+            match apart(chunk)? {
+                Apart::Finish(reason) => self.finish_reason = reason,
+                Apart::Thought(text) => {
+                    self.events.push(Event::Think(text));
+                    self.enter_events();
+                }
+            }
+            return self.steps(chunk.py());
         };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.parser.pass(&bytes) {
@@ -379,4 +384,19 @@ fn result<'py>(
     dict.set_item(pyo3::intern!(py, "content"), to_str(py, content)?)?;
     dict.set_item(pyo3::intern!(py, "timestamp"), timestamp)?;
     Ok(dict)
+}
+
+/// What an agent does behind a step that came out so: "go_on", "recover", "wait" or "stop".
+#[pyfunction]
+#[pyo3(signature = (outcome, *, is_to_stop, is_to_go_on, is_refused))]
+pub fn decide(
+    outcome: &Bound<'_, PyString>,
+    is_to_stop: bool,
+    is_to_go_on: bool,
+    is_refused: bool,
+) -> PyResult<&'static str> {
+    let outcome = outcome.to_str()?;
+    let outcome = TurnOutcome::of_name(outcome)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no outcome {outcome:?}")))?;
+    Ok(turn::decide(Situation { outcome, is_to_stop, is_to_go_on, is_refused }).name())
 }

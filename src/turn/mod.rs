@@ -12,6 +12,7 @@
 //! [`Step::Run`] takes exactly one results row; what the model wrote as `<results>` is dropped.
 
 mod breaker;
+mod decision;
 mod outcome;
 mod step;
 mod unread;
@@ -19,6 +20,7 @@ mod unread;
 use std::sync::Arc;
 
 pub use breaker::{Breaker, Counts};
+pub use decision::{Decision, Situation, decide};
 pub use outcome::TurnOutcome;
 pub use step::{Emission, Row, RowKind, Step, Tally};
 

@@ -22,6 +22,23 @@ pub enum TurnOutcome {
 }
 
 impl TurnOutcome {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Acted,
+        Self::Answered,
+        Self::Ended,
+        Self::Malformed,
+        Self::Truncated,
+        Self::Waiting,
+        Self::Failed,
+    ];
+
+    /// The outcome with this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {

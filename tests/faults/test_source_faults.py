@@ -118,10 +118,12 @@ FAULTS = {
     "raises that it was cancelled": Fault(
         raising(asyncio.CancelledError, "lost"), asyncio.CancelledError, "lost"
     ),
-    "gives None": Fault(giving(None), TypeError, "must be str or Finish, not NoneType"),
-    "gives bytes": Fault(giving(b"so"), TypeError, "must be str or Finish, not bytes"),
-    "gives a number": Fault(giving(7), TypeError, "must be str or Finish, not int"),
-    "gives an event": Fault(giving({"type": "end"}), TypeError, "must be str or Finish, not dict"),
+    "gives None": Fault(giving(None), TypeError, "must be str, Thought or Finish, not NoneType"),
+    "gives bytes": Fault(giving(b"so"), TypeError, "must be str, Thought or Finish, not bytes"),
+    "gives a number": Fault(giving(7), TypeError, "must be str, Thought or Finish, not int"),
+    "gives an event": Fault(
+        giving({"type": "end"}), TypeError, "must be str, Thought or Finish, not dict"
+    ),
     "cancels its reader": Fault(cancelling, asyncio.CancelledError, None),
 }
 

@@ -23,7 +23,7 @@ from cogency_rs import Dialect, __version__
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COMMANDS = ["demo", "parse", "dialects", "show", "timeline", "doctor"]
+COMMANDS = ["demo", "parse", "dialects", "show", "timeline", "copy", "serve", "doctor"]
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])

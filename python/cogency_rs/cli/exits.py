@@ -16,6 +16,7 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "PIPE_CLOSED",
+    "STOPPED",
     "UNUSABLE",
     "UnusableError",
     "complain",
@@ -24,10 +25,17 @@ __all__ = [
     "exit_codes",
 ]
 
-FAILED, UNUSABLE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141  # 128 + the number of the signal
+FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = (
+    1,
+    2,
+    3,
+    130,
+    141,
+)  # 128 + the number of the signal
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used; "
+    "3 ask has no answer, because it reached a limit or a call waits for approval; "
     "130 interrupted; 141 nobody reads the output any more."
 )
 

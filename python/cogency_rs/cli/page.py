@@ -52,23 +52,24 @@ class Page:
         console: where to; standard output when not given.
 
     Attributes:
+        console: where to.
         width: columns of a line.
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or _StandardOutput()
-        columns = self._console.width if self._console.is_terminal else PLAIN
+        self.console = console or _StandardOutput()
+        columns = self.console.width if self.console.is_terminal else PLAIN
         self.width = min(max(columns, NARROWEST), WIDEST)
 
     def heading(self, title: str) -> None:
         """Write an empty line and a rule with a title."""
         self.line()
         rule = Rule(Text(cut(title, self.width - 4), "bold"), align="left", style="dim")
-        self._console.print(rule, width=self.width)
+        self.console.print(rule, width=self.width)
 
     def line(self, text: Text | str = "") -> None:
         """Write a line as it is."""
-        self._console.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
+        self.console.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
 
     def hanging(self, prefix: Text, text: str, style: str | None = None) -> None:
         """Write a text, wrapped, behind a prefix that stands in its first line."""
@@ -79,11 +80,11 @@ class Page:
 
     def begin(self, prefix: Text) -> None:
         """Write the beginning of a line."""
-        self._console.print(prefix, end="", soft_wrap=True)
+        self.console.print(prefix, end="", soft_wrap=True)
 
     def write(self, text: str, style: str | None = None) -> None:
         """Write a piece of text as it is."""
-        self._console.out(text, style=style, highlight=False, end="")
+        self.console.out(text, style=style, highlight=False, end="")
 
 
 class _StandardOutput(Console):

@@ -1,6 +1,5 @@
-"""The demo: a recorded session played through the real core, with real tools and a real log.
+"""The demo: a chat whose model says what was recorded, and in which all else happens.
 
-`recording` reads what the model said, `workspace` and `tools` are what it works on and with,
-`player` carries out the turns, and a `view` shows them: `screen` for people, JSON lines for
-programs. `command` is the command line's `cogency-rs demo`.
+`recording` reads what the model said, `model` says it, `workspace` and `tools` are what it works on and with, `player`
+types the questions and holds the conversation. `command` is the command line's `cogency-rs demo`.
 """

@@ -1,15 +1,9 @@
 """`cogency-rs demo`: the options."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from .player import FAST, REALISTIC, play
-from .recording import read_recording, shipped_recording
-from .screen import Screen
-from .view import JsonLines
 
 __all__ = ["demo"]
 
@@ -31,11 +25,27 @@ def demo(
         ),
     ] = False,
 ) -> None:
-    """Watch a recorded session stream through the core.
+    """Watch a recorded session, as `cogency-rs chat` shows one.
 
-    What the model says is recorded; all else is real: the parser, the tools, which work in a
-    temporary folder, the log in a temporary SQLite file, and the messages for the next model call.
+    What the model says is recorded; all else is real: the parser, the tools, which work in a temporary folder, and the
+    log in a temporary SQLite file.
     """
+    from .recording import read_recording, shipped_recording
+
     turns = shipped_recording() if session is None else read_recording(session)
-    view = JsonLines() if json else Screen()
-    asyncio.run(play(turns, view, FAST if fast else REALISTIC))
+    from .model import FAST, REALISTIC
+    from .player import play, print_events
+
+    pace = FAST if fast else REALISTIC
+    if json:
+        print_events(turns, pace)
+        return
+    from ..cli.chat.view import View
+
+    view = View()
+    play(turns, view, pace)
+    if session is None:
+        view.page.line()
+        view.page.line(
+            "  Your own: cogency-rs chat --base-url http://localhost:11434/v1 --model NAME --files ."
+        )

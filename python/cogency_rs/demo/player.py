@@ -1,134 +1,169 @@
 """Plays a recorded session: what the model says is recorded, all else happens.
 
-Text streams through the parser into the accumulator, the tools run, every row is in a SQLite file,
-and the next prompt is assembled from it. Folder and file are temporary and removed at the end,
-however it ends.
+It is a chat as `cogency-rs chat` is one: text streams through the parser, the tools run on a real folder, every row is
+in a SQLite file. Folder and file are temporary and removed at the end, however it ends.
 
-The model's next turn is the recorded one whatever the tools returned: a recording goes on behind
-failures and behind `<end>`.
+The model's next turn is the recorded one whatever the tools returned: a recording goes on behind failures and behind
+`<end>`. Whoever is asked about a call says yes.
 """
 
 from __future__ import annotations
 
-import asyncio
-import random
+import json
 import sys
 import time
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ..accumulator import Accumulator
-from ..context import assemble
-from ..parser import parse_tokens
+from rich.text import Text
+
+from ..agent import Agent, Recovery, UsageLimits
+from ..cli.chat.assembly import Assembly
+from ..cli.chat.background import Background, Watched
+from ..cli.chat.events import is_event
+from ..cli.chat.keyboard import PROMPT
+from ..cli.chat.options import AgentOptions
+from ..cli.chat.session import Session
+from ..cli.chat.view import View
+from ..cli.page import KINDS, Page
+from ..cli.text import count, visible
+from ..cli.wrap import Wrapper
+from ..ids import uuid7
 from ..storage import SQLite
-from ..types import Execution
+from ..types import CallMode
 from . import workspace
-from .tools import folder_tools
+from .model import Pace, Recorded, RecordedModel, Unhurried
+from .recording import RecordedTurn
+from .tools import SECONDS, demo_tools
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from ..types import Event
-    from .recording import RecordedTurn
-    from .view import UserEvent, View
-
-__all__ = ["FAST", "REALISTIC", "Pace", "play"]
-
-USER, CONVERSATION = "demo", "session"
+__all__ = ["play", "print_events"]
 
 NOT_RECORDED = "(not recorded)"
-"""Stands for the user's message where a recording has none; a model's turn always answers
-something: the user, or results."""
+"""Stands for the user's message where a recording has none; a model's turn always answers something: the user, or
+results."""
+
+_NEVER = sys.maxsize
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How fast a session is played.
-
-    Attributes:
-        first_token: seconds until a model begins to answer.
-        token: seconds between two tokens, on average.
-        slowness: of the tools; see `folder_tools`.
-    """
-
-    first_token: float
-    token: float
-    slowness: float
-
-
-REALISTIC = Pace(first_token=0.6, token=0.016, slowness=1)
-FAST = Pace(first_token=0, token=0, slowness=0.05)
-
-
-async def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
-    """Play a session.
+def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
+    """Play a session as a chat.
 
     Args:
         turns: what the model says.
-        view: is told what happens, while it does.
+        view: shows it.
         pace: how fast.
 
     Raises:
-        Whatever the view raises, and StorageError when the log cannot be written.
+        StorageError: the log cannot be written.
     """
-    with TemporaryDirectory(prefix="cogency-rs-") as temporary:
-        folder = Path(temporary, "folder")
-        workspace.seed(folder)
-        async with SQLite(Path(temporary, "log.db")) as log:
-            tools = folder_tools(folder, slowness=pace.slowness)
-            session = _Session(Execution(storage=log, tools=tools), view, pace)
-            view.session_begins(len(turns))
-            for number, turn in enumerate(turns, start=1):
-                await session.play_turn(number, turn)
-            messages = await assemble(USER, CONVERSATION, tools=tools, storage=log)
-            rows = await log.load_messages(CONVERSATION, USER)
-            view.session_ends(messages, len(rows))
+    with Background() as background:
+        assembly = background.enter(_opened(turns, pace))
+        typist = _Typist(assembly.model, view.page, pace)
+        what = f"{count(len(turns), 'recorded answer')}, real tools, the log in SQLite"
+        view.page.hanging(Text.assemble(("cogency-rs demo", "bold"), "   "), what, "dim")
+        Session(assembly, background, typist, view, commands={}).talk()
 
 
-class _Session:
-    """A session that is being played."""
+def print_events(turns: Sequence[RecordedTurn], pace: Pace) -> None:
+    """Play a session, and print every event as a line of JSON."""
+    with Background() as background:
+        assembly = background.enter(_opened(turns, pace, approve=True))
+        agent = assembly.agent(middleware=[background.watch], calls="whole")
+        conversation_id = uuid7()
+        while (turn := assembly.model.next) is not None:
+            question = turn.user or NOT_RECORDED
+            run = Watched(background, _asking(agent, question, conversation_id))
+            _print(run)
+            run.result()
 
-    def __init__(self, execution: Execution, view: View, pace: Pace) -> None:
-        self._log = execution.storage
-        self._view = view
-        self._pace = pace
-        self._has_results = False
-        self._accumulator = Accumulator(
-            USER,
-            CONVERSATION,
-            execution=execution,
-            stream="token",
-            max_failures=sys.maxsize,  # the recorded model has gone on
-            on_tool_start=view.tool_started,
-            on_tool_end=view.tool_ended,
+
+def _asking(agent: Agent[Any, str], question: str, conversation_id: str) -> Callable[[], Any]:
+    return lambda: agent.stream(question, conversation_id=conversation_id)
+
+
+def _print(run: Watched) -> None:
+    try:
+        for item in run:
+            if is_event(item):
+                print(json.dumps(item), flush=True)
+    except BaseException:
+        for _ in run.stop():
+            pass
+        raise
+
+
+@dataclass(frozen=True)
+class _Recording(Assembly):
+    """What the agent of a recording is made of."""
+
+    pace: Pace
+    approve: bool
+
+    def agent(
+        self, *, middleware: Iterable[Any] = (), calls: CallMode = "stream"
+    ) -> Agent[Any, str]:
+        return Agent(
+            self.model,
+            tools=self.tools,
+            storage=self.storage,
+            limits=UsageLimits(steps=None),
+            recovery=Recovery(same_error_limit=_NEVER),  # the recorded model has gone on
+            lenient=False,
+            hooks=[Recorded(self.model)],
+            middleware=[*middleware, Unhurried(SECONDS, self.pace.slowness)],
+            approve=(lambda _context, _call: True) if self.approve else None,
+            calls=calls,
+            name="demo",
         )
 
-    async def play_turn(self, number: int, turn: RecordedTurn) -> None:
-        """Play the model's turn, and the user's before it if there is one."""
-        if turn.user is not None or not self._has_results:
-            await self._user_writes(turn.user or NOT_RECORDED)
-        self._view.turn_begins(number)
-        events = self._accumulator.process(parse_tokens(_stream(turn.tokens, self._pace)))
-        event: Event | None = None
-        async with aclosing(events):
-            async for event in events:
-                self._view.event(event)
-        self._has_results = event is not None and event["type"] == "result"
 
-    async def _user_writes(self, content: str) -> None:
-        event: UserEvent = {"type": "user", "content": content, "timestamp": time.time()}
-        await self._log.save_message(CONVERSATION, USER, "user", content, event["timestamp"])
-        self._view.event(event)
+@asynccontextmanager
+async def _opened(
+    turns: Sequence[RecordedTurn], pace: Pace, *, approve: bool = False
+) -> AsyncGenerator[_Recording, None]:
+    """A folder to work on, a log, and an agent that works there."""
+    with TemporaryDirectory(prefix="cogency-rs-") as temporary:
+        folder, db = Path(temporary, "folder"), Path(temporary, "log.db")
+        workspace.seed(folder)
+        async with SQLite(db) as storage:
+            model = RecordedModel(turns, pace)
+            tools = tuple(demo_tools(folder))
+            yield _Recording(AgentOptions(), tools, storage, db, model, pace, approve)
 
 
-async def _stream(tokens: Sequence[str], pace: Pace) -> AsyncIterator[str]:
-    """What the model says, when it says it: tokens come unevenly."""
-    await asyncio.sleep(pace.first_token)
-    unevenness = random.Random(len(tokens))
-    for token in tokens:
-        yield token
-        if pace.token:
-            await asyncio.sleep(pace.token * unevenness.uniform(0.2, 1.8))
+class _Typist:
+    """Types what was recorded, and says yes."""
+
+    def __init__(self, model: RecordedModel, page: Page, pace: Pace) -> None:
+        self._model = model
+        self._page = page
+        self._pace = pace
+
+    def question(self) -> str | None:
+        """Type the question before the next turn; see `Keyboard.question`."""
+        turn = self._model.next
+        if turn is None:
+            return None
+        question = turn.user or NOT_RECORDED
+        self._page.line()
+        self._page.begin(Text(PROMPT, KINDS["user"]))
+        self._type(question)
+        return question.lstrip("/")  # it is no command
+
+    def answer(self, asked: str, text: str = "") -> str | None:
+        """Agree; see `Keyboard.answer`."""
+        self._page.begin(Text(f"  {asked} ", "bold yellow"))
+        time.sleep(30 * self._pace.key)
+        self._type("y")
+        return "y"
+
+    def _type(self, text: str) -> None:
+        wrapper = Wrapper(self._page.width, len(PROMPT))
+        for character in visible(text):
+            self._page.write(wrapper.feed(character))
+            time.sleep(self._pace.key)
+        self._page.write(wrapper.finish() + "\n")

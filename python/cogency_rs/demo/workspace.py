@@ -1,4 +1,4 @@
-"""The files that the shipped session works on, and the fence around them.
+"""The files that the shipped session works on.
 
 The session's own story: an assistant on staging stops answering after somebody changed the tag at
 which its model stops.
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import ToolError
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FILES", "inside", "seed"]
+__all__ = ["FILES", "seed"]
 
 _PRODUCTION = """\
 [model]
@@ -48,15 +46,3 @@ def seed(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def inside(folder: Path, path: str) -> Path:
-    """Resolve a path that a model named, which must stay in the folder.
-
-    Raises:
-        ToolError: it leads out, by `..`, as an absolute path or through a link.
-    """
-    resolved = (folder / path).resolve()
-    if not resolved.is_relative_to(folder.resolve()):
-        raise ToolError(f"{path} is outside of the folder", validation_failed=True)
-    return resolved

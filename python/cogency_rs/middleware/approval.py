@@ -15,7 +15,7 @@ from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
 
-__all__ = ["Approval", "Approve", "ToolApproved", "ToolDenied"]
+__all__ = ["Approval", "Approve", "ToolApproved", "ToolDenied", "needs_approval"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -106,6 +106,15 @@ class Approval:
                 raise TypeError(
                     f"approve must return ToolApproved, ToolDenied or a bool, not {type(answer).__name__}"
                 )
+
+
+async def needs_approval(tool: Any, call: ToolCall) -> bool:
+    """Whether somebody has to agree to a call. One that cannot be judged need not wait: it is denied."""
+    required: Any = options_of(tool).requires_approval
+    try:
+        return bool(await _awaited(required(call)) if callable(required) else required)
+    except Exception:
+        return False
 
 
 async def _awaited(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Hooks around calls: before one runs, and after.
+"""Hooks: what is asked around a run, its steps, its model and its calls. Those around calls are run here.
 
 All hooks before the calls of a batch run first, in call order; then the calls that may run start together.
 """
@@ -10,14 +10,20 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from ..errors import BlockTool, ConfigError, SkipTool
+from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
 from ..records import ToolExecution
-from ..results import as_result, failure, reason
+from ..results import as_result, failure, reason, stopped
 from ..tools.context import Deps, ToolContext
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
+
+if TYPE_CHECKING:
+    from ..agent.context import RunContext
+    from ..agent.response import ModelResponse
+    from ..agent.results import RunResult, Step, StopSignal
+    from ..models import ModelRequest
 
 T = TypeVar("T")
 
@@ -38,6 +44,9 @@ class HookContext(ToolContext[Deps], Generic[Deps]):
 class Hooks:
     """Hooks of one purpose: override any of the methods, as `def` or as `async def`.
 
+    Those around calls are asked wherever calls run; the others by an `Agent`. Any of them may raise `StopRun`. Whatever
+    else one raises is the error of the run, with the hook's name; around a call of `execute_tools`, that of the call.
+
     Args:
         matcher: a pattern of tool names, as `fnmatch` has them (`"fs_*"`), or several; hooks around calls of other
             tools are left out.
@@ -54,6 +63,56 @@ class Hooks:
             self.matcher = matcher
         if priority is not None:
             self.priority = priority
+
+    def before_run(self, ctx: RunContext[Any]) -> Awaitable[None] | None:
+        """The run begins; nothing of it is in the log yet."""
+
+    def after_run(
+        self, ctx: RunContext[Any], result: RunResult[Any]
+    ) -> RunResult[Any] | Awaitable[RunResult[Any]]:
+        """The run is over, and was not cancelled.
+
+        Returns:
+            The result that counts: its `output`, `stop` and `waiting` may be others.
+        """
+        return result
+
+    def before_step(self, ctx: RunContext[Any]) -> Awaitable[None] | None:
+        """The model is about to be asked."""
+
+    def after_step(self, ctx: RunContext[Any], step: Step) -> Step | Awaitable[Step]:
+        """A step is over, and in the log.
+
+        Returns:
+            The step that counts in the result; its index, executions and usage stay.
+        """
+        return step
+
+    def on_stop(self, ctx: RunContext[Any], signal: StopSignal) -> Awaitable[None] | None:
+        """Something asks that the run stops. `ctx.go_on()` asks that it does not."""
+
+    def on_error(self, ctx: RunContext[Any], error: Exception) -> Awaitable[None] | None:
+        """The run failed; the error goes on to whoever started it."""
+
+    def before_model_request(
+        self, ctx: RunContext[Any], request: ModelRequest
+    ) -> ModelRequest | Awaitable[ModelRequest]:
+        """A request is about to be sent.
+
+        Returns:
+            The one that is sent; its id stays.
+        """
+        return request
+
+    def after_model_response(
+        self, ctx: RunContext[Any], response: ModelResponse
+    ) -> ModelResponse | Awaitable[ModelResponse]:
+        """The model has answered. Where a hook has this, an answer is read when it is whole, and nothing streams.
+
+        Returns:
+            The answer that is read and kept.
+        """
+        return response
 
     def before_tool_execute(
         self, ctx: HookContext[Any], call: ToolCall
@@ -136,6 +195,8 @@ class HookRunner:
         order: the order of the calls.
         state: what hooks write to.
         record: what became of a call, given its result.
+        stop: asks that the run ends.
+        on_block: whether the calls behind one that a hook blocks are still carried out; with `"stop"` the run ends.
     """
 
     def __init__(
@@ -144,7 +205,12 @@ class HookRunner:
         order: CallOrder,
         state: dict[str, Any],
         record: Callable[[Invocation, ToolResult], ToolExecution],
+        stop: Callable[[StopRun], None] | None = None,
+        on_block: Literal["continue", "stop"] = "continue",
     ) -> None:
+        self._stop = stop
+        self._on_block = on_block
+        self._blocked_by: str | None = None  # the call behind which no other is started
         self._hooks = hooks
         self._order = order
         self._state = state
@@ -166,6 +232,9 @@ class HookRunner:
 
     async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
         """Ask the hooks: the call that is to run, or the result that it has instead."""
+        if self._blocked_by is not None:
+            text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
+            return failure(text, asyncio.CancelledError(text))
         for hooks in self._hooks:
             call = invocation.call
             if not _matches(hooks, call.name):
@@ -173,7 +242,15 @@ class HookRunner:
             try:
                 answer = await self._ask(hooks.before_tool_execute, invocation, call, ToolCall)
             except BlockTool as block:
-                return failure(f"Tool '{call.name}' was blocked: {block}", block)
+                text = f"Tool '{call.name}' was blocked: {block}"
+                self._tell_of_block(invocation, hooks, str(block))
+                if self._on_block == "stop":
+                    self._blocked_by = call.name
+                    self._ask_to_stop(hooks, StopRun(text))
+                return failure(text, block)
+            except StopRun as stop:
+                self._ask_to_stop(hooks, stop)
+                return stopped(stop)
             except SkipTool as skip:
                 return as_result(skip.value)
             except Exception as error:
@@ -189,12 +266,51 @@ class HookRunner:
             if not _matches(hooks, execution.call.name):
                 continue
             try:
-                execution = await self._ask(
+                changed = await self._ask(
                     hooks.after_tool_execute, invocation, execution, ToolExecution
                 )
+            except StopRun as stop:
+                self._ask_to_stop(hooks, stop)
+                continue
             except Exception as error:
                 return _failed(hooks, "after_tool_execute", error)
+            if changed.result is not execution.result:
+                self._tell_of_change(invocation, hooks, execution)
+            execution = changed
         return execution.result
+
+    def _ask_to_stop(self, hooks: Hooks, why: StopRun) -> None:
+        why.source = why.source or type(hooks).__name__
+        if self._stop is not None:
+            self._stop(why)
+
+    def _tell_of_block(self, invocation: Invocation, hooks: Hooks, why: str) -> None:
+        """Say to whoever reads the turn that a hook blocked a call."""
+        call = invocation.call
+        invocation.context.emit(
+            {
+                "type": "tool_blocked",
+                "name": call.name,
+                "args": call.args,
+                "content": why,
+                "hook": type(hooks).__name__,
+            }
+        )
+
+    def _tell_of_change(
+        self, invocation: Invocation, hooks: Hooks, execution: ToolExecution
+    ) -> None:
+        """Say what became of a call before a hook changed it."""
+        invocation.context.emit(
+            {
+                "type": "tool_changed",
+                "name": execution.name,
+                "args": execution.args,
+                "status": execution.status,
+                "content": execution.value if execution.error is None else execution.error,
+                "hook": type(hooks).__name__,
+            }
+        )
 
     async def _ask(
         self, trigger: Callable[[Any, T], object], invocation: Invocation, given: T, wanted: type[T]
@@ -205,8 +321,14 @@ class HookRunner:
             answer = await answer
         if not isinstance(answer, wanted):
             kind = type(answer).__name__
-            raise TypeError(f"it must return a {wanted.__name__}, and returned {kind}")
-        return answer
+            raise _WrongAnswer(f"must return a {wanted.__name__}, and returned {kind}")
+        own, wanted_id = getattr(answer, "id", None), getattr(given, "id", None)
+        if own != wanted_id:
+            if own is not None or not isinstance(answer, ToolCall):
+                raise _WrongAnswer(f"may not change 'id' of the {wanted.__name__}")
+            answer.id = wanted_id  # a call that the hook made anew
+        made: Any = answer
+        return cast("T", made)
 
     def _context(self, invocation: Invocation) -> HookContext[Any]:
         fields: dict[str, Any] = vars(invocation.context)
@@ -222,5 +344,12 @@ def _matches(hooks: Hooks, name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+class _WrongAnswer(Exception):  # noqa: N818
+    """What a hook gave back may not be."""
+
+
 def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:
-    return failure(f"Hook {type(hooks).__name__}.{trigger} failed: {reason(error)}", error)
+    name = type(hooks).__name__
+    why = str(error) if isinstance(error, _WrongAnswer) else f"failed: {reason(error)}"
+    text = f"Hook {name}.{trigger} {why}"
+    return failure(text, HookError(text, hook=name, trigger=trigger, cause=error))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .log import CallRecord, Conversation, Log, LogPage
 
 if TYPE_CHECKING:
+    from .memory import Memory as Memory
+    from .postgres import PostgreSQL as PostgreSQL
     from .sqlite import SQLite as SQLite
 
-__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "SQLite"]
+__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "Memory", "PostgreSQL", "SQLite"]
+
+_MODULES = {"Memory": ".memory", "PostgreSQL": ".postgres", "SQLite": ".sqlite"}
+# A program with a storage of its own loads none of them.
 
 
 def __getattr__(name: str) -> Any:
-    if name != "SQLite":
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .sqlite import SQLite  # a program with a storage of its own loads no SQLite
-
-    return SQLite
+    return getattr(import_module(_MODULES[name], __name__), name)

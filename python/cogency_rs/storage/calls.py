@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .connection import has_table
+from .connection import has_column, has_table
 from .log import CallRecord
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-__all__ = ["read_calls", "read_calls_by_row", "save_calls"]
+__all__ = ["columns_there", "read_calls", "read_calls_by_row", "save_calls"]
 
-_COLUMNS = (
-    "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker"
-)
+_COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
 # The row of a call is known when it is saved, and stays.
 _SAVE = f"""
     INSERT INTO calls (conversation_id, user_id, message_id, {_COLUMNS})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
         status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
-        completed_at = excluded.completed_at, worker = excluded.worker
+        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision
 """
-_READ = f"""
-    SELECT {{}} {_COLUMNS} FROM calls
+_READ = """
+    SELECT {} FROM calls
     WHERE conversation_id = :conversation AND (:user = '' OR user_id = :user)
     ORDER BY batch, position
 """
@@ -65,6 +63,7 @@ def save_calls(
                 call.started_at,
                 call.completed_at,
                 call.worker,
+                call.decision,
             )
             for call in calls
         ],
@@ -78,7 +77,8 @@ def read_calls(
     if not has_table(connection, "calls"):
         return []
     values = {"conversation": conversation_id, "user": user_id}
-    return [CallRecord(*row) for row in connection.execute(_READ.format(""), values)]
+    query = _READ.format(columns_there(connection, _COLUMNS))
+    return [CallRecord(*row) for row in connection.execute(query, values)]
 
 
 def read_calls_by_row(
@@ -88,5 +88,14 @@ def read_calls_by_row(
     if not has_table(connection, "calls"):
         return {}
     values = {"conversation": conversation_id, "user": ""}
-    rows = connection.execute(_READ.format("message_id,"), values)
+    rows = connection.execute(
+        _READ.format(columns_there(connection, f"message_id, {_COLUMNS}")), values
+    )
     return {id: CallRecord(*row) for id, *row in rows if id is not None}
+
+
+def columns_there(connection: sqlite3.Connection, columns: str) -> str:
+    """Columns of calls to read; a file that an earlier version made, and was not written since, has no decisions."""
+    if has_column(connection, "calls", "decision"):
+        return columns
+    return columns.replace("decision", "NULL")

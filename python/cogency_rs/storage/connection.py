@@ -21,6 +21,7 @@ __all__ = [
     "connect",
     "connect_to_write",
     "explain",
+    "has_column",
     "has_table",
     "is_lock",
 ]
@@ -82,6 +83,7 @@ CREATE TABLE IF NOT EXISTS calls (
     started_at REAL,
     completed_at REAL,
     worker TEXT,
+    decision TEXT,
     PRIMARY KEY (conversation_id, batch, position)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (
@@ -137,7 +139,13 @@ def connect(path: str) -> Connection:
 
 def connect_to_write(path: str) -> Connection:
     """Open `path` to read and write it; make our tables too."""
-    return _connect(path, _SCHEMA + _OUR_SCHEMA)
+    connection = _connect(path, _SCHEMA + _OUR_SCHEMA)
+    try:
+        _add_missing_columns(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _connect(path: str, schema: str) -> Connection:
@@ -176,6 +184,17 @@ def _prepare(connection: Connection, schema: str) -> None:
             time.sleep(_RETRY_DELAY)
 
 
+def _add_missing_columns(connection: Connection) -> None:
+    """Bring a table that an earlier version of this package made up to date."""
+    if has_column(connection, "calls", "decision"):
+        return
+    try:
+        connection.execute("ALTER TABLE calls ADD COLUMN decision TEXT")
+    except sqlite3.OperationalError:
+        if not has_column(connection, "calls", "decision"):  # another program was not quicker
+            raise
+
+
 def _use_wal(connection: Connection) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -189,6 +208,12 @@ def has_table(connection: sqlite3.Connection, name: str) -> bool:
     """Whether a file has a table of this name."""
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     return connection.execute(query, (name,)).fetchone() is not None
+
+
+def has_column(connection: sqlite3.Connection, table: str, name: str) -> bool:
+    """Whether a table of a file has a column of this name."""
+    query = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+    return connection.execute(query, (table, name)).fetchone() is not None
 
 
 def _identity(path: str) -> tuple[int, int] | None:

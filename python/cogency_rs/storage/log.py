@@ -24,13 +24,15 @@ __all__ = [
     "Row",
     "check_row_type",
     "is_log",
+    "is_log_class",
 ]
 
 Row = tuple[str, str, float]
 """Type, content, and seconds since the epoch."""
 
-CallStatus = Literal["open"] | Status
-"""`open`: the call is in the log and has no result there; otherwise how it ended, as in `ToolExecution`."""
+CallStatus = Literal["open", "waiting"] | Status
+"""`open`: the call is in the log and has no result there; `waiting`: likewise, and someone has to agree to it, or to
+another call of its batch, before it is run; otherwise how it ended, as in `ToolExecution`."""
 
 ROW_TYPES = (
     "user",
@@ -75,6 +77,8 @@ class CallRecord:
         started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
         completed_at: when its result was there; `None` while it is open.
         worker: the process that carries it out, `"host:pid"`.
+        decision: what someone decided of it, a JSON object: `approved`, a bool, with the `args` it runs with where they
+            were changed, or the `message` of a denial; `None` where nobody was asked.
     """
 
     id: str
@@ -87,6 +91,7 @@ class CallRecord:
     started_at: float | None = None
     completed_at: float | None = None
     worker: str | None = None
+    decision: str | None = None
 
 
 class LogPage(NamedTuple):
@@ -201,4 +206,9 @@ _METHODS = ("append", "read", "calls", "claim")
 
 def is_log(storage: object) -> bool:
     """Whether a storage keeps the protocol `Log`. Its class must have the methods: a mock has every attribute."""
-    return all(hasattr(type(storage), name) for name in _METHODS)
+    return is_log_class(type(storage))
+
+
+def is_log_class(kind: type[Any]) -> bool:
+    """Whether storages of a class keep it."""
+    return all(hasattr(kind, name) for name in _METHODS)

@@ -1,5 +1,19 @@
 """What tests of programs with this package need; nothing here is imported by the package itself."""
 
+from .events import calls_of, joined, outline, results_of, text_of
 from .log_conformance import LogConformance
+from .recorder import record
+from .replay import ReplayModel
+from .scripted import ScriptedModel
 
-__all__ = ["LogConformance"]
+__all__ = [
+    "LogConformance",
+    "ReplayModel",
+    "ScriptedModel",
+    "calls_of",
+    "joined",
+    "outline",
+    "record",
+    "results_of",
+    "text_of",
+]

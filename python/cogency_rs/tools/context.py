@@ -8,6 +8,7 @@ from time import time
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
+from ..errors import StopRun
 from ..types import ToolCall
 
 __all__ = ["TURN_EVENTS", "Deps", "ToolContext"]
@@ -23,7 +24,7 @@ class Run(Protocol):
 
     def emit(self, event: dict[str, Any]) -> None: ...
 
-    def stop(self, message: str) -> None: ...
+    def stop(self, why: StopRun) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -90,4 +91,6 @@ class ToolContext(Generic[Deps]):
         if not isinstance(given, str):
             raise TypeError(f"why a run is to end is said in text, not {message!r:.200}")
         if self._run is not None:
-            self._run.stop(message)
+            why = StopRun(message)
+            why.source = self.call.name
+            self._run.stop(why)

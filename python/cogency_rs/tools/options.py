@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from ..types import ToolCall
+
+if TYPE_CHECKING:
+    from ..agent.context import RunContext
 
 __all__ = [
     "MAX_SECONDS",
@@ -24,6 +27,11 @@ __all__ = [
 MAX_SECONDS = 366 * 24 * 3600.0
 
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
+IsVisible = bool | Callable[["RunContext[Any]"], bool]
+Preview = Callable[[ToolCall], str | Awaitable[str]]
+
+Remote = bool | Mapping[str, Any] | None
+"""Whether the calls of a tool run in another process, and what they need there."""
 
 
 def check_seconds(name: str, seconds: Any) -> None:
@@ -63,8 +71,18 @@ class ToolOptions:
         sequential: the call is a barrier: what stands before it in its batch ends first, it runs alone, then the rest.
         requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a call.
         idempotent: whether a second attempt of the same call does no harm.
+        read_only: whether a call has no effect outside, so that it may begin before its batch is complete, and may run
+            twice.
+        ends_run: whether a run is over when such a call has succeeded.
+        visible: whether the tool is listed in the prompt of an agent; `False`, or a function that decides of a run. One
+            that is not can be called all the same.
         max_result_chars: how many characters of a result's content the model is shown, in place of the history's
             `max_result_chars`. The log keeps all of them.
+        remote: whether calls run in another process, by an executor among the middleware such as `RayExecutor`: `True`,
+            or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
+            executor, if there is one.
+        preview: what a call would do, as text such as a difference, for somebody who is asked to agree to it; it has no
+            effect, and what it raises is a denial.
 
     Raises:
         ConfigError: what no call could keep.
@@ -75,7 +93,12 @@ class ToolOptions:
     sequential: bool = False
     requires_approval: NeedsApproval = False
     idempotent: bool = False
+    read_only: bool = False
+    ends_run: bool = False
+    visible: IsVisible = True
     max_result_chars: int | None = None
+    remote: Remote = None
+    preview: Preview | None = None
 
     def __post_init__(self) -> None:
         check_seconds("timeout", self.timeout)
@@ -83,7 +106,16 @@ class ToolOptions:
         retries: object = self.retries
         if not isinstance(retries, int) or retries < 0:
             raise ConfigError(f"retries must be a whole number from 0 on, got {retries!r}")
-        if retries and not self.idempotent:
+        for name in ("sequential", "idempotent", "read_only", "ends_run"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        if not (isinstance(self.visible, bool) or callable(self.visible)):
+            raise ConfigError(
+                f"visible must be a bool or a function of the run, got {self.visible!r}"
+            )
+        if not (self.preview is None or callable(self.preview)):
+            raise ConfigError(f"preview must be a function of the call, got {self.preview!r}")
+        if retries and not self.may_run_twice:
             raise ConfigError(
                 "retries need idempotent=True: a call that failed may have had its effect all the same, "
                 "so only a tool that can be run twice is run again"
@@ -92,6 +124,16 @@ class ToolOptions:
             raise ConfigError(
                 f"requires_approval must be a bool or a function of the call, got {self.requires_approval!r}"
             )
+        remote: object = self.remote
+        if not (remote is None or isinstance(remote, bool | Mapping)):
+            raise ConfigError(
+                f'remote must be True, False or what a call needs, such as {{"num_cpus": 1}}, got {remote!r}'
+            )
+
+    @property
+    def may_run_twice(self) -> bool:
+        """Whether a call may be carried out again where it is not known how the first time ended."""
+        return self.idempotent or self.read_only
 
 
 NO_OPTIONS = ToolOptions()

@@ -1,4 +1,4 @@
-"""The `openai` SDK as the model, against a server on 127.0.0.1 that streams a script. Nothing waits for a clock."""
+"""A model of OpenAI's API in the loop of the examples, against a server that streams a script; no clock decides."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agent_loop import Add, agent
-from openai import APIConnectionError, APIError, AsyncOpenAI
-from openai_model import openai_model
+from own_loop import Add, agent
 from scripted_server import HOLD, Ending, ScriptedServer, Turn, in_pieces
 from tools import block, call
 
-from cogency_rs import Execution, SQLite
+from cogency_rs import Execution, LLMError, OpenAIModel, SQLite
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,11 +30,10 @@ async def asked(*turns: Turn) -> AsyncIterator[tuple[ScriptedServer, Any, SQLite
     """A server with these turns, the events of an agent that talks to it, and its log."""
     async with (
         ScriptedServer(turns) as server,
-        AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
+        OpenAIModel("scripted", base_url=server.base_url, max_retries=0) as model,
         SQLite(":memory:") as storage,
     ):
         execution = Execution(storage=storage, tools=[Add()])
-        model = openai_model(client, "scripted")
         yield server, agent(model, "add", conversation_id="c", execution=execution), storage
 
 
@@ -92,14 +89,17 @@ async def test_behind_a_batch_the_connection_is_closed_while_the_model_still_wri
 @pytest.mark.parametrize(
     ("turn", "error"),
     [
-        pytest.param(Turn("It is", ending=Ending.DROPPED), Exception, id="the connection breaks"),
-        pytest.param(None, APIError, id="the service refuses"),
+        pytest.param(Turn("It is", ending=Ending.DROPPED), "broke off", id="the connection breaks"),
+        pytest.param(
+            Turn("It is", ending=Ending.TRUNCATED), "broke off", id="the answer just ends"
+        ),
+        pytest.param(None, "refused the request", id="the service refuses"),
     ],
 )
 async def test_an_error_of_the_service_is_raised_behind_the_text_that_came(turn, error):
     async with asked(*filter(None, [turn])) as (_, events, storage):
         seen = []
-        with pytest.raises(error):
+        with pytest.raises(LLMError, match=error):
             async for event in events:
                 seen.append((event["type"], event["content"]))  # noqa: PERF401  (what came before the error counts)
         assert seen[:1] == ([("respond", "It is")] if turn else [])
@@ -111,5 +111,5 @@ async def test_an_error_of_the_service_is_raised_behind_the_text_that_came(turn,
 async def test_a_service_that_is_not_there_is_an_error():
     async with asked() as (server, events, _):
         await server.__aexit__(None, None, None)
-        with pytest.raises(APIConnectionError):
+        with pytest.raises(LLMError, match="is the server running there"):
             await joined(events)

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agent_loop import Add, agent, scripted
+from own_loop import Add, agent, scripted
 from tools import Waiting, block, call, stored
 
 from cogency_rs import Execution, SQLite
@@ -72,7 +72,7 @@ def test_run_as_a_program_it_prints_each_text_on_one_line(run):
         '[{"tool": "add", "status": "success", "content": "19 + 23 = 42"},'
         ' {"tool": "add", "status": "success", "content": "2 + 3 = 5"}]'
     )
-    assert run("agent_loop.py").splitlines() == [
+    assert run("own_loop.py").splitlines() == [
         "think   Two sums; neither needs the other.",
         "respond I add both at once.",
         'call    {"name": "add", "args": {"a": 19, "b": 23}}',

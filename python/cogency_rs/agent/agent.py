@@ -1,0 +1,426 @@
+"""The agent: a model, tools, and the loop between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
+
+from ..batch import BatchOptions
+from ..errors import ConfigError
+from ..executors import check_remote
+from ..function_tool import FunctionTool, tool as make_tool
+from ..history import History
+from ..ids import uuid7
+from ..middleware import Hooks, Middleware
+from ..middleware.approval import Approve
+from ..middleware.hooks import sorted_hooks
+from ..storage.log import is_log
+from ..telemetry import Telemetry, tracing_of
+from ..toolbox import Toolbox
+from ..tools import ToolContext
+from ..types import Access, CallMode, Dialects, StreamMode
+from .context import RunContext
+from .delegate import Delegate
+from .drivers import Driver
+from .limits import UsageLimits
+from .options import DriverName, check_choice, driver_of, instance_of, storage_of
+from .output import output_of
+from .recovery import Recovery
+from .results import Deps, Output, RunResult
+from .run import Run
+from .runtime import check_model
+from .serving import Serving
+from .settings import Settings
+from .stored import Decisions
+from .stream import EventStream, StepStream
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+    from ..servers import MCPServer
+
+__all__ = ["Agent"]
+
+
+class Agent(Generic[Deps, Output]):
+    """A model that is asked until it has answered, with tools that it may call.
+
+    Args:
+        model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
+        tools: what it may call: functions with `@tool`, or any `Tool`.
+        servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
+            behind it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
+        driver: how it is asked: `"text"` where it writes its calls as text, `"native"` where its provider has tool
+            calls of its own, `"react"` for one JSON decision a step; or any `Driver`.
+        dialect: of the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
+        lenient: of the same: read calls as small models write them, too.
+        instructions: what is asked of the model, in the system prompt.
+        identity: who it is, in the system prompt; a neutral sentence where not given.
+        output_type: what the final answer is: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter of
+            a tool may be. The model is asked for it as JSON, told what is wrong with what it writes, and
+            `RunResult.output` is the value. Text where it is not given.
+        storage: the log; in memory where not given, so that it is gone with the agent.
+        limits: how much one run may take.
+        recovery: how long one goes on with errors.
+        history: how much of a conversation the model is shown.
+        hooks: what is asked around runs, steps, requests and calls.
+        middleware: what stands around every call, the outermost first.
+        approve: asked of calls of tools that require approval. Without it the run stops as `waiting` before a batch
+            that has one, and `resume` goes on.
+        approval_timeout: seconds to wait for its answer; none in time is a denial.
+        tool_timeout: seconds one call may take, where its tool says nothing else.
+        max_concurrency: how many calls of a batch may run at once; `None` for all.
+        require_tool: whether each answer must call a tool. The run is then over when a tool ends it.
+        stop_at_tools: names of tools behind which the run is over, as with `@tool(ends_run=True)`.
+        finish_reasons: the provider's words for which a run stops, such as `"content_filter"`.
+        on_failure: `"raise"` to raise `ToolError` when a call fails, once its batch is in the log.
+        on_block: `"stop"` to stop the run where a hook blocks a call; those behind it are not started.
+        on_busy: where another run has the conversation: `"wait"` for it, or `"error"`.
+        calls: `"stream"` to show calls before they are complete, too, where the driver can.
+        sandbox_dir: handed to tools that are objects; see `Execution`.
+        access: likewise.
+        name: what traces and errors call the agent.
+        telemetry: `True` or a tracer provider for spans and metrics of its runs, or a `Telemetry`; needs the extra
+            `otel`. Without it, a run has what the run that calls it has, or what `instrument` turned on.
+
+    Raises:
+        ConfigError: there is no model, or it is none; two tools of one name; a hook that is none; an option that no run
+            could keep. Says what to do.
+
+    One agent may have any number of runs at once; those of one conversation wait for each other.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        tools: Iterable[Any] = (),
+        servers: Mapping[str, MCPServer] | Iterable[MCPServer] = (),
+        driver: DriverName | Driver = "text",
+        dialect: Dialects | None = None,
+        lenient: bool = True,
+        instructions: str = "",
+        identity: str | None = None,
+        output_type: type[Output] | None = None,
+        storage: Any = None,
+        limits: UsageLimits | None = None,
+        recovery: Recovery | None = None,
+        history: History | None = None,
+        hooks: Iterable[Hooks] = (),
+        middleware: Iterable[Middleware] = (),
+        approve: Approve | None = None,
+        approval_timeout: float = 300.0,
+        tool_timeout: float | None = None,
+        max_concurrency: int | None = None,
+        require_tool: bool = False,
+        stop_at_tools: Iterable[str] = (),
+        finish_reasons: Iterable[str] = (),
+        on_failure: Literal["continue", "raise"] = "continue",
+        on_block: Literal["continue", "stop"] = "continue",
+        on_busy: Literal["wait", "error"] = "wait",
+        calls: CallMode = "whole",
+        sandbox_dir: str = ".cogency/sandbox",
+        access: Access = "sandbox",
+        name: str = "agent",
+        telemetry: bool | TracerProvider | Telemetry = False,
+    ) -> None:
+        listed = tuple(tools)
+        check_choice("on_failure", on_failure, "continue", "raise")
+        check_choice("on_block", on_block, "continue", "stop")
+        check_choice("on_busy", on_busy, "wait", "error")
+        check_choice("calls", calls, "whole", "stream")
+        chosen = driver_of(driver, dialect, lenient)
+        check_model(model)
+        known = Toolbox.of(listed).names
+        stopping = frozenset(stop_at_tools)
+        unknown = sorted(stopping - known.keys())
+        if unknown and not servers:  # which may have it
+            raise ConfigError(
+                f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
+            )
+        around = tuple(middleware)
+        BatchOptions(  # refuses what no batch could keep
+            tool_timeout=tool_timeout,
+            max_concurrency=max_concurrency,
+            middleware=around,
+            approve=approve,
+            approval_timeout=approval_timeout,
+        )
+        check_remote(known, around)
+        self.name = name
+        self._settings = Settings(
+            model=model,
+            tools=listed,
+            serving=Serving(servers) if servers else None,
+            driver=chosen,
+            storage=storage_of(storage, on_busy),
+            instructions=instructions,
+            identity=identity,
+            limits=instance_of(UsageLimits, "limits", limits),
+            recovery=instance_of(Recovery, "recovery", recovery),
+            history=instance_of(History, "history", history),
+            hooks=tuple(sorted_hooks(hooks)),
+            middleware=around,
+            approve=approve,
+            approval_timeout=approval_timeout,
+            tool_timeout=tool_timeout,
+            max_concurrency=max_concurrency,
+            output=output_of(output_type),
+            require_tool=require_tool,
+            stop_at_tools=stopping,
+            finish_reasons=frozenset(finish_reasons),
+            on_failure=on_failure,
+            on_block=on_block,
+            on_busy=on_busy,
+            calls=calls,
+            sandbox_dir=sandbox_dir,
+            access=access,
+            name=name,
+            tracing=tracing_of(telemetry),
+        )
+
+    @property
+    def storage(self) -> Any:
+        """The log."""
+        return self._settings.storage
+
+    @property
+    def tools(self) -> tuple[Any, ...]:
+        """The tools, in the order in which they were given."""
+        return self._settings.tools
+
+    async def __aenter__(self) -> Self:
+        """Start the servers, so that they last for more than one run.
+
+        Raises:
+            ConfigError: one cannot be started; says which, why, and what to do.
+        """
+        if self._settings.serving is not None:
+            await self._settings.serving.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._settings.serving is not None:
+            await self._settings.serving.__aexit__(kind, error, traceback)
+
+    async def run(
+        self,
+        question: str,
+        *,
+        conversation_id: str | None = None,
+        user_id: str = "",
+        deps: Deps | None = None,
+        limits: UsageLimits | None = None,
+    ) -> RunResult[Output]:
+        """Answer a question.
+
+        Args:
+            question: what the user asks.
+            conversation_id: the conversation that goes on; a new one where not given.
+            user_id: whose it is.
+            deps: what tools reach through `ToolContext.deps`, and hooks through `ctx.deps`.
+            limits: in place of the agent's own, for this run.
+
+        Raises:
+            BusyError: another run has the conversation, with `on_busy="error"`.
+            HookError: a hook failed; says which.
+            ToolError: a call failed, with `on_failure="raise"`; its `executions` are those of the batch.
+            StorageError: the log could not be read or written.
+            asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and every
+                call has its result in the log.
+
+        What the model raises passes on unchanged.
+        """
+        run = self._run(question, conversation_id, user_id, deps, "event", limits)
+        return await _over(run)
+
+    def stream(
+        self,
+        question: str,
+        *,
+        conversation_id: str | None = None,
+        user_id: str = "",
+        deps: Deps | None = None,
+        limits: UsageLimits | None = None,
+        mode: StreamMode = "token",
+    ) -> EventStream[Output]:
+        """Answer a question, and give the events while it is answered; takes and raises what `run` does.
+
+        Args:
+            question: see `run`, as for the rest.
+            conversation_id: see `run`.
+            user_id: see `run`.
+            deps: see `run`.
+            limits: see `run`.
+            mode: `"token"` for text as it arrives, `"event"` for whole texts.
+
+        Returns:
+            An async iterator of event dicts, to be closed if it is left early. Besides those of a turn there are
+            `user` (the question), `metric` behind each step (tokens and seconds of the `step` and in `total`),
+            `interrupt` and `cancelled` where it was asked to stop. Its `result` is there when it is over.
+        """
+        return EventStream(self._run(question, conversation_id, user_id, deps, mode, limits))
+
+    def iter(
+        self,
+        question: str,
+        *,
+        conversation_id: str | None = None,
+        user_id: str = "",
+        deps: Deps | None = None,
+        limits: UsageLimits | None = None,
+    ) -> StepStream[Output]:
+        """Answer a question, and give each `Step` when it is over; takes and raises what `run` does."""
+        return StepStream(self._run(question, conversation_id, user_id, deps, "event", limits))
+
+    async def resume(
+        self,
+        conversation_id: str,
+        decisions: Decisions | None = None,
+        *,
+        user_id: str = "",
+        deps: Deps | None = None,
+        limits: UsageLimits | None = None,
+    ) -> RunResult[Output]:
+        """Go on where a run of a conversation stopped: it waited for somebody, or its program ended.
+
+        Calls that were running when a program ended are not run again, and the model is told that it is not known
+        whether they happened; but those of tools that are `idempotent` or `read_only` are.
+
+        Args:
+            conversation_id: which conversation.
+            decisions: what somebody decided of the calls that wait, by id: `True`, `False`, `ToolApproved(args=...)` or
+                `ToolDenied("why")`. While one of them is missing the run goes on waiting; what was decided is kept. An
+                id that nothing waits for is ignored, and logged.
+            user_id: whose it is.
+            deps: see `run`.
+            limits: see `run`.
+
+        Returns:
+            The result of the run; of a conversation that has been answered, that answer.
+        """
+        return await _over(
+            self._resumed(conversation_id, decisions, user_id, deps, "event", limits)
+        )
+
+    def resume_stream(
+        self,
+        conversation_id: str,
+        decisions: Decisions | None = None,
+        *,
+        user_id: str = "",
+        deps: Deps | None = None,
+        limits: UsageLimits | None = None,
+        mode: StreamMode = "token",
+    ) -> EventStream[Output]:
+        """Do what `resume` does, and give the events meanwhile, as `stream` does."""
+        return EventStream(self._resumed(conversation_id, decisions, user_id, deps, mode, limits))
+
+    def run_sync(self, question: str, **options: Any) -> RunResult[Output]:
+        """Do what `run` does, where no event loop runs. Ctrl-C cancels the run.
+
+        Raises:
+            RuntimeError: an event loop runs here: there, `await agent.run(...)`.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(question, **options))
+        raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
+
+    def as_tool(self, name: str, description: str) -> FunctionTool[..., Any]:
+        """Make a tool of the agent, for another one.
+
+        A call is a run of its own, in a conversation of its own. It ends with the run that called it: when that is
+        cancelled it is, and what it takes counts for that run's limits.
+
+        Args:
+            name: what the model calls it by.
+            description: what it does.
+
+        Returns:
+            A tool with one parameter, `question`. Its result is the run's output.
+        """
+        delegate = Delegate(self.name, self._called)
+        return make_tool(delegate.ask, name=name, description=description, remote=False)
+
+    def _called(
+        self, question: str, context: ToolContext[Any], parent: Run | None
+    ) -> EventStream[Output]:
+        """Start a run for another agent."""
+        deps: Any = context.deps
+        return EventStream(self._run(question, None, context.user_id, deps, "event", None, parent))
+
+    def _run(
+        self,
+        question: str,
+        conversation_id: str | None,
+        user_id: str,
+        deps: Any,
+        stream: StreamMode,
+        limits: UsageLimits | None,
+        parent: Run | None = None,
+    ) -> Run:
+        given: object = question
+        if not isinstance(given, str):
+            raise TypeError(f"a question is text, not {type(given).__name__}")
+        ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
+        return Run(self._settings, ctx, stream=stream, parent=parent)
+
+    def _resumed(
+        self,
+        conversation_id: str,
+        decisions: Decisions | None,
+        user_id: str,
+        deps: Any,
+        stream: StreamMode,
+        limits: UsageLimits | None,
+    ) -> Run:
+        storage = self._settings.storage
+        if not is_log(storage):
+            raise ConfigError(
+                f"a run can be resumed only from a storage that keeps calls: {storage!r} is not a Log"
+            )
+        ctx = self._context(conversation_id, user_id, deps, "", limits)
+        return Run(self._settings, ctx, stream=stream, decisions=decisions, is_resumed=True)
+
+    def _context(
+        self,
+        conversation_id: str,
+        user_id: str,
+        deps: Any,
+        question: str,
+        limits: UsageLimits | None,
+        parent: Run | None = None,
+    ) -> RunContext[Any]:
+        return RunContext(
+            conversation_id=conversation_id,
+            user_id=user_id,
+            deps=deps,
+            question=question,
+            storage=self._settings.storage,
+            limits=instance_of(UsageLimits, "limits", limits or self._settings.limits),
+            parent=None if parent is None else parent.ctx,
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(each.name for each in self._settings.tools)
+        return f"<agent {self.name!r} with {names or 'no tools'}>"
+
+
+async def _over(run: Run) -> RunResult[Any]:
+    """Carry a run out; its result."""
+    async with aclosing(run.events()) as events:
+        async for _ in events:
+            pass
+    if run.result is None:
+        raise RuntimeError("a run ended without a result")
+    return run.result

@@ -1,0 +1,99 @@
+"""A model that writes its calls as text, in any dialect."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas
+from ...errors import LLMError
+from ...models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from ...parser import parse_tokens
+from ...types import Dialects, ToolCall
+from ..context import RunContext
+from ..runtime import Runtime
+
+__all__ = ["TextDriver"]
+
+
+class TextDriver:
+    """Teaches the model a dialect in the system prompt, and reads what it writes while it streams.
+
+    Args:
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these. The
+            first is what the prompt and the history are written in.
+        lenient: read calls as small models write them, too; see `parse_tokens`.
+        begins_in_think: whether an answer begins inside reasoning; what the dialect says, where it is not given.
+        limits: bounds on a block of calls.
+
+    Raises:
+        ConfigError: there is no such dialect; says which there are.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialects = "cogency",
+        *,
+        lenient: bool = True,
+        begins_in_think: bool | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.dialect = dialect
+        first = dialect[0] if isinstance(dialect, tuple) else dialect
+        self._first = Dialect(first) if isinstance(first, str) else first
+        self._stop = tuple(self._first.stop)
+        self._lenient = lenient
+        self._begins_in_think = begins_in_think
+        self._limits = limits
+        self._schemas: tuple[Sequence[Any], ToolSchemas] | None = None
+
+    def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
+        """Make one step; see `Driver.step`."""
+        return parse_tokens(
+            self._text(runtime),
+            dialect=self.dialect,
+            tools=self._tools(runtime),
+            stream=runtime.stream,
+            calls=runtime.calls,
+            limits=self._limits,
+            errors="event",
+            lenient=self._lenient,
+            begins_in_think=self._begins_in_think,
+        )
+
+    @property
+    def call_form(self) -> str:
+        """What a call looks like, for a model that wrote none."""
+        return self._first.write_calls([ToolCall("tool_name", {"argument": "value"})]).strip()
+
+    def _tools(self, runtime: Runtime) -> ToolSchemas:
+        """The schemas of the tools, which are read once for all runs that have them."""
+        tools = runtime.execution.tools
+        if self._schemas is None or self._schemas[0] is not tools:
+            self._schemas = (tools, ToolSchemas(tools))
+        return self._schemas[1]
+
+    async def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
+        messages = await runtime.messages(self.dialect)
+        request = ModelRequest(messages, stop=self._stop)
+        async with aclosing(runtime.ask(request)) as deltas:
+            async for delta in deltas:
+                if type(delta) is str:
+                    yield delta
+                    continue
+                match delta:
+                    case Finish() | str():
+                        yield delta
+                    case TextDelta(text):
+                        yield text
+                    case ReasoningDelta(text):
+                        if text:
+                            yield Thought(text)
+                    case ToolCallDelta():
+                        raise LLMError(
+                            "the server read a tool call out of the model's text itself, so there is no text of it: "
+                            'turn its tool parser off, or use Agent(driver="native")'
+                        )
+                    case _:  # usage, which the runtime has counted
+                        pass

@@ -1,0 +1,131 @@
+"""What the final answer of a run is to be: text, or a value of some type that the model writes as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .._core import ArgumentSchema
+from ..errors import ConfigError
+from ..schema import HintError, Mismatch, Shapes
+
+__all__ = ["Fault", "OutputReader", "TextOutput", "ValueOutput", "output_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why an answer is not what was asked for.
+
+    Attributes:
+        message: what the model is told: what was wrong, and what to write instead.
+    """
+
+    message: str
+
+
+class OutputReader(Protocol):
+    """Reads the final answer."""
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told of it in the system prompt; "" for nothing."""
+        ...
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema that a provider may be asked for; `None` for none."""
+        ...
+
+    def read(self, text: str) -> Any:
+        """The value that the text of an answer stands for, or a `Fault`."""
+        ...
+
+
+class TextOutput:
+    """The answer as it is."""
+
+    instructions: str = ""
+    schema: dict[str, Any] | None = None
+
+    def read(self, text: str) -> str:
+        """The text itself."""
+        return text
+
+
+_NAME = "answer"
+_FENCE = re.compile(r"^```[a-z]*\n(.*?)\n?```\s*$", re.DOTALL | re.MULTILINE)
+
+
+class ValueOutput:
+    """The answer as a value, which the model writes as JSON.
+
+    Args:
+        hint: what the value is: whatever a parameter of a tool may be.
+
+    Attributes:
+        instructions: what the system prompt says of it.
+        schema: the JSON Schema of the value, where it is an object; providers take no other.
+
+    Raises:
+        ConfigError: JSON has nothing of the kind; says why.
+    """
+
+    def __init__(self, hint: Any) -> None:
+        shapes = Shapes({})
+        try:
+            self._shape = shapes.of(hint)
+        except HintError as error:
+            raise ConfigError(f"output_type {error}", cause=error) from error
+        definitions = {"$defs": shapes.definitions} if shapes.definitions else {}
+        whole = _flattened(self._shape.schema, shapes.definitions)
+        if "#/$defs/" in json.dumps(whole):
+            whole |= definitions
+        self._check = ArgumentSchema(
+            {
+                "type": "object",
+                "properties": {_NAME: self._shape.schema},
+                "required": [_NAME],
+                **definitions,
+            }
+        )
+        self.schema: dict[str, Any] | None = whole if whole.get("type") == "object" else None
+        self.instructions = (
+            "Write your final answer, the one in which you call no tool, as one JSON value that fits this JSON Schema, "
+            f"and write nothing else in it:\n{json.dumps(whole, ensure_ascii=False)}"
+        )
+
+    def read(self, text: str) -> Any:
+        """The value, or a `Fault`. It may stand in a Markdown fence; the cost is linear."""
+        fenced = _FENCE.search(text)
+        written = fenced[1] if fenced else text
+        try:
+            value = json.loads(written, strict=False)
+        except (ValueError, RecursionError) as error:
+            return self._fault(f"it is no JSON: {error}")
+        if faults := self._check.faults({_NAME: value}):
+            return self._fault("; ".join(faults))
+        try:
+            return self._shape.read(value)
+        except Mismatch as mismatch:
+            return self._fault(f"{_NAME} {mismatch}")
+        except RecursionError:
+            return self._fault("it is nested too deep")
+
+    def _fault(self, problem: str) -> Fault:
+        return Fault(
+            f"Your answer is not what was asked for: {problem}. Write it again: one JSON value that fits the schema, "
+            "and nothing else."
+        )
+
+
+def _flattened(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """A schema that is a reference, as what it refers to: providers want an object at the top."""
+    reference = schema.get("$ref", "")
+    return dict(definitions.get(reference.rpartition("/")[2], schema)) if reference else schema
+
+
+def output_of(output_type: Any) -> OutputReader:
+    """What reads answers of a type; text where it is `None` or `str`."""
+    return TextOutput() if output_type in (None, str) else ValueOutput(output_type)

@@ -1,0 +1,75 @@
+"""Errors that repeat: a model that makes the same one again and again will not stop by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..tools.options import check_count
+from .results import StopReason, StopSignal
+
+__all__ = ["Recovery", "Repetition"]
+
+ErrorKey = tuple[str, str]
+"""What kind of error it is, and of which tool; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How long a run goes on with errors.
+
+    Attributes:
+        same_error_limit: after so many equal errors in a row, by kind and tool, the run stops; any success begins
+            anew. `None` for never.
+
+    Raises:
+        ConfigError: the limit is below 1.
+    """
+
+    same_error_limit: int | None = 5
+
+    def __post_init__(self) -> None:
+        check_count("same_error_limit", self.same_error_limit)
+
+
+class Repetition:
+    """Counts equal errors in a row."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._limit = recovery.same_error_limit
+        self._last: ErrorKey | None = None
+        self._count = 0
+
+    def enter(self, errors: Iterable[tuple[ErrorKey, str] | None]) -> StopSignal | None:
+        """Take what happened in a step, in order: errors and what they say, or `None` for a success.
+
+        Equal errors of one step count once: the model has not yet read the first.
+
+        Returns:
+            A signal, where the limit is reached.
+        """
+        counted: ErrorKey | None = None  # in this step
+        for error in errors:
+            if error is None:
+                self._last, self._count, counted = None, 0, None
+                continue
+            key, message = error
+            if key == counted:
+                continue
+            counted = key
+            self._count = self._count + 1 if key == self._last else 1
+            self._last = key
+            if self._limit is not None and self._count >= self._limit:
+                kind, tool = key
+                of = f" of '{tool}'" if tool else ""
+                text = f"{self._count} equal errors in a row: {kind}{of}: {_quoted(message)}"
+                return StopSignal(StopReason.RETRY_LIMIT, text, source="recovery")
+        return None
+
+
+_MOST = 300
+"""Characters that are quoted of an error."""
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"

@@ -1,0 +1,396 @@
+"""One run: steps of the model until it has answered, or something asks it to stop.
+
+What follows a step is decided in the core (`decide`); here is what is done about it.
+
+Invariants: every call in the log has its result there when a run is over, unless the run waits for somebody; what asks
+for a stop is heeded between steps, when the batch is settled; a run that is cancelled leaves a row that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from dataclasses import replace
+from time import time
+from typing import Any
+
+from .._core import decide
+from ..codec import format_results_array
+from ..middleware import ToolApproved, ToolDenied
+from ..middleware.approval import Approve, needs_approval
+from ..middleware.hooks import sorted_hooks
+from ..storage.log import CallRecord, Row, is_log
+from ..storage.worker import worker
+from ..telemetry import current
+from ..toolbox import Toolbox
+from ..types import Execution, StreamMode, ToolCall, TurnOutcome
+from .context import RunContext
+from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
+from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
+from .run_log import RunLog
+from .runtime import Runtime
+from .settings import Settings
+from .stepping import FinishedStep, Refused, Stepping
+from .stored import OpenBatch, StoredState, decisions_of
+from .triggers import Triggers
+
+__all__ = ["Run"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class Run:
+    """One run of an agent.
+
+    Args:
+        settings: the agent's.
+        ctx: what hooks and drivers see.
+        stream: whether text comes as it arrives.
+        decisions: of a run that is resumed, what somebody decided.
+        is_resumed: whether it goes on where an earlier one stopped, and asks no question.
+        parent: the run that called it, where its agent is a tool of another.
+
+    Attributes:
+        result: what came of it, once it is over.
+        status: how far it has come.
+        triggers: its hooks.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        ctx: RunContext[Any],
+        *,
+        stream: StreamMode,
+        decisions: Mapping[str, ToolApproved | ToolDenied | bool] | None = None,
+        is_resumed: bool = False,
+        parent: Run | None = None,
+    ) -> None:
+        self.ctx = ctx
+        self._stream: StreamMode = stream
+        self._decisions = decisions_of(decisions)
+        self._is_resumed = is_resumed
+        self._parent = parent
+        self.triggers = Triggers(sorted_hooks(settings.hooks), ctx)
+        self._use(settings)
+        self._log = RunLog(ctx)
+        self._waiting: tuple[ToolCall, ...] = ()
+        self._output: Any = ""
+        self._asked: str | None = None
+        self._is_finished = False
+        self.status: RunStatus = "pending"
+        self.result: RunResult[Any] | None = None
+
+    def stop(self, message: str = "") -> None:
+        """Ask that the run stops at its next boundary, when its calls have their results; from any thread."""
+        self._asked = message
+
+    def events(self) -> AsyncGenerator[Any, None]:
+        """Carry the run out: its events, and a `Step` after those of each step."""
+        settings = self._settings
+        tracing = settings.tracing or current()
+        if tracing is None:
+            return self._events()
+        return tracing.run(
+            self._events(), settings.name, settings.model, self.ctx, lambda: self.result
+        )
+
+    async def _events(self) -> AsyncGenerator[Any, None]:
+        async with self._claim(), self._served():
+            self.ctx.account.begin()
+            self.status = "in_progress"
+            try:
+                await self.triggers.tell("before_run")
+                self._prepare()
+                begin = self._go_on() if self._is_resumed else self._ask_question()
+                async with aclosing(begin) as begun:
+                    async for event in begun:
+                        yield event
+                async with aclosing(self._steps()) as steps:
+                    async for event in steps:
+                        yield event
+                if (why := self._stopped_by_person()) is not None:
+                    cancelled = await self._log.cancelled(why)
+                    yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
+                    yield cancelled
+                await self._finish()
+            except (asyncio.CancelledError, GeneratorExit) as left:
+                if self.status == "in_progress":
+                    self.status = "stopped"
+                    self.ctx.add(StopSignal(StopReason.USER_REQUESTED, "cancelled", source="user"))
+                    await self._log.note_cancellation()
+                elif isinstance(left, GeneratorExit):  # it is over, and only its end was not read
+                    await self._finish_unread()
+                self.result = self.result or self._make_result()
+                raise
+            except Exception as error:
+                self.status = "failed"
+                self.ctx.add(StopSignal(StopReason.ERROR, str(error), source=self._settings.name))
+                self.result = self._make_result()
+                await self._log.note_failure(error)
+                await self._tell_of(error)
+                raise
+
+    # Its beginning
+
+    def _claim(self) -> AbstractAsyncContextManager[Any]:
+        """The conversation for this run alone, where the log can give that."""
+        storage = self._settings.storage
+        given: object = storage
+        if not hasattr(type(given), "claim"):
+            return nullcontext()
+        claim: AbstractAsyncContextManager[Any] = storage.claim(
+            self.ctx.conversation_id, wait=self._settings.on_busy == "wait"
+        )
+        return claim
+
+    @asynccontextmanager
+    async def _served(self) -> AsyncGenerator[None, None]:
+        """The agent's servers, with the tools that they offer now."""
+        settings = self._settings
+        if settings.serving is None:
+            yield
+            return
+        async with settings.serving as serving:
+            self._use(replace(settings, tools=await serving.tools(settings.tools)))
+            yield
+
+    def _use(self, settings: Settings) -> None:
+        self._settings = settings
+        self._execution = Execution(
+            storage=settings.storage,
+            tools=settings.tools,
+            sandbox_dir=settings.sandbox_dir,
+            access=settings.access,
+            deps=self.ctx.deps,
+        )
+        self._tools = Toolbox.of(settings.tools)
+
+    def _prepare(self) -> None:
+        """Make what the steps share."""
+        settings = self._settings
+        parts = [settings.instructions, settings.output.instructions]
+        runtime = Runtime(
+            ctx=self.ctx,
+            model=settings.model,
+            execution=self._execution,
+            triggers=self.triggers,
+            history=settings.history,
+            instructions="\n\n".join(part for part in parts if part),
+            identity=settings.identity,
+            stream=self._stream,
+            calls=settings.calls,
+        )
+        approve = self._approve()
+        waits = approve is None and self._parent is None and is_log(settings.storage)
+        self._stepping = Stepping(self, settings, runtime, self._log, "wait" if waits else approve)
+
+    def _approve(self) -> Approve | None:
+        """Who is asked: of an agent that is a tool, and says nothing itself, who its caller asks."""
+        approve, parent = self._settings.approve, self._parent
+        return approve if approve is not None or parent is None else parent._approve()
+
+    async def _ask_question(self) -> AsyncGenerator[Any, None]:
+        """Settle what an earlier run left, and put the question into the log."""
+        ctx, storage = self.ctx, self._settings.storage
+        rows: list[Row] = []
+        calls: list[CallRecord] = []
+        if is_log(storage):
+            state = await StoredState.before_question(storage, ctx.conversation_id)
+            calls += OpenBatch((), state.stale).given_up_records()
+            if state.batch is not None:
+                results, records = state.batch.given_up()
+                rows.append(("result", format_results_array(state.batch.calls, results), time()))
+                calls += records
+        now = time()
+        await self._log.append([*rows, ("user", ctx.question, now)], calls)
+        yield {"type": "user", "content": ctx.question, "timestamp": now}
+
+    async def _go_on(self) -> AsyncGenerator[Any, None]:
+        """Go on where an earlier run stopped."""
+        ctx = self.ctx
+        state = await StoredState.read(self._settings.storage, ctx.conversation_id)
+        check_decisions(ctx.conversation_id, state, self._decisions)
+        if state.stale:
+            await self._log.append((), OpenBatch((), state.stale).given_up_records())
+        if state.is_over:
+            output = state.answer
+            if state.last == "respond":
+                output = self._stepping.read(state.answer)
+            if isinstance(output, Refused):
+                yield await self._log.report(output.code, output.message)
+            else:
+                self._output = output
+                self.status = "completed"
+        elif state.batch is not None:
+            batch = state.batch.with_decisions(self._decisions)
+            async with aclosing(self._go_on_with(batch)) as events:
+                async for event in events:
+                    yield event
+
+    async def _go_on_with(self, batch: OpenBatch) -> AsyncGenerator[Any, None]:
+        """Carry out calls that an earlier run left, if nobody has yet to agree to them."""
+        approve = self._approve()
+        if batch.waits and approve is None:
+            waiting = await undecided(batch, batch.calls, self._tools)
+            if waiting:
+                if self._decisions:
+                    await self._log.append((), batch.records)
+                self._waiting = tuple(waiting)
+                self.status = "waiting"
+                return
+        layers = () if batch.waits else (not_twice(batch.denied),)
+        begun = batch.begun(worker())
+        await self._log.append((), begun)
+        step = self._stepping.carry_out(
+            lambda: calls_again(batch.calls), begun, approved_by(batch.decided(), approve), layers
+        )
+        async with aclosing(self._step(step)) as events:
+            async for event in events:
+                yield event
+
+    # Its steps
+
+    async def _steps(self) -> AsyncGenerator[Any, None]:
+        """Ask the model, step by step."""
+        while self.status == "in_progress":
+            if await self._is_stopped(self.ctx.account.reached()):
+                return
+            await self.triggers.tell("before_step")
+            if await self._is_stopped(()):
+                return
+            self.ctx.account.take_step()
+            async with aclosing(self._step(self._stepping.ask())) as events:
+                async for event in events:
+                    yield event
+
+    async def _step(self, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        """Carry out a step, and do what follows it."""
+        async with aclosing(events):
+            async for event in events:
+                yield event
+        done = self._stepping.finished
+        self.ctx.steps.append(done.step)
+        self.ctx.step += 1
+        if done.output is not None:
+            self._output = done.output
+        if done.error is None:
+            await self._follow(done)
+        yield done.step
+        yield done.metric
+        if done.error is not None:
+            raise done.error
+
+    async def _is_stopped(self, signals: Iterator[StopSignal] | tuple[()]) -> bool:
+        """Whether the run stops here, before a step."""
+        for asked in (*signals, *self._asked_for()):
+            self.ctx.add(asked)
+        signal = first_signal(self.ctx.signals)
+        if signal is None:
+            return False
+        await self.triggers.tell("on_stop", signal)
+        if self.ctx.is_to_go_on:
+            self.ctx.went_on()
+            return False
+        self.status = _status_of(signal)
+        return True
+
+    def _asked_for(self) -> Iterator[StopSignal]:
+        """What a person asked of this run, or of the one that called it."""
+        run: Run | None = self
+        while run is not None:
+            if run._asked is not None:
+                yield StopSignal(StopReason.USER_REQUESTED, run._asked, source="user")
+                return
+            run = run._parent
+
+    def _stopped_by_person(self) -> str | None:
+        signal = first_signal(self.ctx.signals) if self.status == "stopped" else None
+        is_person = signal is not None and signal.reason is StopReason.USER_REQUESTED
+        return signal.message if signal is not None and is_person else None
+
+    async def _follow(self, done: FinishedStep) -> None:
+        """Do what follows a step."""
+        ctx = self.ctx
+        for asked in (*done.signals, *self._asked_for()):
+            ctx.add(asked)
+        signal = first_signal(ctx.signals)
+        if signal is not None:
+            await self.triggers.tell("on_stop", signal)
+        decision = decide(
+            done.outcome,
+            is_to_stop=signal is not None,
+            is_to_go_on=ctx.is_to_go_on,
+            is_refused=done.is_refused,
+        )
+        match decision:
+            case "wait":
+                waiting = [
+                    call
+                    for call in done.waiting
+                    if await needs_approval(self._tools.find(call), call)
+                ]
+                self._waiting = tuple(waiting)
+                self.status = "waiting"
+            case "stop":
+                self.status = "completed" if signal is None else _status_of(signal)
+                if done.outcome is TurnOutcome.FAILED:
+                    self.status = "failed"
+                if self.status == "completed" and not done.is_answer:
+                    await self._log.ended(self._output)
+            case _:
+                ctx.went_on()
+
+    # Its end
+
+    async def _finish(self) -> None:
+        self._is_finished = True
+        self.result = self._make_result()
+        self.result = await self.triggers.change("after_run", self.result)
+
+    def _make_result(self) -> RunResult[Any]:
+        ctx = self.ctx
+        stop = first_signal(ctx.signals) if self.status not in ("in_progress", "waiting") else None
+        output = self._output
+        if self.status != "completed" and not output and ctx.steps:
+            output = ctx.steps[-1].text
+        return RunResult(
+            output=output,
+            status=self.status,
+            stop=stop,
+            usage=ctx.usage,
+            steps=tuple(ctx.steps),
+            waiting=self._waiting,
+            conversation_id=ctx.conversation_id,
+            run_id=ctx.run_id,
+        )
+
+    async def _finish_unread(self) -> None:
+        """Tell hooks of the result, where nobody is left who could be told that one of them failed."""
+        if self._is_finished:
+            return
+        try:
+            await self._finish()
+        except Exception:
+            logger.exception("A hook failed at the end of a run")
+
+    async def _tell_of(self, error: Exception) -> None:
+        """Tell hooks of the error that ends the run; what they raise themselves must not hide it."""
+        try:
+            await self.triggers.tell("on_error", error)
+            if not self._is_finished:
+                await self._finish()
+        except Exception:
+            logger.exception("A hook failed when it was told of %r", error)
+
+
+def _status_of(signal: StopSignal) -> RunStatus:
+    match signal.reason:
+        case StopReason.COMPLETED:
+            return "completed"
+        case StopReason.ERROR:
+            return "failed"
+        case _:
+            return "stopped"

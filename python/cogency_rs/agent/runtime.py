@@ -1,0 +1,317 @@
+"""What a driver works with: the model, the tools, and the conversation as a prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .._core import FoldOptions
+from ..context import StoredConversation, assemble_behind, bounds_of, system_prompt
+from ..errors import ConfigError
+from ..history import History, Messages, Pin
+from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from ..records import ToolExecution
+from ..signature import is_object, json_schema_of
+from ..storage.log import CallRecord, is_log
+from ..telemetry import current
+from ..toolbox import Toolbox
+from ..tools import options_of
+from ..types import CallMode, Dialects, Execution, StreamMode
+from .context import RunContext
+from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
+from .response import ModelResponse
+from .triggers import Triggers
+
+__all__ = ["Runtime"]
+
+
+@dataclass
+class Runtime:
+    """What the steps of one run share. It is made once a run, before its first step.
+
+    Attributes:
+        ctx: the run.
+        model: whom to ask.
+        execution: the tools, and what they run with.
+        history: how much of the conversation is shown.
+        instructions: what the program asks of the model, for the system prompt.
+        identity: who the model is; `None` for a neutral sentence.
+        stream: whether text comes as it arrives, or in whole.
+        calls: whether calls come before they are complete, too.
+        finish_reason: why the model stopped, in the step that runs.
+        used: the tokens of the step that runs.
+        toolbox: which tool a call means.
+        visible_tools: the tools that the model is told of, in their order.
+        refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
+            failed; they are in the `Step`, and not in the log.
+        error: what the driver raises when the step that runs is over and in `RunResult.steps`.
+        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls behind the last question
+            that they led to, from 0.
+    """
+
+    ctx: RunContext[Any]
+    model: Any
+    execution: Execution
+    triggers: Triggers
+    history: History
+    instructions: str = ""
+    identity: str | None = None
+    stream: StreamMode = "token"
+    calls: CallMode = "whole"
+    finish_reason: str | None = None
+    used: Usage = field(default_factory=Usage)
+    refused: list[ToolExecution] = field(default_factory=list[ToolExecution])
+    error: Exception | None = None
+    reasoning: dict[int, list[dict[str, Any]]] = field(
+        default_factory=dict[int, list[dict[str, Any]]]
+    )
+    _pin: Pin = field(default_factory=Pin)
+    _prompts: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    def __post_init__(self) -> None:
+        self.toolbox = Toolbox.of(self.execution.tools)
+        # Once a run: what is listed must not change between two of its prompts.
+        self.visible_tools: list[Any] = [
+            tool for tool in self.execution.tools if _is_visible(tool, self.ctx)
+        ]
+
+    async def messages(
+        self, dialect: Dialects = "cogency", *, declares_tools: bool = True
+    ) -> Messages:
+        """The conversation as a prompt: the system prompt, then what was said, written in a dialect.
+
+        Args:
+            dialect: how the model writes its calls and reads results.
+            declares_tools: whether the system prompt teaches the model its tools.
+        """
+        ctx, key = self.ctx, (dialect, declares_tools)
+        prompt = self._prompts.get(key)
+        if prompt is None:
+            tools = self.visible_tools if declares_tools else []
+            prompt = system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
+            self._prompts[key] = prompt
+        return await assemble_behind(
+            lambda: prompt,
+            None,
+            StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id),
+            history=self.history,
+            options=FoldOptions(
+                escape_tags=True,
+                max_result_chars=self.history.max_result_chars,
+                tool_result_chars=bounds_of(self.execution.tools),
+                dialect=dialect,
+            ),
+            pin=self._pin,
+        )
+
+    async def rows(self) -> Sequence[Any]:
+        """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
+        ctx = self.ctx
+        conversation = StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id)
+        return await self.history.rows(conversation, self._pin)
+
+    async def dialogue(self) -> list[Passage]:
+        """What was said, as far as the history leaves it: for drivers that write their own prompt.
+
+        The cost is linear in that, each time.
+        """
+        ctx, rows = self.ctx, await self.rows()
+        calls = stored_calls(rows)
+        records: list[CallRecord] = []
+        if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
+            records = await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
+        bounds = Bounds(self.history.max_result_chars, bounds_of(self.execution.tools))
+        return dialogue(rows, with_ids(calls, records), bounds)
+
+    @property
+    def introduction(self) -> str:
+        """How a system prompt begins that a driver writes: who the model is, and what it is asked for."""
+        prompt = self._prompts.get("introduction")
+        if prompt is None:
+            # All that this dialect's prompt has behind it, where there are no tools, is that there are none.
+            whole = system_prompt((), self.identity, self.instructions or None, dialect="hermes")
+            prompt = self._prompts["introduction"] = whole.rpartition("\n\n# Tools\n\n")[0]
+        return prompt
+
+    async def behind_system(self, prompt: str, messages: Messages) -> Messages:
+        """Messages as they are sent: changed and merged as the history wants it, behind a system prompt."""
+        return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]
+
+    async def ask(
+        self, request: ModelRequest, *, model: Any = None
+    ) -> AsyncGenerator[str | Delta, None]:
+        """Ask the model. Its tokens count for the run, whether or not the answer is read to its end.
+
+        Args:
+            request: what to ask.
+            model: whom, in place of the agent's model.
+
+        Raises:
+            TypeError: the model gives something else than text and `Delta`s.
+
+        What the model raises passes on.
+        """
+        request = await self.triggers.change("before_model_request", request)
+        answer = _Answer(request, self.history)
+        source: Any = await self._asked(self.model if model is None else model, request)
+        try:
+            if self.triggers.has("after_model_response"):
+                deltas: list[Any] = []
+                async for delta in source:
+                    answer.take(delta)
+                    deltas.append(delta)
+                response = ModelResponse(request.id, tuple(deltas), answer.usage)
+                response = await self.triggers.change("after_model_response", response)
+                self.finish_reason = response.finish_reason
+                for delta in response.deltas:
+                    yield delta
+            else:
+                take, written = answer.take, answer.written
+                async for delta in source:
+                    if type(delta) is str:  # as most are
+                        written.append(delta)
+                    else:
+                        take(delta)
+                    yield delta
+                self.finish_reason = answer.finish_reason
+        finally:
+            close = getattr(source, "aclose", None)
+            if close is not None:
+                await close()
+            usage = answer.usage
+            self.used = self.used + usage
+            self.ctx.account.take_usage(usage)
+
+    async def _asked(self, model: Any, request: ModelRequest) -> AsyncIterator[Any]:
+        tracing = current()
+        if tracing is None:
+            return await _answer_to(model, request)
+        return tracing.answer(
+            model, request, self.ctx.conversation_id, lambda: _answer_to(model, request)
+        )
+
+
+class _Answer:
+    """What is seen of an answer while it passes: how many tokens it took, and why it ended."""
+
+    def __init__(self, request: ModelRequest, history: History) -> None:
+        self._request = request
+        self._count = history.count_tokens
+        self.written: list[str] = []
+        self._reported: Usage | None = None
+        self.finish_reason: str | None = None
+
+    def take(self, delta: Any) -> None:
+        """See the next piece."""
+        match delta:
+            case Usage():
+                self._reported = delta
+            case Finish(reason):
+                self.finish_reason = reason
+            case TextDelta(text) | ReasoningDelta(text):
+                self.written.append(text)
+            case ToolCallDelta():
+                self.written.append(delta.arguments)
+            case str():
+                self.written.append(delta)
+            case _:
+                kind = type(delta).__name__
+                raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens that it took: as the model reported them, or else an estimate."""
+        reported = self._reported
+        if reported is not None and not reported.is_estimate:
+            return reported
+        if reported is not None:  # what was read, of an answer that was closed before its end
+            return replace(reported, output_tokens=self._count("".join(self.written)))
+        read = 0
+        for message in self._request.messages:
+            content = message.get("content")
+            if not isinstance(content, str) or "tool_calls" in message:
+                content = _text_of(message)
+            read += self._count(content)
+        written = self._count("".join(self.written))
+        return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
+
+
+def _text_of(message: Any) -> str:
+    content = message.get("content")
+    text = content if isinstance(content, str) else json.dumps(content, default=str)
+    calls = message.get("tool_calls")
+    return f"{text}{json.dumps(calls)}" if calls else text
+
+
+async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
+    """The pieces of an answer, whatever kind of model it is.
+
+    Raises:
+        TypeError: what the model gives is no answer.
+    """
+    ask = getattr(model, "stream", None)
+    source = ask(request) if callable(ask) else model([dict(each) for each in request.messages])
+    if inspect.isawaitable(source):
+        source = await source
+    if isinstance(source, str):
+        return _whole(source)
+    if not isinstance(source, AsyncIterable):
+        raise TypeError(
+            f"a model must give an async iterable of text, not {type(source).__name__}: make it an "
+            "`async def` with `yield`"
+        )
+    given: Any = source  # pyright: ignore[reportUnknownVariableType]
+    return aiter(given)
+
+
+async def _whole(text: str) -> AsyncGenerator[str, None]:
+    """A whole answer as its only piece."""
+    yield text
+
+
+def _is_visible(tool: Any, ctx: RunContext[Any]) -> bool:
+    visible = options_of(tool).visible
+    return visible if isinstance(visible, bool) else bool(visible(ctx))
+
+
+def check_model(model: object) -> None:
+    """Refuse what cannot answer.
+
+    Raises:
+        ConfigError: it is none, a coroutine, or nothing that can be asked.
+    """
+    if model is None:
+        raise ConfigError(
+            "an agent needs a model: a function from messages to an async iterable of text, or an object with "
+            "stream(request), such as OpenAIModel(...)"
+        )
+    if inspect.iscoroutine(model) or inspect.isasyncgen(model) or asyncio.isfuture(model):
+        name = getattr(model, "__qualname__", type(model).__name__)
+        if inspect.iscoroutine(model):
+            model.close()
+        raise ConfigError(
+            f"the model is what {name}(...) returned; give the function itself: {name}"
+        )
+    if not (callable(model) or callable(getattr(model, "stream", None))):
+        raise ConfigError(
+            f"{model!r} cannot be a model: it needs to be a function of messages, or to have stream(request)"
+        )
+
+
+def parameters_of(tool: Any) -> dict[str, Any]:
+    """The JSON Schema of a tool's parameters, also where it has only cogency's flat form."""
+    schema = json_schema_of(tool)
+    if schema is not None:
+        return dict(schema)
+    flat: dict[str, Any] = getattr(tool, "schema", None) or {}
+    fields = {name: field for name, field in flat.items() if is_object(field)}
+    properties = {
+        name: {key: value for key, value in field.items() if key != "required"}
+        for name, field in fields.items()
+    }
+    required = [name for name, field in fields.items() if field.get("required")]
+    return {"type": "object", "properties": properties, "required": required}

@@ -1,0 +1,246 @@
+"""Where a conversation stands, as its log says: which calls of it have no results, and what came last.
+
+A run that is over leaves the model's answer as its last row, or a row `end` with its output; one that was cancelled a
+row `cancelled`, one that failed a row `error`. After anything else its program ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import time
+from typing import Any
+
+from ..codec import parse_tool_call
+from ..errors import DeniedError, ToolParseError, UnknownOutcome
+from ..middleware import ToolApproved, ToolDenied
+from ..records import status_of
+from ..results import failure
+from ..storage.log import CallRecord, CallStatus
+from ..types import ToolCall, ToolResult
+
+__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "unknown"]
+
+Decision = ToolApproved | ToolDenied
+Decisions = Mapping[str, Decision | bool]
+"""What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
+
+
+def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
+    """Decisions as values.
+
+    Raises:
+        TypeError: one is none.
+    """
+    read: dict[str, Decision] = {}
+    for id, decision in (decisions or {}).items():
+        match decision:
+            case bool():
+                read[id] = ToolApproved() if decision else ToolDenied()
+            case ToolApproved() | ToolDenied():
+                read[id] = decision
+            case _:
+                raise TypeError(
+                    f"a decision is True, False, ToolApproved or ToolDenied, not {decision!r:.100} for {id!r}"
+                )
+    return read
+
+
+def _written(decision: Decision) -> str:
+    """A decision as the table of calls holds it."""
+    if isinstance(decision, ToolDenied):
+        return json.dumps({"approved": False, "message": decision.message})
+    args = {} if decision.args is None else {"args": decision.args}
+    return json.dumps({"approved": True, **args})
+
+
+def _read(stored: str | None) -> Decision | None:
+    if stored is None:
+        return None
+    read = json.loads(stored)
+    if not read["approved"]:
+        return ToolDenied(read.get("message", ""))
+    return ToolApproved(read.get("args"))
+
+
+def unknown(call: ToolCall) -> ToolResult:
+    """The result of a call that was running when its program ended."""
+    text = (
+        f"It is not known whether the call of '{call.name}' happened: the program that ran it ended. It was not run "
+        "again. Find out whether it had its effect before you call it again."
+    )
+    return failure(text, UnknownOutcome(text))
+
+
+@dataclass(frozen=True)
+class OpenBatch:
+    """The calls at the end of a conversation that have no results.
+
+    Attributes:
+        calls: what was asked for, with ids.
+        records: what the log knows of each.
+    """
+
+    calls: tuple[ToolCall, ...]
+    records: tuple[CallRecord, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody is to agree to them first; otherwise they were running, or about to."""
+        return any(record.status == "waiting" for record in self.records)
+
+    def decided(self) -> dict[str, Decision]:
+        """What has been decided, by id."""
+        found = {record.id: _read(record.decision) for record in self.records}
+        return {id: decision for id, decision in found.items() if decision is not None}
+
+    def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
+        """The batch with what was decided now; a call that has been decided of stays as it is."""
+        records = [
+            replace(record, decision=_written(decisions[record.id]))
+            if record.id in decisions and record.decision is None
+            else record
+            for record in self.records
+        ]
+        return replace(self, records=tuple(records))
+
+    @property
+    def denied(self) -> frozenset[str]:
+        """The ids of the calls that somebody refused, which are certain not to have run."""
+        decided = self.decided().items()
+        return frozenset(id for id, decision in decided if isinstance(decision, ToolDenied))
+
+    def begun(self, worker: str) -> tuple[CallRecord, ...]:
+        """The records of calls that are carried out now, for the first time or once more."""
+        return tuple(
+            replace(
+                record,
+                status="open",
+                worker=worker,
+                attempt=record.attempt + (record.status == "open"),
+            )
+            for record in self.records
+        )
+
+    def given_up_records(self) -> list[CallRecord]:
+        """The records of calls whose results can be nowhere in the conversation any more."""
+        now = time()
+        status: CallStatus = "denied" if self.waits else "unknown"
+        return [replace(record, status=status, completed_at=now) for record in self.records]
+
+    def given_up(self) -> tuple[list[ToolResult], list[CallRecord]]:
+        """A result for each call of a conversation that went on without them, and their records."""
+        results = [_given_up(call, self.waits) for call in self.calls]
+        now = time()
+        records = [
+            replace(record, status=status_of(result), completed_at=now)
+            for record, result in zip(self.records, results, strict=True)
+        ]
+        return results, records
+
+
+def _given_up(call: ToolCall, waited: bool) -> ToolResult:
+    if not waited:
+        return unknown(call)
+    text = f"Tool '{call.name}' was not run: nobody had agreed to it when the conversation went on"
+    return failure(text, DeniedError(text))
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """Where a conversation stands.
+
+    Attributes:
+        last: the type of its last row, those aside that say nothing; `None` of an empty one.
+        answer: the text of the last answer, where that came last; of a run that a tool ended, its output.
+        batch: the calls that have no results; `None` if all have.
+        stale: records of earlier calls that were never settled.
+        ids: those of all its calls.
+    """
+
+    last: str | None
+    answer: Any
+    batch: OpenBatch | None
+    stale: tuple[CallRecord, ...]
+    ids: frozenset[str]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last question has its answer."""
+        return self.batch is None and self.last in ("respond", "end")
+
+    @classmethod
+    async def read(cls, storage: Any, conversation_id: str) -> StoredState:
+        """Read it from the log; the cost is linear in the conversation."""
+        return cls._of(
+            (await storage.read(conversation_id)).rows, await storage.calls(conversation_id)
+        )
+
+    @classmethod
+    async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
+        """What a new question has to know of it: its rows are read only if calls of it are open."""
+        records = await storage.calls(conversation_id)
+        is_open = any(record.status in _OPEN for record in records)
+        return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
+
+    @classmethod
+    def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:
+        said = [row for row in rows if row["type"] not in _SILENT]
+        open_records = [record for record in records if record.status in _OPEN]
+        calls = _calls_without_results(said)
+        newest = open_records[-1].batch if open_records and calls else None
+        ours = [record for record in open_records if record.batch == newest]
+        if len(ours) > len(calls):
+            ours = []
+        batch = None
+        if ours:
+            named = zip(calls[len(calls) - len(ours) :], ours, strict=True)
+            batch = OpenBatch(
+                tuple(replace(call, id=record.id) for call, record in named), tuple(ours)
+            )
+        return cls(
+            last=said[-1]["type"] if said else None,
+            answer=_answer(said),
+            batch=batch,
+            stale=tuple(record for record in open_records if record not in ours),
+            ids=frozenset(record.id for record in records),
+        )
+
+
+_OPEN = ("open", "waiting")
+_SILENT = frozenset({"metric", "execute"})
+
+
+def _answer(rows: Sequence[Any]) -> Any:
+    """What the last rows say to the user."""
+    if rows and rows[-1]["type"] == "end":
+        return _output(rows[-1]["content"])
+    answer: list[str] = []
+    for row in reversed(rows):
+        if row["type"] != "respond":
+            break
+        answer.insert(0, row["content"])
+    return "".join(answer).strip()
+
+
+def _output(content: str) -> Any:
+    """The output that a row `end` has; another program's may have none."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content
+
+
+def _calls_without_results(rows: Sequence[Any]) -> list[ToolCall]:
+    """The calls after the last question and the last results."""
+    calls: list[ToolCall] = []
+    for row in rows:
+        if row["type"] in ("user", "result"):
+            calls.clear()
+        elif row["type"] == "call":
+            try:
+                calls.append(parse_tool_call(row["content"]))
+            except ToolParseError:
+                continue
+    return calls

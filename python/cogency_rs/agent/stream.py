@@ -1,0 +1,89 @@
+"""A run that is watched while it goes: its events, or its steps."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from .results import Output, RunResult, Step
+from .run import Run
+
+__all__ = ["EventStream", "RunStream", "StepStream"]
+
+Item = TypeVar("Item")
+
+
+class RunStream(Generic[Item, Output]):
+    """A run as an async iterator. It begins with the first item, and goes on as items are asked for.
+
+    Left early, it is to be closed (`async with`, or `aclose`): the model's stream is closed, running tools are
+    cancelled and awaited, and the log says that the run was cancelled.
+
+    Attributes:
+        conversation_id: which conversation; to be given to the next run.
+    """
+
+    def __init__(self, run: Run, wanted: Callable[[Any], bool]) -> None:
+        self._run = run
+        self._items: AsyncGenerator[Item, None] = _chosen(run, wanted)
+        self.conversation_id: str = run.ctx.conversation_id
+
+    @property
+    def result(self) -> RunResult[Output]:
+        """What came of the run.
+
+        Raises:
+            RuntimeError: it is not over.
+        """
+        if self._run.result is None:
+            raise RuntimeError("the run is not over: its result is there behind its last item")
+        return self._run.result
+
+    def stop(self, message: str = "") -> None:
+        """Ask that the run stops at its next boundary, when its calls have their results; from any thread."""
+        self._run.stop(message)
+
+    def __aiter__(self) -> AsyncIterator[Item]:
+        return self
+
+    async def __anext__(self) -> Item:
+        return await anext(self._items)
+
+    async def aclose(self) -> None:
+        """End the run, if it is not over."""
+        await self._items.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class EventStream(RunStream[dict[str, Any], Output]):
+    """The events of a run."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, lambda item: type(item) is not Step)
+
+
+class StepStream(RunStream[Step, Output]):
+    """The steps of a run, each when it is over and in the log."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, lambda item: type(item) is Step)
+
+
+async def _chosen(run: Run, wanted: Callable[[Any], bool]) -> AsyncGenerator[Any, None]:
+    # Weak: no reference back to the stream, so that one which is dropped unread to its end is closed at once.
+    async with aclosing(run.events()) as events:
+        async for event in events:
+            if wanted(event):
+                yield event

@@ -1,0 +1,127 @@
+"""Runs the hooks of a run, and holds each to what it may change."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import HookError, StopRun
+from ..middleware import Hooks
+from ..models import ModelRequest
+from ..results import reason
+from .context import RunContext
+from .response import ModelResponse
+from .results import RunResult, Step, StopSignal
+
+__all__ = ["Triggers"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a trigger may give back.
+
+    Attributes:
+        kind: of which class it is; `None` if it is nothing.
+        fixed: the fields that must be what they were.
+    """
+
+    kind: type[Any] | None = None
+    fixed: tuple[str, ...] = ()
+
+
+_RULES = {
+    "before_run": _Rule(),
+    "after_run": _Rule(RunResult, ("run_id", "conversation_id", "status", "steps", "usage")),
+    "before_step": _Rule(),
+    "after_step": _Rule(Step, ("index", "executions", "usage")),
+    "on_stop": _Rule(),
+    "on_error": _Rule(),
+    "before_model_request": _Rule(ModelRequest, ("id",)),
+    "after_model_response": _Rule(ModelResponse, ("request_id", "usage")),
+}
+
+
+_NO_HOOKS: dict[str, list[Hooks]] = {name: [] for name in _RULES}
+
+
+class Triggers:
+    """The hooks of one run, in the order in which they are asked.
+
+    Each trigger asks only the hooks that have it. What a hook raises, but for `StopRun` and cancellation, is a
+    `HookError`.
+    """
+
+    def __init__(self, hooks: Sequence[Hooks], ctx: RunContext[Any]) -> None:
+        self._ctx = ctx
+        self._hooks = (
+            {name: [each for each in hooks if _has(each, name)] for name in _RULES}
+            if hooks
+            else _NO_HOOKS
+        )
+
+    def has(self, trigger: str) -> bool:
+        """Whether a hook has this trigger."""
+        return bool(self._hooks[trigger])
+
+    async def tell(self, trigger: str, *given: Any) -> None:
+        """Tell the hooks; they give nothing back."""
+        for hooks in self._hooks[trigger]:
+            answer = await self._ask(hooks, trigger, *given)
+            if answer is not None:
+                raise HookError(
+                    f"Hook {type(hooks).__name__}.{trigger} must return nothing, and returned "
+                    f"{type(answer).__name__}",
+                    hook=type(hooks).__name__,
+                    trigger=trigger,
+                )
+
+    async def change(self, trigger: str, given: T) -> T:
+        """Let the hooks change a value, one after the other."""
+        for hooks in self._hooks[trigger]:
+            answer = await self._ask(hooks, trigger, given)
+            if answer is not given:
+                self._check(hooks, trigger, given, answer)
+                given = answer
+        return given
+
+    async def _ask(self, hooks: Hooks, trigger: str, *given: Any) -> Any:
+        try:
+            answer = getattr(hooks, trigger)(self._ctx, *given)
+            return await answer if inspect.isawaitable(answer) else answer
+        except StopRun as stop:
+            self._ctx.add(StopSignal.of(stop, type(hooks).__name__))
+            return given[0] if _RULES[trigger].kind is not None else None
+        except Exception as error:
+            raise HookError(
+                f"Hook {type(hooks).__name__}.{trigger} failed: {reason(error)}",
+                hook=type(hooks).__name__,
+                trigger=trigger,
+                cause=error,
+            ) from error
+
+    def _check(self, hooks: Hooks, trigger: str, given: Any, answer: Any) -> None:
+        rule, name = _RULES[trigger], type(hooks).__name__
+        if rule.kind is not None and not isinstance(answer, rule.kind):
+            raise HookError(
+                f"Hook {name}.{trigger} must return a {rule.kind.__name__}, and returned "
+                f"{type(answer).__name__}: is there a return at its end?",
+                hook=name,
+                trigger=trigger,
+            )
+        for field in rule.fixed:
+            if getattr(answer, field) != getattr(given, field):
+                raise HookError(
+                    f"Hook {name}.{trigger} may not change {field!r} of the {type(given).__name__}",
+                    hook=name,
+                    trigger=trigger,
+                )
+
+
+def _has(hooks: Hooks, trigger: str) -> bool:
+    """Whether a class of hooks overrides a trigger."""
+    own: Any = getattr(type(hooks), trigger, None)
+    return own is not getattr(Hooks, trigger)

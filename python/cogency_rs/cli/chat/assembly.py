@@ -1,0 +1,172 @@
+"""Makes the agent that the options describe."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...agent import Agent, UsageLimits
+from ...errors import ConfigError
+from ...storage import SQLite
+from ...types import CallMode
+from ..exits import UnusableError
+from ..modules import named_tools, named_value
+from .options import AgentOptions
+
+__all__ = ["Assembly", "assembled"]
+
+_MODELS = {"openai": "OpenAIModel", "anthropic": "AnthropicModel"}
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What agents of these options are made of.
+
+    Attributes:
+        options: the options.
+        tools: what the model may call.
+        storage: the log.
+        db: its file; a temporary one if nobody named one.
+        model: what is asked; `/model` makes another one.
+    """
+
+    options: AgentOptions
+    tools: tuple[Any, ...]
+    storage: SQLite
+    db: Path
+    model: Any
+
+    @property
+    def model_name(self) -> str:
+        """What people call the model."""
+        return self.options.model_from or str(self.options.model)
+
+    def agent(
+        self, *, middleware: Iterable[Any] = (), calls: CallMode = "stream"
+    ) -> Agent[Any, str]:
+        """Make an agent.
+
+        Args:
+            middleware: what stands around its calls.
+            calls: whether calls are shown while they are written, too.
+
+        Raises:
+            UnusableError: the options do not go together.
+        """
+        options = self.options
+        try:
+            return Agent(
+                self.model,
+                tools=self.tools,
+                driver="native" if options.native else "text",
+                dialect=options.dialect,
+                instructions=options.instructions,
+                storage=self.storage,
+                limits=UsageLimits(steps=options.steps),
+                middleware=middleware,
+                approve=(lambda _context, _call: True) if options.yes else None,
+                calls=calls,
+                name="chat",
+            )
+        except ConfigError as error:
+            raise UnusableError(str(error)) from error
+
+
+@asynccontextmanager
+async def assembled(
+    options: AgentOptions, warn: Callable[[str], None] | None = None
+) -> AsyncGenerator[Assembly, None]:
+    """Open the log and the servers, and find the model and the tools.
+
+    Args:
+        options: what is wanted.
+        warn: told of servers that are left out because they cannot be used; without it they are an error.
+
+    Raises:
+        UnusableError: something that was named is not there, or cannot be used; says what to do.
+    """
+    if options.native and options.dialect is not None:
+        raise UnusableError("--native and --dialect exclude each other; give one of them")
+    model: Any = model_of(options)
+    async with AsyncExitStack() as stack:
+        if options.model_from is None:
+            await stack.enter_async_context(model)
+        if options.db is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="cogency-rs-"))
+            db = Path(folder, "log.db")
+        else:
+            db = options.db
+        storage = await stack.enter_async_context(SQLite(db))
+        tools = _own_tools(options)
+        if options.mcp is not None:
+            tools = await _with_servers(options.mcp, tools, stack, warn)
+        yield Assembly(options, tuple(tools), storage, db, model)
+
+
+def model_of(options: AgentOptions) -> Any:
+    """The model that the options name.
+
+    Raises:
+        UnusableError: they name none, or its SDK or key is missing.
+    """
+    if options.model_from is not None:
+        return named_value(options.model_from)
+    if options.model is None:
+        raise UnusableError(
+            "no model is named; give --model NAME, and --base-url URL for a server of your own, "
+            "such as http://localhost:11434/v1; `cogency-rs demo` needs neither"
+        )
+    if options.provider not in _MODELS:
+        raise UnusableError(f"--provider is openai or anthropic, not {options.provider}")
+    from ... import models
+
+    try:
+        make: Any = getattr(models, _MODELS[options.provider])
+        return make(options.model, base_url=options.base_url)
+    except ConfigError as error:
+        raise UnusableError(str(error).removesuffix(", or give api_key=")) from error
+
+
+def _own_tools(options: AgentOptions) -> list[Any]:
+    tools: list[Any] = []
+    if options.files is not None:
+        from ...tools.files import file_tools
+
+        try:
+            tools += file_tools(options.files)
+        except ConfigError as error:
+            raise UnusableError(str(error)) from error
+    for where in options.tools:
+        tools += named_tools(where)
+    return tools
+
+
+async def _with_servers(
+    config: Path, own: list[Any], stack: AsyncExitStack, warn: Callable[[str], None] | None
+) -> list[Any]:
+    """The tools, and those of the servers that a file names."""
+    try:
+        mcp: Any = import_module("...servers", __package__)
+    except ModuleNotFoundError as error:
+        raise UnusableError(
+            f"--mcp needs the package mcp, and {error.name} is not installed; run: pip install 'cogency-rs[mcp]'"
+        ) from error
+    try:
+        servers = mcp.load_mcp_config(config, requires_approval=True)
+        group = mcp.ServerGroup(servers, on_failure="raise" if warn is None else "skip")
+        await stack.enter_async_context(group)
+    except ConfigError as error:
+        if warn is None:
+            raise UnusableError(str(error)) from error
+        warn(f"{error}; its tools are left out")
+        return own
+    for failure in group.failures.values():
+        if warn is not None:
+            warn(f"{failure}; its tools are left out")
+    tools: list[Any] = await group.tools(own)
+    return tools

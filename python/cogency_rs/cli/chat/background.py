@@ -1,0 +1,214 @@
+"""An event loop in a thread, so that the main thread is free to read keys and to be interrupted.
+
+A run is watched from the main thread: its events come through a queue, and a moment without one is an event of its own,
+`None`, for what has to be drawn anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent import futures
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from time import monotonic
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from ...agent import EventStream, RunResult
+from ...middleware import Invocation, Next
+from ...types import ToolResult
+from .events import CallBegan, CallEnded
+
+__all__ = ["Background", "ToolWatch", "Watched", "Work"]
+
+T = TypeVar("T")
+
+TICK = 0.1
+"""Seconds between two looks at what has to be drawn anew."""
+
+_GRACE = 1.0
+"""Seconds that what is left on the loop has to end when it ends."""
+
+
+class ToolWatch:
+    """Middleware that says when calls begin and end, to whoever listens.
+
+    Attributes:
+        listener: called on the event loop.
+        edited: the arguments of calls that somebody has changed, by id; they are put in further inside.
+    """
+
+    def __init__(self) -> None:
+        self.listener: Callable[[CallBegan | CallEnded], None] = _unheard
+        self.edited: Mapping[str, dict[str, Any]] = {}
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry a call out."""
+        listener, began, call = self.listener, monotonic(), invocation.call
+        call = replace(call, args=self.edited.get(invocation.id, call.args))
+        listener(CallBegan(invocation.id, call))
+        result: ToolResult | None = None
+        try:
+            result = await next(invocation)
+            return result
+        finally:
+            listener(CallEnded(invocation.id, call, result, monotonic() - began))
+
+
+def _unheard(_: object) -> None:
+    pass
+
+
+class Work(Generic[T]):
+    """Something that is carried out on the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> None:
+        self._loop = loop
+        self.over: Future[T] = Future()
+        loop.call_soon_threadsafe(self._begin, work)
+
+    def cancel(self) -> None:
+        """Ask that it ends; it is over when it has."""
+        self._loop.call_soon_threadsafe(lambda: self._task.cancel())
+
+    def result(self) -> T:
+        """Wait for it, a moment at a time, so that Ctrl-C is noticed on every system; raises what it raised."""
+        while not self.over.done():
+            futures.wait([self.over], timeout=TICK)
+        return self.over.result()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> None:
+        self._task = self._loop.create_task(work)
+        self._task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.over.set_exception(asyncio.CancelledError())
+        elif error := task.exception():
+            self.over.set_exception(error)
+        else:
+            self.over.set_result(task.result())
+
+
+class Watched:
+    """A run on the loop, as the main thread sees it: iterate over it for its events."""
+
+    def __init__(self, background: Background, start: Callable[[], EventStream[str]]) -> None:
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        background.watch.listener = self._inbox.put
+        self._run = background.start(self._carried_out(start))
+        self._run.over.add_done_callback(lambda _: self._inbox.put(_OVER))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give what happens, when it does: event dicts, `CallBegan`, `CallEnded`; `None` after each `TICK` without."""
+        while True:
+            try:
+                item = self._inbox.get(timeout=TICK)
+            except queue.Empty:
+                yield None
+                continue
+            if item is _OVER:
+                return
+            yield item
+
+    def result(self) -> RunResult[str]:
+        """What came of the run; raises what it raised."""
+        return self._run.result()
+
+    def stop(self) -> Iterator[Any]:
+        """Cancel the run; give what still happens until it is settled in the log."""
+        self._run.cancel()
+        return iter(self)
+
+    async def _carried_out(self, start: Callable[[], EventStream[str]]) -> RunResult[str]:
+        async with start() as stream:
+            async for event in stream:
+                self._inbox.put(event)
+        return stream.result
+
+
+_OVER = object()
+
+
+class Background:
+    """The event loop, while the block lasts.
+
+    Attributes:
+        watch: middleware for the agent that runs here.
+    """
+
+    def __init__(self) -> None:
+        self.watch = ToolWatch()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._live, name="cogency-rs chat", daemon=True)
+        self._leave: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave what was entered, the last first, and end the loop."""
+        for leave in reversed(self._leave):
+            leave()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Work[T]:
+        """Begin something on the loop."""
+        return Work(self._loop, work)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something on the loop, and wait for it. Interrupted, it is cancelled."""
+        begun = self.start(work)
+        try:
+            return begun.result()
+        except KeyboardInterrupt:
+            begun.cancel()
+            raise
+
+    def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """Enter a context on the loop; the task that entered it leaves it, when the block of this object ends."""
+        entered: Future[T] = Future()
+        leave = asyncio.Event()
+
+        async def live() -> None:
+            try:
+                async with manager as value:
+                    entered.set_result(value)
+                    await leave.wait()
+            except BaseException as error:
+                if entered.done():
+                    raise
+                entered.set_exception(error)
+
+        def left() -> None:
+            self._loop.call_soon_threadsafe(leave.set)
+            living.result()
+
+        living = self.start(live())
+        self._leave.append(left)
+        while not entered.done():
+            futures.wait([entered], timeout=TICK)
+        return entered.result()
+
+    def _live(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            if left := asyncio.all_tasks(self._loop):
+                for task in left:
+                    task.cancel()
+                self._loop.run_until_complete(asyncio.wait(left, timeout=_GRACE))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()

@@ -1,0 +1,128 @@
+"""What may be typed in a conversation in place of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from rich.text import Text
+
+from .. import log
+from ..exits import UnusableError
+from ..page import cut
+from ..show import Reading
+from ..text import one_line
+from ..turns import Turn, turns_of
+from .assembly import model_of
+from .chart import chart
+from .session import Session
+
+__all__ = ["COMMANDS"]
+
+
+def _help(session: Session, _: str) -> None:
+    """List what may be typed."""
+    page = session.view.page
+    page.line()
+    for name, command in COMMANDS.items():
+        what = (command.__doc__ or "").rstrip(".")
+        page.hanging(Text(f"  /{name:<10}"), what[:1].lower() + what[1:], "dim")
+    page.line()
+    page.hanging(
+        Text("  "),
+        "Ctrl-C stops an answer, and twice at the prompt it leaves. A line that ends with \\ goes on in the next one.",
+        "dim",
+    )
+
+
+def _tools(session: Session, _: str) -> None:
+    """List the tools that the model may call."""
+    page = session.view.page
+    page.line()
+    tools = session.agent.tools
+    if not tools:
+        page.line("  none; --files DIR, --tools MODULE and --mcp FILE offer some")
+    width = max((len(tool.name) for tool in tools), default=0)
+    for tool in tools:
+        options = getattr(tool, "options", None)
+        asks = ", asks first" if getattr(options, "requires_approval", False) else ""
+        what = one_line(str(tool.description)).partition(". ")[0].removesuffix(".")
+        name = Text.assemble("  ", (f"{one_line(tool.name):<{width}}  ", "bold"))
+        name.append(cut(what + asks, max(page.width - name.cell_len, 10)), "dim")
+        page.line(name)
+
+
+def _history(session: Session, _: str) -> None:
+    """Show the conversation, as it is in the log."""
+    page = session.view.page
+    turns = _turns(session)
+    page.line()
+    Reading(page).show(session.conversation_id, turns)
+
+
+def _timeline(session: Session, file: str) -> None:
+    """Draw the last turn: what ran when; with a FILE, as an SVG."""
+    turns = _turns(session)
+    if not file:
+        session.view.page.line()
+        chart(session.view.page, turns[-1])
+        return
+    from ..picture import draw
+    from ..timeline import write_whole
+
+    write_whole(Path(file), draw(session.conversation_id, turns[-1:], of=len(turns)))
+    session.view.page.line()
+    session.view.page.line(f"  {one_line(file)}: turn {len(turns)}")
+
+
+def _thoughts(session: Session, _: str) -> None:
+    """Show the last thoughts, and those to come; again, fold them."""
+    view = session.view
+    view.unfolds = not view.unfolds
+    view.page.line()
+    view.page.line(f"  thoughts are {'shown' if view.unfolds else 'folded'} from now on")
+    if view.unfolds:
+        for thought in view.thoughts:
+            view.page.line()
+            view.page.hanging(Text("  "), thought, "dim italic")
+
+
+def _model(session: Session, name: str) -> None:
+    """Ask another model from now on: /model NAME."""
+    assembly = session.assembly
+    if not name:
+        session.view.page.line(f"\n  {one_line(assembly.model_name)}")
+        return
+    options = replace(assembly.options, model=name, model_from=None)
+    session.use(replace(assembly, options=options, model=session.entered(model_of(options))))
+    session.view.page.line(f"\n  {one_line(name)} answers from now on")
+
+
+def _resume(session: Session, _: str) -> None:
+    """Go on with an answer that was broken off, and calls that wait."""
+    if not session.go_on():
+        raise UnusableError("there is nothing to go on with: the last question is answered")
+
+
+def _quit(session: Session, _: str) -> None:
+    """Leave."""
+    session.leave()
+
+
+COMMANDS: dict[str, Callable[[Session, str], None]] = {
+    "help": _help,
+    "tools": _tools,
+    "history": _history,
+    "timeline": _timeline,
+    "thoughts": _thoughts,
+    "model": _model,
+    "resume": _resume,
+    "quit": _quit,
+}
+
+
+def _turns(session: Session) -> list[Turn]:
+    if not session.is_logged:
+        raise UnusableError("nothing has been said yet")
+    return turns_of(log.rows(session.assembly.db, session.conversation_id))

@@ -1,0 +1,34 @@
+"""What a watched run says happened, beside the event dicts of the run itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from ...types import ToolCall, ToolResult
+
+__all__ = ["CallBegan", "CallEnded", "is_event"]
+
+
+@dataclass(frozen=True)
+class CallBegan:
+    """A call is carried out now."""
+
+    id: str
+    call: ToolCall
+
+
+@dataclass(frozen=True)
+class CallEnded:
+    """A call is over; without a result, because the run was stopped."""
+
+    id: str
+    call: ToolCall
+    result: ToolResult | None
+    seconds: float
+
+
+def is_event(item: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it is an event of the run itself."""
+    return isinstance(item, dict)

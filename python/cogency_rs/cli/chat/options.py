@@ -1,0 +1,117 @@
+"""What `chat` and `ask` are told of the agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "AgentOptions",
+    "BaseUrl",
+    "Db",
+    "DialectName",
+    "Files",
+    "Instructions",
+    "Mcp",
+    "ModelFrom",
+    "ModelName",
+    "Native",
+    "ProviderName",
+    "Steps",
+    "Tools",
+    "Yes",
+]
+
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        envvar="COGENCY_RS_MODEL",
+        help="What the server calls the model.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        envvar="COGENCY_RS_BASE_URL",
+        help="Where the API is, such as http://localhost:11434/v1; the provider's own without.",
+    ),
+]
+ProviderName = Annotated[
+    str,
+    typer.Option("--provider", metavar="NAME", help="Whose API it speaks: openai or anthropic."),
+]
+ModelFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--model-from",
+        metavar="MODULE:NAME",
+        help="Ask a model of your own instead: a function or an object in a module.",
+    ),
+]
+DialectName = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        help="How the model writes its calls; `cogency-rs dialects` lists them.",
+    ),
+]
+Native = Annotated[bool, typer.Option("--native", help="Use the provider's own tool calls.")]
+Tools = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tools",
+        metavar="MODULE[:NAME]",
+        help="Offer the tools of a module, or one tool or list of them; may be given again.",
+    ),
+]
+Mcp = Annotated[
+    Path | None,
+    typer.Option(
+        "--mcp", metavar="FILE", help="Offer the tools of the MCP servers in an mcp.json."
+    ),
+]
+Files = Annotated[
+    Path | None,
+    typer.Option("--files", metavar="DIR", help="Offer tools for the files in a folder."),
+]
+Db = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="FILE", help="Keep what is said in this log."),
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Run calls that need approval without asking.")
+]
+Instructions = Annotated[
+    str, typer.Option("--instructions", metavar="TEXT", help="What is asked of the model.")
+]
+Steps = Annotated[
+    int,
+    typer.Option("--steps", metavar="N", min=1, help="How often one question may ask the model."),
+]
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """The agent that somebody wants; see the options of `cogency-rs chat`."""
+
+    model: str | None = None
+    base_url: str | None = None
+    provider: str = "openai"
+    model_from: str | None = None
+    dialect: str | None = None
+    native: bool = False
+    tools: tuple[str, ...] = ()
+    mcp: Path | None = None
+    files: Path | None = None
+    db: Path | None = None
+    yes: bool = False
+    instructions: str = ""
+    steps: int = 20

@@ -1,0 +1,95 @@
+"""A chat from its beginning to its end: the header, the conversation, and how to go on with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+
+from .. import log
+from ..exits import UnusableError, complain
+from ..show import Reading
+from ..text import count, one_line, quoted
+from ..turns import turns_of
+from .assembly import Assembly, assembled
+from .background import Background
+from .commands import COMMANDS
+from .keyboard import keyboard
+from .options import AgentOptions
+from .session import Session
+from .view import View
+
+__all__ = ["run_chat"]
+
+
+def run_chat(
+    options: AgentOptions, resumed: Path | None, conversation: str | None, *, unfolds: bool
+) -> None:
+    """Hold a conversation.
+
+    Args:
+        options: of the agent.
+        resumed: the log whose conversation goes on.
+        conversation: which one; the last one where not given.
+        unfolds: whether thoughts are shown.
+
+    Raises:
+        UnusableError: something that was named is not there, or cannot be used.
+    """
+    conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
+    view = View(unfolds=unfolds)
+    with Background() as background:
+        assembly = background.enter(assembled(options, complain))
+        session = Session(
+            assembly,
+            background,
+            keyboard(view.page),
+            view,
+            conversation_id=conversation_id,
+            commands=COMMANDS,
+        )
+        _header(view, assembly)
+        if resumed is not None:
+            _show_last(view, resumed, session.conversation_id)
+            session.go_on()
+        session.talk()
+        _farewell(view, session)
+
+
+def _conversation_of(db: Path, conversation: str | None) -> str:
+    """The id of the conversation that goes on."""
+    listed = [entry.conversation_id for entry in log.conversations(db)]
+    if not listed:
+        raise UnusableError(f"{db} has no conversation; without --resume one is begun")
+    if conversation is None:
+        return listed[-1]
+    if conversation not in listed:
+        raise UnusableError(
+            f"{db} has no conversation {quoted(conversation)}; `cogency-rs show {quoted(db)}` lists what there is"
+        )
+    return conversation
+
+
+def _header(view: View, assembly: Assembly) -> None:
+    options = assembly.options
+    where = f" at {one_line(options.base_url)}" if options.base_url else ""
+    kept = "" if options.db else ", not kept (--db FILE keeps it)"
+    facts = (
+        f"{one_line(assembly.model_name)}{where}, {count(len(assembly.tools), 'tool')}{kept}; /help"
+    )
+    view.page.hanging(Text.assemble(("cogency-rs chat", "bold"), "   "), facts, "dim")
+
+
+def _show_last(view: View, db: Path, conversation_id: str) -> None:
+    """Show the last turn of a conversation that goes on."""
+    turns = turns_of(log.rows(db, conversation_id))
+    Reading(view.page).show(conversation_id, turns[-1:], of=len(turns))
+
+
+def _farewell(view: View, session: Session) -> None:
+    db = session.assembly.options.db
+    if db is not None and session.is_logged:
+        view.page.line()
+        view.page.line(
+            Text(f"  goes on with: --db {quoted(db)} --resume {session.conversation_id}", "dim")
+        )

@@ -1,0 +1,212 @@
+"""The conversation: a question is read, the answer watched, calls asked about, until somebody leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from time import monotonic
+from typing import Any, TypeVar
+
+from ...agent import Agent, EventStream, RunResult
+from ...agent.stored import StoredState
+from ...errors import CogencyError
+from ...ids import uuid7
+from ...middleware import ToolApproved
+from ...models import Usage
+from .. import log
+from ..exits import UnusableError
+from ..text import one_line
+from .approvals import Approvals, Decision
+from .assembly import Assembly
+from .background import Background, Watched
+from .keyboard import Keyboard
+from .view import View
+
+__all__ = ["Session"]
+
+T = TypeVar("T")
+
+Command = Callable[["Session", str], None]
+
+_UNANSWERED = frozenset({"user", "call", "result", "error"})
+"""What stands last in a conversation that was broken off before it was answered."""
+
+
+class Session:
+    """A conversation.
+
+    Args:
+        assembly: what the agent is made of.
+        background: where it runs.
+        keyboard: who asks.
+        view: shows the answers.
+        conversation_id: the conversation that goes on; a new one where not given.
+        commands: what may be typed in place of a question, by name.
+
+    Attributes:
+        agent: who answers.
+        conversation_id: which conversation.
+        assembly: see above; likewise `view` and `commands`.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        background: Background,
+        keyboard: Keyboard,
+        view: View,
+        *,
+        conversation_id: str | None = None,
+        commands: Mapping[str, Command],
+    ) -> None:
+        self.assembly = assembly
+        self.view = view
+        self.commands = commands
+        self.conversation_id = conversation_id or uuid7()
+        self._background = background
+        self._keyboard = keyboard
+        self._approvals = Approvals(keyboard, view, background)
+        self._is_over = False
+        self.agent: Agent[Any, str]
+        self.use(assembly)
+
+    def use(self, assembly: Assembly) -> None:
+        """Go on with an agent that is made of other parts."""
+        self.assembly = assembly
+        self.agent = assembly.agent(middleware=[self._background.watch])
+
+    def entered(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """Enter a context, which is left when the conversation is over."""
+        return self._background.enter(manager)
+
+    def talk(self) -> None:
+        """Read and answer, until there is no more to read. Ctrl-C twice where nothing is going on leaves, too."""
+        interrupted = False
+        while not self._is_over:
+            try:
+                question = self._keyboard.question()
+                if question is None:
+                    return
+                interrupted = False
+                self._take(question)
+            except KeyboardInterrupt:
+                self.view.page.line()
+                if interrupted:
+                    return
+                interrupted = True
+                self.view.page.line("  Ctrl-C again, or /quit, leaves")
+
+    def _take(self, line: str) -> None:
+        if line.startswith("/"):
+            self._command(line)
+        elif line:
+            self.ask(line)
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether the log has anything of the conversation."""
+        db = self.assembly.db
+        return db.exists() and any(
+            entry.conversation_id == self.conversation_id for entry in log.conversations(db)
+        )
+
+    def leave(self) -> None:
+        """End the conversation when the present line is done."""
+        self._is_over = True
+
+    def ask(self, question: str) -> None:
+        """Answer a question."""
+        self._answer(lambda: self.agent.stream(question, conversation_id=self.conversation_id))
+
+    def go_on(self) -> bool:
+        """Go on where the conversation was broken off: with calls that wait, or with a question that has no answer.
+
+        Returns:
+            Whether there was anything to go on with.
+        """
+        state = self._background.run(StoredState.read(self.agent.storage, self.conversation_id))
+        if state.batch is None and state.last not in _UNANSWERED:
+            return False
+        self._answer(lambda: self.agent.resume_stream(self.conversation_id))
+        return True
+
+    # An answer
+
+    def _answer(self, start: Callable[[], EventStream[str]]) -> None:
+        """Show an answer to its end; whatever goes wrong, the conversation goes on."""
+        began, usage, steps, is_resumed = monotonic(), Usage(), 0, False
+        try:
+            with self.view:
+                self.view.begin()
+                while True:
+                    result = self._watched(start)
+                    if result is None:
+                        return
+                    usage += result.usage
+                    steps += len(result.steps) - is_resumed  # the calls that waited are a step, too
+                    is_resumed = True
+                    if result.status != "waiting":
+                        break
+                    decisions = self._decided(result)
+                    if decisions is None:
+                        return
+                    start = self._resumed(decisions)
+                    self.view.asked()
+                self.view.end(result, usage, steps, monotonic() - began)
+        except CogencyError as error:
+            self.view.error(str(error))
+        except Exception as error:  # whatever a model or a tool of somebody's own raises
+            self.view.error(one_line(f"{type(error).__name__}: {error}"))
+
+    def _watched(self, start: Callable[[], EventStream[str]]) -> RunResult[str] | None:
+        """Show a run; `None` if it was stopped."""
+        run = Watched(self._background, start)
+        try:
+            for item in run:
+                self.view.happened(item)
+        except KeyboardInterrupt:
+            self.view.stopping()
+            for item in run.stop():
+                self.view.happened(item)
+            self.view.note("stopped", "yellow")
+            return None
+        try:
+            return run.result()
+        except asyncio.CancelledError:
+            self.view.note("stopped", "yellow")
+            return None
+
+    def _decided(self, result: RunResult[str]) -> Mapping[str, Decision] | None:
+        tools = {tool.name: tool for tool in self.agent.tools}
+        try:
+            decisions = self._approvals.decide(result.waiting, tools)
+        except KeyboardInterrupt:
+            decisions = None
+        if decisions is None:
+            self.view.note(
+                "not run; /resume asks again, and another question goes on without", "yellow"
+            )
+        return decisions
+
+    def _resumed(self, decisions: Mapping[str, Decision]) -> Callable[[], EventStream[str]]:
+        self._background.watch.edited = {
+            id: decision.args
+            for id, decision in decisions.items()
+            if isinstance(decision, ToolApproved) and decision.args is not None
+        }
+        return lambda: self.agent.resume_stream(self.conversation_id, decisions)
+
+    # Commands
+
+    def _command(self, line: str) -> None:
+        name, _, rest = line[1:].partition(" ")
+        command = self.commands.get(name)
+        if command is None:
+            known = ", ".join(f"/{known}" for known in self.commands)
+            self.view.error(f"there is no /{name}; there are {known}")
+            return
+        try:
+            command(self, rest.strip())
+        except (UnusableError, CogencyError, OSError) as error:
+            self.view.error(str(error))

@@ -1,0 +1,376 @@
+"""What a run looks like: text as it streams, thoughts folded, a line for each call.
+
+On a terminal the last lines are live (what is waited for, and for how long); they are gone once it is there. Anywhere
+else only what stays is written.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from ...agent import RunResult
+from ...errors import DeniedError
+from ...models import Usage
+from ...types import ToolCall, ToolResult
+from ..page import Page, cut
+from ..text import count, duration, first_lines, one_line, shown, signature, visible
+from ..wrap import Wrapper
+from .events import CallBegan, CallEnded
+
+__all__ = ["MARGIN", "View"]
+
+MARGIN = 2
+_FAILURE_LINES = 4
+_REDRAW = 0.08  # seconds between two drawings of the live lines
+_SECONDS = 0.3  # waiting that is not worth a word
+
+
+class View:
+    """Shows runs on a console, one after the other; `with View() as view:`.
+
+    Args:
+        console: where to; standard output when not given.
+        unfolds: whether thoughts are shown.
+
+    Attributes:
+        page: for what else is to be written.
+        unfolds: whether thoughts are shown, from the next on.
+        thoughts: the thoughts of the last answer.
+    """
+
+    def __init__(self, console: Console | None = None, *, unfolds: bool = False) -> None:
+        self.page = Page(console)
+        self.unfolds = unfolds
+        self.thoughts: list[str] = []
+        self._console = self.page.console
+        self._marks = _UNICODE if self._console.encoding.lower().startswith("utf") else _ASCII
+        self._live: Live | None = None
+        self._drawn = 0.0
+        self._run: _Text | None = None  # the text that is being written
+        self._last = ""  # what the last line written is of
+        self._running: dict[str, tuple[ToolCall, float]] = {}
+        self._waiting: tuple[str, float] | None = None  # what for, since when
+        self._written = 0  # characters of the call that is being written
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._settle()
+
+    # A run
+
+    def begin(self) -> None:
+        """A question was asked."""
+        self.thoughts = []
+        self._last = "user"
+        self._wait("waiting for the model")
+
+    def happened(self, item: Any) -> None:
+        """Show what a run says happened; `None` that nothing did for a moment."""
+        match item:
+            case None:
+                self._draw()
+            case CallBegan(id, call):
+                self._waiting = None
+                self._running[id] = call, monotonic()
+                self._draw(now=True)
+            case CallEnded():
+                self._running.pop(item.id, None)
+                self._call_ended(item)
+            case _:
+                self._event(item)
+
+    def end(self, result: RunResult[str], usage: Usage, steps: int, seconds: float) -> None:
+        """Show how an answer ended: what stopped it, and what it took."""
+        self._settle()
+        if result.status == "stopped" and result.stop is not None:
+            self.note(f"stopped: {result.stop.message or result.stop.reason}", "yellow")
+        about = "about " if usage.is_estimate else ""
+        facts = [
+            f"{about}{usage.read_tokens:,} tokens in, {usage.written_tokens:,} out",
+            count(steps, "step"),
+            duration(seconds),
+        ]
+        self._gap("usage")
+        self.page.line(Text(" " * MARGIN + ", ".join(facts), "dim"))
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Write something that nobody said, on lines of its own."""
+        self._settle()
+        self._gap("note")
+        self.page.hanging(Text(" " * MARGIN), text, style)
+
+    def error(self, text: str) -> None:
+        """Write what went wrong."""
+        self._settle()
+        self._gap("error")
+        prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "bold red"))
+        self.page.hanging(prefix, one_line(text), "red")
+
+    def call(self, call: ToolCall, preview: str) -> None:
+        """Write a call that somebody is asked about, and what it would do, if that is known."""
+        self._settle()
+        self.page.line()
+        self._last = "asked"
+        prefix = Text.assemble(" " * MARGIN, (self._marks["asked"] + " ", "bold yellow"))
+        most = self.page.width - prefix.cell_len if preview else 4 * self.page.width
+        self.page.hanging(prefix, cut(signature(call.name, call.args), most))
+        for line in first_lines(preview, _PREVIEW_LINES):
+            style = _DIFF_STYLES.get(line[:1], "dim")
+            self.page.line(Text(cut(" " * (MARGIN + 2) + line, self.page.width).rstrip(), style))
+
+    def asked(self) -> None:
+        """Somebody has answered; what follows is a block of its own."""
+        self._last = "asked"
+        self._wait("waiting for the model")
+
+    def stopping(self) -> None:
+        """The run is being stopped."""
+        self._end_text()
+        self._wait("stopping")
+
+    # Events
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        match event["type"]:
+            case "think":
+                self._think(event["content"])
+            case "respond":
+                self._waiting = None
+                self._stream("respond", event["content"])
+            case "tool_call_start" | "tool_call_delta":
+                self._written += len(event.get("content") or "")
+                name = event.get("name") or ""
+                self._settle_text()
+                if name or self._waiting is None or not self._waiting[0].startswith("writing"):
+                    self._wait(f"writing a call of {name}" if name else "writing a call")
+                self._draw()
+            case "error":
+                self._settle_text()
+                self._gap("tools")
+                first = one_line(event["content"]).partition(". ")[0]
+                prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "yellow"))
+                self.page.hanging(prefix, f"{first}; the model is told", "yellow")
+            case "metric":
+                self._settle_text()
+                self._written = 0
+                self._wait("waiting for the model")
+            case _:
+                pass
+
+    def _think(self, piece: str) -> None:
+        if self._run is None or self._run.kind != "think":
+            self._end_text()
+            self._run = _Text("think", self.page.width)
+        self._run.take(piece)
+        if self.unfolds:
+            self._waiting = None
+            self._flow(self._run, self._run.wrapper.feed(visible(piece)))
+        else:
+            words = self._run.words
+            self._waiting = f"thinking, {count(words, 'word')}", self._run.began
+            self._draw()
+
+    def _stream(self, kind: str, piece: str) -> None:
+        if self._run is None or self._run.kind != kind:
+            self._end_text()
+            self._run = _Text(kind, self.page.width)
+        self._flow(self._run, self._run.wrapper.feed(visible(piece)))
+
+    def _flow(self, run: _Text, text: str) -> None:
+        if not text:
+            return
+        if not run.begun:
+            run.begun = True
+            self._clear()
+            self._gap(run.kind)
+            self.page.write(" " * MARGIN)
+        self.page.write(text, "dim italic" if run.kind == "think" else None)
+
+    def _end_text(self) -> None:
+        run, self._run = self._run, None
+        if run is None:
+            return
+        self._flow(run, run.wrapper.finish())
+        if run.begun:
+            self.page.write("\n")
+        if run.kind == "think":
+            self.thoughts.append("".join(run.taken).strip())
+            if not self.unfolds and run.words:
+                self._clear()
+                self._waiting = None
+                self._gap("think")
+                took = duration(monotonic() - run.began)
+                line = f"thought for {took}, {count(run.words, 'word')}"
+                self.page.line(Text(" " * MARGIN + line, "dim italic"))
+
+    # Calls
+
+    def _call_ended(self, ended: CallEnded) -> None:
+        self._settle_text()
+        result = ended.result
+        state = _state(result)
+        self._clear()
+        self._gap("tools")
+        mark = Text.assemble(" " * MARGIN, (self._marks[state] + " ", _STYLES[state]))
+        took = duration(ended.seconds)
+        width = self.page.width
+        call = cut(
+            signature(ended.call.name, ended.call.args), width - mark.cell_len - 2 - len(took)
+        )
+        line = Text.assemble(mark, call, ("  " + took, "dim"))
+        said = "stopped" if result is None else _summary(result)
+        room = width - line.cell_len - 2
+        if state == "failed" or len(said) > room:
+            self.page.line(line)
+            margin = Text(" " * (MARGIN + 2))
+            if state == "failed":
+                self.page.hanging(margin, cut(said, _FAILURE_LINES * width), "red")
+            else:
+                self.page.line(margin.append(cut(said, width - margin.cell_len), "dim"))
+        else:
+            self.page.line(line.append("  " + said, "dim") if said else line)
+        self._draw(now=True)
+
+    # The live lines
+
+    def _wait(self, what: str) -> None:
+        self._waiting = what, monotonic()
+        self._draw()
+
+    def _draw(self, *, now: bool = False) -> None:
+        if not self._console.is_terminal or (self._run is not None and self._run.begun):
+            return
+        moment = monotonic()
+        if not now and moment - self._drawn < _REDRAW:
+            return
+        lines = self._live_lines(moment)
+        if not lines:
+            self._clear()
+            return
+        self._drawn = moment
+        if self._live is None:
+            self._live = Live(
+                console=self._console, auto_refresh=False, transient=True, redirect_stderr=False
+            )
+            self._live.start()
+        self._live.update(Text("\n").join(lines), refresh=True)
+
+    def _live_lines(self, now: float) -> list[Text]:
+        spinner = self._marks["spinner"][int(now * 10) % len(self._marks["spinner"])]
+        width = min(self.page.width, self._console.width - 1)
+        lines: list[Text] = []
+        for call, began in itertools.islice(self._running.values(), self._console.height // 2):
+            took = f"  {now - began:.1f} s"
+            text = cut(signature(call.name, call.args), width - MARGIN - 2 - len(took))
+            lines.append(Text.assemble(" " * MARGIN, (spinner + " ", "cyan"), text, (took, "dim")))
+        if self._waiting is not None and not self._running:
+            what, since = self._waiting
+            if self._written and what.startswith("writing"):
+                what += f", {count(self._written, 'character')}"
+            if now - since >= _SECONDS or what.startswith(("thinking", "writing", "stopping")):
+                line = cut(f"{what}  {now - since:.0f} s", width - MARGIN - 2)
+                lines.append(Text.assemble(" " * MARGIN, (f"{spinner} {line}", "dim")))
+        if lines and not (self._running and self._last == "tools"):
+            lines.insert(0, Text())  # as there will be before what comes
+        return lines
+
+    def _clear(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.update(Text(""), refresh=False)
+            live.stop()
+
+    def _settle_text(self) -> None:
+        self._end_text()
+        self._clear()
+
+    def _settle(self) -> None:
+        """Leave nothing behind that is not complete."""
+        self._end_text()
+        self._waiting = None
+        self._running.clear()
+        self._clear()
+
+    def _gap(self, kind: str) -> None:
+        """An empty line between blocks of different kinds."""
+        if self._last != kind and (self._last, kind) != ("asked", "tools"):
+            self.page.line()
+        self._last = kind
+
+
+class _Text:
+    """Text of one kind while it comes."""
+
+    def __init__(self, kind: str, width: int) -> None:
+        self.kind = kind
+        self.wrapper = Wrapper(width, MARGIN)
+        self.begun = False  # some of it is written
+        self.began = monotonic()
+        self.taken: list[str] = []
+        self.words = 0
+        self._in_word = False
+
+    def take(self, piece: str) -> None:
+        """Keep a piece of a thought, and count its words."""
+        self.taken.append(piece)
+        goes_on = self._in_word and not piece[:1].isspace()
+        self.words += max(len(piece.split()) - goes_on, 0)
+        self._in_word = not piece[-1:].isspace() if piece else self._in_word
+
+
+_PREVIEW_LINES = 40
+
+_UNICODE = {
+    "done": "✓",
+    "failed": "✗",
+    "stopped": "■",
+    "denied": "■",
+    "asked": "?",
+    "spinner": "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+}
+_ASCII = {
+    "done": "+",
+    "failed": "x",
+    "stopped": "-",
+    "denied": "-",
+    "asked": "?",
+    "spinner": "|/-\\",
+}
+_STYLES = {"done": "green", "failed": "red", "stopped": "yellow", "denied": "yellow"}
+_RAISED = "Tool execution failed: "
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def _state(result: ToolResult | None) -> str:
+    if result is None:
+        return "stopped"
+    if isinstance(result.exception, DeniedError):
+        return "denied"
+    return "failed" if result.error else "done"
+
+
+def _summary(result: ToolResult) -> str:
+    """A result on one line: its outcome, where that is in words of its own, or else the beginning of its content."""
+    content = shown(result.content)
+    if result.error or (result.outcome and result.outcome != "Success"):
+        return one_line(result.outcome.removeprefix(_RAISED))
+    lines = first_lines(content, 2)
+    if not lines:
+        return ""
+    more = content.strip().count("\n")
+    return lines[0].strip() + (f"  … {count(more, 'more line')}" if more else "")

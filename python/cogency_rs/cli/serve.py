@@ -1,0 +1,121 @@
+"""`cogency-rs serve`: tools of a module as an MCP server."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from ..function_tool import FunctionTool
+from .exits import UnusableError
+
+__all__ = ["serve"]
+
+
+def serve(
+    tools: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE[:TOOLS]",
+            help="Where the tools are: a module, and the name of a tool or of a list of them there; without a name, "
+            "all that the module made with @tool.",
+        ),
+    ],
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http", metavar="HOST:PORT", help="Serve over HTTP, at /mcp; without, over stdio."
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", help="What the server calls itself.")
+    ] = "cogency-rs",
+) -> None:
+    """Offer tools to programs that speak MCP.
+
+    The module is found as by python -m, so also in the present folder. Over stdio it serves the program that started
+    it, until that closes the input.
+    """
+    address = None if http is None else _address(http)
+    listed = named_tools(tools)
+    try:
+        from ..servers import serve as served
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module == __name__.partition(".")[0]:
+            raise
+        raise UnusableError(
+            f"serve needs the package mcp, and {module} is not installed; "
+            "run: pip install 'cogency-rs[mcp]'"
+        ) from error
+    try:
+        server = served.server_of_tools(listed, name)
+    except ConfigError as error:
+        raise UnusableError(f"{tools}: {error}") from error
+    if address is not None:
+        try:
+            served.serve_http(server, *address)
+        except OSError as error:
+            raise UnusableError(
+                f"{http} cannot be served at: {error.strerror}; choose another host or port"
+            ) from error
+        return
+    import anyio
+
+    anyio.run(served.serve_stdio, server)
+
+
+def named_tools(where: str) -> list[Any]:
+    """The tools that a place in a module has.
+
+    Raises:
+        UnusableError: there is no such place, or it has no tools.
+    """
+    module_name, _, name = where.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise UnusableError(f"{module_name} cannot be imported: {error}") from error
+        raise UnusableError(
+            f"there is no module {module_name}; name one as for python -m, such as tools or package.tools"
+        ) from error
+    except Exception as error:
+        raise UnusableError(
+            f"{module_name} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not name:
+        return _tools_of(module)
+    try:
+        found = getattr(module, name)
+    except AttributeError as error:
+        raise UnusableError(f"module {module_name} has no {name}") from error
+    return [*found] if isinstance(found, list | tuple) else [found]
+
+
+def _tools_of(module: ModuleType) -> list[Any]:
+    values: list[Any] = [*filter(_is_tool, vars(module).values())]
+    own = [tool for tool in values if tool.__module__ == module.__name__]
+    if not own:
+        raise UnusableError(
+            f"module {module.__name__} makes no tools; write @cogency_rs.tool above a function, "
+            f"or name a list of tools: {module.__name__}:NAME"
+        )
+    return own
+
+
+def _is_tool(value: object) -> bool:
+    return isinstance(value, FunctionTool)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdigit() and int(port) < 65536):
+        raise UnusableError(f"--http takes HOST:PORT, such as 127.0.0.1:8000, not {text}")
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -1,0 +1,42 @@
+"""What a model is asked, and what it answers, whoever serves it; and the models that a service answers for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from .request import Model, ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
+
+if TYPE_CHECKING:
+    from .anthropic import AnthropicModel as AnthropicModel
+    from .openai import OpenAIModel as OpenAIModel
+
+__all__ = [
+    "AnthropicModel",
+    "Delta",
+    "Finish",
+    "Model",
+    "ModelRequest",
+    "OpenAIModel",
+    "ReasoningDelta",
+    "SpecificTool",
+    "TextDelta",
+    "ToolCallDelta",
+    "ToolChoice",
+    "ToolDeclaration",
+    "Usage",
+]
+
+
+def __getattr__(name: str) -> Any:
+    match name:  # a program with a model of its own loads neither
+        case "AnthropicModel":
+            from .anthropic import AnthropicModel
+
+            return AnthropicModel
+        case "OpenAIModel":
+            from .openai import OpenAIModel
+
+            return OpenAIModel
+        case _:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,141 @@
+"""A conversation in the form of chat completions, as Anthropic's messages.
+
+There, turns alternate and are lists of blocks; the results of calls are blocks of the user's next turn, before all
+others; and the system prompt stands apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+__all__ = ["REDACTED", "messages_of", "system_of", "tools_used"]
+
+REDACTED = "redacted_thinking:"
+"""Before what is wanted back of a block of reasoning that came encrypted; a signature has no colon."""
+
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+
+Block = dict[str, Any]
+Message = dict[str, Any]
+
+
+def system_of(messages: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """The system prompt: the text of every system message, wherever it stands."""
+    return [
+        block
+        for message in messages
+        if message["role"] == "system"
+        for block in _blocks(message.get("content"))
+    ]
+
+
+def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """All other messages, with neighbours of one role as one message."""
+    turns: list[Message] = []
+    for message in messages:
+        if message["role"] == "system":
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = list(_BLOCKS.get(message["role"], _of_user)(message))
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    for turn in turns:
+        turn["content"].sort(key=_is_no_result)  # stable: what is alike keeps its order
+    if turns and turns[-1]["role"] == "assistant":
+        _trim(turns[-1]["content"])
+    return turns
+
+
+def tools_used(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the tools that were called, each once."""
+    names = (
+        block["name"]
+        for message in messages
+        for block in message["content"]
+        if block["type"] == "tool_use"
+    )
+    return list(dict.fromkeys(names))
+
+
+def _of_user(message: Mapping[str, Any]) -> list[Block]:
+    return _blocks(message.get("content"))
+
+
+def _of_assistant(message: Mapping[str, Any]) -> Iterator[Block]:
+    for thought in message.get("reasoning") or ():
+        signature = thought.get("signature") or ""
+        if signature.startswith(REDACTED):
+            yield {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}
+        elif signature:  # without one it is another provider's, and would be refused
+            yield {"type": "thinking", "thinking": thought["text"], "signature": signature}
+    yield from _blocks(message.get("content"))
+    for call in message.get("tool_calls") or ():
+        function = call["function"]
+        yield {
+            "type": "tool_use",
+            "id": _id(call["id"]),
+            "name": function["name"],
+            "input": _input(function.get("arguments")),
+        }
+
+
+def _of_tool(message: Mapping[str, Any]) -> Iterator[Block]:
+    block: Block = {"type": "tool_result", "tool_use_id": _id(message["tool_call_id"])}
+    if content := _blocks(message.get("content")):
+        block["content"] = content
+    if message.get("is_error"):
+        block["is_error"] = True
+    yield block
+
+
+_BLOCKS = {"assistant": _of_assistant, "tool": _of_tool}
+
+
+def _id(id: str) -> str:
+    """An id as the API admits it. A call's and its result's become the same."""
+    return _NOT_IN_IDS.sub("_", id)
+
+
+def _input(arguments: str | None) -> dict[str, Any]:
+    """Arguments as the object that the API wants; what is no object is kept as text."""
+    try:
+        value: Any = json.loads(arguments or "{}")
+    except ValueError:
+        value = None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {"arguments": arguments}
+
+
+def _blocks(content: object) -> list[Block]:
+    """Content as blocks. The API refuses text of nothing but white space, so it is left out."""
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    parts = cast("Sequence[Mapping[str, Any]]", content or ())
+    blocks = (_block(part) for part in parts)
+    return [block for block in blocks if block["type"] != "text" or block["text"].strip()]
+
+
+def _block(part: Mapping[str, Any]) -> Block:
+    """A part of a message; one that is no part of a chat completion is taken for a block of the API's own."""
+    if part["type"] != "image_url":
+        return dict(part)
+    url: str = part["image_url"]["url"]
+    data = re.fullmatch(r"data:([\w/.+-]+);base64,(.*)", url, re.DOTALL)
+    if data is None:
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    source = {"type": "base64", "media_type": data[1], "data": data[2]}
+    return {"type": "image", "source": source}
+
+
+def _is_no_result(block: Block) -> bool:
+    return str(block["type"]) != "tool_result"
+
+
+def _trim(blocks: list[Block]) -> None:
+    """Cut white space from the end of an answer that the model is to go on with; the API refuses it."""
+    if blocks[-1]["type"] == "text":
+        blocks[-1]["text"] = blocks[-1]["text"].rstrip()

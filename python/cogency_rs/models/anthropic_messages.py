@@ -1,0 +1,101 @@
+"""Anthropic's Messages API: a request as its body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from .anthropic_answer import MessageReader
+from .anthropic_history import messages_of, system_of, tools_used
+from .request import ModelRequest, SpecificTool, ToolDeclaration
+from .served import Settings
+
+__all__ = ["Cache", "Messages"]
+
+Cache = bool | Literal["5m", "1h"]
+"""Whether the provider is to keep what it has read, and for how long."""
+
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+class Messages:
+    """The endpoint `/v1/messages`.
+
+    Args:
+        cache: whether to mark what a later question begins with.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._mark: dict[str, Any] | None = None
+        if cache:
+            self._mark = {"type": "ephemeral"} | ({} if cache is True else {"ttl": cache})
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """What is sent for a request."""
+        messages = messages_of(request.messages)
+        body: dict[str, Any] = {"messages": messages}
+        if system := system_of(request.messages):
+            body["system"] = system
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tool_choice"] = _choice(request)
+        elif used := tools_used(messages):
+            # The API refuses calls of tools that it was not told of.
+            body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in used]
+            body["tool_choice"] = {"type": "none"}
+        if stop := [text for text in request.stop if text.strip()]:
+            # White space alone is refused; whoever reads the text stops at it as well.
+            body["stop_sequences"] = stop
+        if request.output_schema is not None:
+            form = {"type": "json_schema", "schema": dict(request.output_schema)}
+            body["output_config"] = {"format": form}
+        if self._mark is not None:
+            _mark_prefixes(body, self._mark)
+        return body
+
+    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+        """Send it."""
+        given = settings.of_service
+        merged = {**body, **given}
+        if (
+            "output_config" in body and "output_config" in given
+        ):  # the form is ours, the effort the caller's
+            merged["output_config"] = {**body["output_config"], **given["output_config"]}
+        asked = {key: merged.pop(key) for key in ("model", "max_tokens", "messages")}
+        return await client.messages.create(
+            **asked, stream=True, extra_body=merged, **settings.of_call
+        )
+
+    def reader(self) -> MessageReader:
+        """Make a reader for one answer."""
+        return MessageReader()
+
+
+def _tool(tool: ToolDeclaration) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": dict(tool.parameters),
+    }
+
+
+def _choice(request: ModelRequest) -> dict[str, Any]:
+    choice: dict[str, Any] = (
+        {"type": "tool", "name": request.tool_choice.name}
+        if isinstance(request.tool_choice, SpecificTool)
+        else {"type": _CHOICES[request.tool_choice]}
+    )
+    if not request.parallel_tool_calls and choice["type"] != "none":
+        choice["disable_parallel_tool_use"] = True
+    return choice
+
+
+def _mark_prefixes(body: dict[str, Any], mark: dict[str, Any]) -> None:
+    """Mark the ends of what the next question has in common with this one: tools, system, and the last two user turns.
+
+    The API takes four marks. The mark before the last finds what the question before this one has left in the cache.
+    """
+    users = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    for blocks in (body.get("tools"), body.get("system"), *users[-2:]):
+        if blocks:
+            blocks[-1]["cache_control"] = mark

@@ -1,0 +1,52 @@
+"""Numbers the tool calls of one answer, however its server tells them apart.
+
+Servers that speak chat completions give each piece of a call an index, or none, or the same index to every call; and a
+call's id and name once, or with each piece. What leaves here has numbers from 0, and each id and name once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .deltas import ToolCallDelta
+
+__all__ = ["CallNumbers"]
+
+
+@dataclass
+class _Call:
+    id: str | None = None
+    name: str | None = None
+
+
+class CallNumbers:
+    """The calls of one answer so far."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._numbers: dict[int, int] = {}  # by the server's index, of the last call that had it
+
+    def read(
+        self, index: int | None, id: str | None, name: str | None, arguments: str
+    ) -> ToolCallDelta:
+        """Give a piece of a call the call's number; empty ids and names are none."""
+        id, name = id or None, name or None
+        number = len(self._calls) - 1 if index is None else self._numbers.get(index, -1)
+        if number < 0 or self._is_next(self._calls[number], index, id, name):
+            number = len(self._calls)
+            self._calls.append(_Call())
+        if index is not None:
+            self._numbers[index] = number
+        call = self._calls[number]
+        delta = ToolCallDelta(
+            number, None if call.id else id, None if call.name else name, arguments
+        )
+        call.id, call.name = call.id or id, call.name or name
+        return delta
+
+    @staticmethod
+    def _is_next(call: _Call, index: int | None, id: str | None, name: str | None) -> bool:
+        """Whether this is the first piece of a call after `call`."""
+        if id is not None and call.id is not None:
+            return id != call.id
+        return index is None and call.name is not None and name is not None

@@ -1,0 +1,148 @@
+"""OpenAI's Chat Completions API, which most servers of models speak: a request as its body, its chunks as deltas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from .call_numbers import CallNumbers
+from .completions import CompletionReader, UsageAsked
+from .deltas import Delta, ReasoningDelta, TextDelta
+from .fields import field
+from .request import ModelRequest, SpecificTool, ToolDeclaration
+from .served import Settings
+
+__all__ = ["ChatCompletions"]
+
+_OURS = frozenset({"is_error", "reasoning", "tool_execution_id"})
+"""What our messages have beside the API's own fields."""
+
+_REASONING = ("reasoning_content", "reasoning")
+"""The fields in which servers put reasoning. Some fill both with the same text, so the first is enough."""
+
+
+class ChatCompletions:
+    """The endpoint `/chat/completions`.
+
+    Args:
+        reasoning_key: the field of an assistant's message in which its reasoning is sent back; `None` to leave it out.
+    """
+
+    def __init__(self, reasoning_key: str | None = None) -> None:
+        self._reasoning_key = reasoning_key
+        self._usage_asked = UsageAsked()
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """What is sent for a request."""
+        body: dict[str, Any] = {"messages": [self._message(each) for each in request.messages]}
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tool_choice"] = (
+                {"type": "function", "function": {"name": request.tool_choice.name}}
+                if isinstance(request.tool_choice, SpecificTool)
+                else request.tool_choice
+            )
+            if not request.parallel_tool_calls:  # some models refuse to be told what they do anyway
+                body["parallel_tool_calls"] = False
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.output_schema is not None:
+            body["response_format"] = _response_format(request.output_schema)
+        return body
+
+    def _message(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        sent = {key: value for key, value in message.items() if key not in _OURS}
+        reasoning = "".join(part["text"] for part in message.get("reasoning") or ())
+        if self._reasoning_key is not None and reasoning:
+            sent[self._reasoning_key] = reasoning
+        return sent
+
+    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+        """Send it."""
+        asked = {key: body[key] for key in ("model", "messages")}
+        beside = {key: value for key, value in body.items() if key not in asked}
+        return await self._usage_asked.open(client.chat.completions.create, asked, beside, settings)
+
+    def reader(self) -> ChatReader:
+        """Make a reader for one answer."""
+        return ChatReader()
+
+
+class ChatReader(CompletionReader):
+    """Reads the chunks of one chat completion."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers = CallNumbers()
+
+    def deltas(self, choice: Any) -> Iterator[Delta]:
+        """The text, reasoning and calls that a choice adds."""
+        delta = field(choice, "delta")
+        for key in _REASONING:
+            if reasoning := field(delta, key):
+                yield ReasoningDelta(reasoning)
+                break
+        yield from _content(field(delta, "content"))
+        self._refusal += field(delta, "refusal") or ""
+        for call in field(delta, "tool_calls") or ():
+            function = field(call, "function")
+            yield self._numbers.read(
+                field(call, "index"),
+                field(call, "id"),
+                field(function, "name"),
+                _text(field(function, "arguments")),
+            )
+
+
+def _content(content: object) -> Iterator[Delta]:
+    """Content is text, or with some servers a list of parts of text and of thinking."""
+    if isinstance(content, str):
+        if content:
+            yield TextDelta(content)
+        return
+    for part in cast("Sequence[dict[str, Any]]", content or ()):
+        if part.get("type") == "thinking":
+            for thought in _content(part.get("thinking")):
+                if isinstance(thought, TextDelta):
+                    yield ReasoningDelta(thought.text)
+        else:
+            yield from _content(part.get("text"))
+
+
+def _text(arguments: object) -> str:
+    """Arguments as JSON text; some servers send the object itself."""
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _tool(tool: ToolDeclaration) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    form = {"name": "answer", "schema": dict(schema), "strict": _is_strict(schema)}
+    return {"type": "json_schema", "json_schema": form}
+
+
+def _is_strict(schema: object) -> bool:
+    """Whether a schema can be enforced: the API wants each object closed, and all of its members required."""
+    if isinstance(schema, Mapping):
+        node = cast("Mapping[str, Any]", schema)
+        members: Any = node.get("properties")
+        is_object = node.get("type") == "object" or isinstance(members, Mapping)
+        if is_object and (
+            node.get("additionalProperties") is not False
+            or set(cast("Mapping[str, Any]", members or {})) != set(node.get("required") or ())
+        ):
+            return False
+        return all(_is_strict(value) for value in node.values())
+    if isinstance(schema, list):
+        return all(_is_strict(value) for value in cast("list[object]", schema))
+    return True

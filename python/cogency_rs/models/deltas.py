@@ -1,0 +1,101 @@
+"""What a model's answer is made of while it streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._core import Finish
+
+__all__ = ["Delta", "Finish", "ReasoningDelta", "TextDelta", "ToolCallDelta", "Usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer's text. A plain `str` is the same."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """The next piece of the model's reasoning, which is not for the user.
+
+    Attributes:
+        text: the piece; may be empty.
+        signature: what the provider wants back beside this block of reasoning, opaque; comes once, at the end of the
+            block.
+    """
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """The next piece of a tool call of the provider's own kind.
+
+    Attributes:
+        index: which call of the answer, from 0; `None` where the provider does not say: then a new `id` or a `name`
+            begins a call, and anything else goes on with the last one.
+        id: what the provider calls it; comes once.
+        name: which tool; comes once.
+        arguments: the next piece of its arguments, JSON text.
+    """
+
+    index: int | None
+    id: str | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How many tokens something took.
+
+    The parts do not overlap: what came from a cache is not `input_tokens` again, and reasoning is not `output_tokens`
+    again.
+
+    Attributes:
+        input_tokens: read by the model, and not from a cache.
+        output_tokens: written, reasoning aside.
+        cache_read_tokens: read from the provider's cache.
+        cache_write_tokens: written to it.
+        reasoning_tokens: written as reasoning, where the provider counts it apart.
+        is_estimate: whether any of it was counted here, since the provider did not say.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    is_estimate: bool = False
+
+    @property
+    def total_tokens(self) -> int:
+        """All of them."""
+        return self.read_tokens + self.written_tokens
+
+    @property
+    def read_tokens(self) -> int:
+        """What the model read, from a cache or not."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def written_tokens(self) -> int:
+        """What the model wrote."""
+        return self.output_tokens + self.reasoning_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.is_estimate or other.is_estimate,
+        )
+
+
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Finish
+"""A piece of a model's answer. Of several `Usage`s in one answer the last counts: providers report sums."""

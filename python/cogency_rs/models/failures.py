@@ -1,0 +1,250 @@
+"""What an SDK raises, as an `LLMError` of one line: what happened, where, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..errors import LLMError
+
+__all__ = ["IncompleteError", "RefusedError", "Service"]
+
+_LONGEST = 300  # characters of a service's own words
+_LISTED = 10  # models that a message lists
+
+
+class RefusedError(Exception):
+    """The model, or its provider, would not answer; its text says what it gave as the reason."""
+
+
+class IncompleteError(Exception):
+    """The stream was over before the answer was; its text says how that is known."""
+
+
+@dataclass(frozen=True)
+class _Advice:
+    """What a status means.
+
+    Attributes:
+        what: what the service did, behind its address.
+        cure: what to do.
+    """
+
+    what: str
+    cure: str
+    rate_limited: bool = False
+    auth_failed: bool = False
+
+
+_SEND_LESS = "send less of the conversation, as History(max_tokens=...) does"
+_REFUSED = _Advice("refused the request", "correct the settings or the messages")
+_FAILED = _Advice("failed", "nothing is wrong with the request: try again later")
+_TOO_LONG = _Advice("refused a prompt that is too long", _SEND_LESS)
+_NO_CREDIT = _Advice("wants to be paid first", "add credit to the account, or raise its limit")
+
+_BY_STATUS = {
+    401: _Advice("refused the key", "set {key}, or give api_key=", auth_failed=True),
+    402: _NO_CREDIT,
+    403: _Advice(
+        "does not allow this key to do that",
+        "use another key, or another model",
+        auth_failed=True,
+    ),
+    408: _Advice("took too long", "try again, or give it more time with timeout="),
+    413: _TOO_LONG,
+    429: _Advice("limits how often it may be asked", "try again {later}", rate_limited=True),
+    503: _Advice("is overloaded", "try again {later}"),
+    504: _Advice("took too long", "try again, or give it more time with timeout="),
+    529: _Advice("is overloaded", "try again {later}"),
+}
+
+_BY_WORD = {
+    "insufficient_quota": _NO_CREDIT,
+    "billing_error": _NO_CREDIT,
+    "context_length_exceeded": _TOO_LONG,
+    "context length": _TOO_LONG,
+    "prompt is too long": _TOO_LONG,
+    "exceed_context_size": _TOO_LONG,
+}
+"""What a code or some words of a service say more exactly than its status."""
+
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""Of an error that is reported inside a stream, which has no status of its own."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A model and where it is served, as errors name them.
+
+    Attributes:
+        sdk: the module of the SDK; its exceptions are told apart by its classes.
+        model: what the service calls the model.
+        url: the address of the service.
+        key: the environment variable that its key is read from.
+    """
+
+    sdk: Any
+    model: str
+    url: str
+    key: str
+
+    async def not_asked(self, error: Exception, client: Any) -> LLMError:
+        """Explain why a question got no answer at all; asks the service for its models if it lacks this one."""
+        if self._is_missing(error):
+            return self._error(error, await self._missing(error, client))
+        return self._explained(error) or self._error(
+            error, f"{self.url} was not asked ({_words_of(error)}); correct the settings"
+        )
+
+    def broken(self, error: Exception) -> LLMError:
+        """Explain why an answer ended before it was complete."""
+        if isinstance(error, RefusedError):
+            return self._error(
+                error,
+                f"the model {self.model} refused to answer ({_words_of(error)}); "
+                "ask in another way, or ask another model",
+            )
+        if not _is_timeout(error) and (explained := self._explained(error, is_answering=True)):
+            return explained
+        return self._error(
+            error,
+            f"the stream of the model {self.model} at {self.url} broke off ({_words_of(error)}); "
+            "its answer is incomplete, and may be asked for again",
+        )
+
+    def _explained(self, error: Exception, *, is_answering: bool = False) -> LLMError | None:
+        """What a status, or the lack of one, says; `None` if there is nothing to go by."""
+        if isinstance(error, self.sdk.APIConnectionError) and not is_answering:
+            return self._error(error, self._unreachable(error))
+        status = _status_of(error)
+        if status is None:
+            return None
+        words = f"{_label_of(error)}{_words_of(error)}"
+        advice = _advice_of(status, f"{_code_of(error)} {words}".lower())
+        cure = advice.cure.format(key=self.key, later=_later(error))
+        where = " in the middle of an answer" if is_answering else ""
+        return self._error(error, f"{self.url} {advice.what}{where} ({words}); {cure}", advice)
+
+    def _unreachable(self, error: Exception) -> str:
+        if isinstance(error, self.sdk.APITimeoutError):
+            return (
+                f"no answer from {self.url} in time; try again, or give it more time with timeout="
+            )
+        reason = _words_of(error.__cause__ or error)
+        return f"no server answers at {self.url} ({reason}); is the server running there?"
+
+    def _is_missing(self, error: Exception) -> bool:
+        return _status_of(error) == 404 or _code_of(error) == "model_not_found"
+
+    async def _missing(self, error: Exception, client: Any) -> str:
+        offered = await _offered(client)
+        if offered is None:
+            return (
+                f"{self.url} has no such API ({_label_of(error)}{_words_of(error)}); "
+                "does base_url lack the path of it, such as /v1?"
+            )
+        if self.model in offered:
+            return f"{self.url} did not find what it was asked for ({_words_of(error)}); correct the settings"
+        return f"{self.url} does not know the model {self.model}; it offers {_listed(self.model, offered)}"
+
+    @staticmethod
+    def _error(error: Exception, message: str, advice: _Advice = _FAILED) -> LLMError:
+        return LLMError(
+            message,
+            cause=error,
+            rate_limited=advice.rate_limited,
+            auth_failed=advice.auth_failed,
+        )
+
+
+def _advice_of(status: int, words: str) -> _Advice:
+    if status < 500:
+        for word, advice in _BY_WORD.items():
+            if word in words:
+                return advice
+    return _BY_STATUS.get(status) or (_FAILED if status >= 500 else _REFUSED)
+
+
+def _later(error: Exception) -> str:
+    headers: Any = getattr(getattr(error, "response", None), "headers", None)
+    seconds: str | None = headers.get("retry-after") if headers else None
+    return f"in {seconds} s" if seconds and seconds.isdigit() else "later"
+
+
+def _is_timeout(error: Exception) -> bool:
+    return "Timeout" in type(error).__name__
+
+
+def _reported(error: Exception) -> Mapping[str, Any]:
+    """The object of the service that says what is wrong; providers wrap it once, or not, or give its words alone."""
+    body: Any = getattr(error, "body", None)
+    if isinstance(body, str) and body:
+        return {"message": body}
+    if not isinstance(body, Mapping):
+        return {}
+    body = cast("Mapping[str, Any]", body)
+    inner = body.get("error")
+    return cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else body
+
+
+def _code_of(error: Exception) -> str:
+    reported = _reported(error)
+    return str(reported.get("code") or reported.get("type") or "")
+
+
+def _status_of(error: Exception) -> int | None:
+    """The HTTP status; of an error inside a stream, the one that its code or type stands for."""
+    reported = _reported(error)
+    for said in (getattr(error, "status_code", None), reported.get("code"), reported.get("type")):
+        status = str(_STATUS_OF_TYPE.get(str(said), said))
+        if status.isdigit() and 400 <= int(status) < 600:
+            return int(status)
+    return 500 if reported else None
+
+
+def _label_of(error: Exception) -> str:
+    """The number or name of an error, to stand before its words."""
+    status = getattr(error, "status_code", None)
+    label = status if isinstance(status, int) and status >= 400 else _code_of(error)
+    return f"{label}: " if label else ""
+
+
+def _words_of(error: BaseException) -> str:
+    """In one line, what the service said, or else the exception."""
+    words: Any = None
+    if isinstance(error, Exception):
+        reported = _reported(error)
+        words = reported.get("message") or reported.get("detail") or reported.get("error")
+    text = " ".join(str(words or error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+async def _offered(client: Any) -> list[str] | None:
+    """The models of a service; `None` if it does not say."""
+    try:
+        page = await client.with_options(max_retries=0, timeout=5).models.list()
+        return [str(model.id) for model in page.data or ()]
+    except Exception:  # whatever it is, the first error is the one to tell
+        return None
+
+
+def _listed(wanted: str, offered: list[str]) -> str:
+    """Names, the nearest to the wanted one first."""
+    nearest = difflib.get_close_matches(wanted, offered, n=3, cutoff=0.4)
+    names = [*nearest, *(name for name in offered if name not in nearest)]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return (", ".join(names[:_LISTED]) + more) or "none"

@@ -1,0 +1,69 @@
+"""OpenAI's Completions API, where the caller writes the prompt: for templates whose special tokens must be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import ConfigError
+from .completions import CompletionReader, UsageAsked
+from .deltas import Delta, TextDelta
+from .fields import field
+from .request import ModelRequest
+from .served import Settings
+
+__all__ = ["PlainCompletions", "Template"]
+
+Template = Callable[[Sequence[Mapping[str, Any]]], str]
+"""From messages to the text of a prompt, up to where the model is to go on."""
+
+
+class PlainCompletions:
+    """The endpoint `/completions`.
+
+    Args:
+        template: writes the prompt.
+    """
+
+    def __init__(self, template: Template) -> None:
+        self._template = template
+        self._usage_asked = UsageAsked()
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """What is sent for a request.
+
+        Raises:
+            ConfigError: it declares tools, or asks for a schema, which this API knows nothing of.
+        """
+        if request.tools:
+            raise ConfigError(
+                "plain completions take no declared tools: list them in the prompt, as a dialect does, "
+                'or use endpoint="chat"'
+            )
+        if request.output_schema is not None:
+            raise ConfigError(
+                'plain completions take no output_schema: use endpoint="chat", or the setting of your server for it'
+            )
+        body: dict[str, Any] = {"prompt": self._template(request.messages)}
+        if request.stop:
+            body["stop"] = list(request.stop)
+        return body
+
+    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+        """Send it."""
+        asked = {key: body[key] for key in ("model", "prompt")}
+        beside = {key: value for key, value in body.items() if key not in asked}
+        return await self._usage_asked.open(client.completions.create, asked, beside, settings)
+
+    def reader(self) -> PlainReader:
+        """Make a reader for one answer."""
+        return PlainReader()
+
+
+class PlainReader(CompletionReader):
+    """Reads the chunks of one plain completion."""
+
+    def deltas(self, choice: Any) -> Iterator[Delta]:
+        """The text that a choice adds."""
+        if text := field(choice, "text"):
+            yield TextDelta(text)

@@ -1,0 +1,212 @@
+"""A model behind an API: asked through the provider's own SDK, and read while it answers.
+
+Everything that waits stands here, once for all providers. What is asked and how the answer is read is an `Endpoint`,
+which knows no network. Retries before an answer begins are the SDK's. An answer that has begun is not asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from .._core import Thought
+from ..errors import ConfigError, LLMError
+from .clients import Clients
+from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
+from .failures import Service
+from .request import ModelRequest
+
+__all__ = ["AnswerReader", "Endpoint", "ServedModel", "Settings", "finish_of"]
+
+_FINISHES = {
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "model_length": "length",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+}
+"""What providers call the end of an answer, in the words of chat completions."""
+
+_OF_THE_CLIENT = ("max_retries", "timeout")
+_OF_THE_CALL = ("extra_headers", "extra_query")
+_OURS = ("messages", "prompt", "stream")
+
+
+def finish_of(reason: str | None) -> Finish:
+    """Why an answer ended, in the words of chat completions: `stop`, `length`, `tool_calls`; others as they are."""
+    return Finish(_FINISHES.get(reason or "", reason))
+
+
+class Settings:
+    """The settings of a question, sorted by who reads them: the client of the SDK, its call, or the service.
+
+    Raises:
+        ConfigError: one of them is not for the caller to set.
+    """
+
+    def __init__(self, *layers: Mapping[str, Any]) -> None:
+        merged: dict[str, Any] = {}
+        for layer in layers:
+            merged |= layer
+        for name in _OURS:
+            if name in merged:
+                raise ConfigError(
+                    f"{name} is no setting of a model: messages stand in the request, and every answer streams"
+                )
+        self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
+        self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
+        self.of_service: dict[str, Any] = {**(merged.pop("extra_body", None) or {}), **merged}
+
+
+class AnswerReader(Protocol):
+    """Turns what one answer is streamed as into deltas."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole answer has arrived."""
+        ...
+
+    def feed(self, chunk: Any) -> Iterable[Delta]:
+        """Read the next chunk."""
+        ...
+
+    def finish(self) -> Iterable[Delta]:
+        """Give what stands behind the last chunk: the usage, then the `Finish`.
+
+        Raises:
+            RefusedError: the model would not answer.
+            IncompleteError: the answer is not complete.
+        """
+        ...
+
+
+class Endpoint(Protocol):
+    """One API of a provider."""
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """What is sent for a request, aside from the model's name and the settings."""
+        ...
+
+    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+        """Send it; gives the SDK's stream of chunks, once the service has begun to answer."""
+        ...
+
+    def reader(self) -> AnswerReader:
+        """Make a reader for one answer."""
+        ...
+
+
+class ServedModel:
+    """A model behind an API. Use it as an async context manager, or `aclose()` it, to close its connections.
+
+    Attributes:
+        name: what the service calls the model.
+        provider: whose API it is.
+    """
+
+    def __init__(
+        self,
+        *,
+        provider: str,
+        service: Service,
+        endpoint: Endpoint,
+        clients: Clients,
+        settings: Mapping[str, Any],
+    ) -> None:
+        Settings(settings)  # what cannot be set is refused before a question is asked
+        self.name = service.model
+        self.provider = provider
+        self._service = service
+        self._endpoint = endpoint
+        self._clients = clients
+        self._settings = dict(settings)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, base_url={self._service.url!r})"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """Ask, and give the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.
+
+        Closing the iterator closes the HTTP response, and the model stops writing.
+
+        Raises:
+            LLMError: there was no answer, or it broke off. The message says what to do.
+            ConfigError: the request holds what this API cannot be asked for.
+        """
+        settings = Settings(self._settings, request.settings)
+        body = self._endpoint.body(request)
+        client = self._clients.current()
+        asked = client.with_options(**settings.of_client) if settings.of_client else client
+        try:
+            stream = await self._endpoint.open(asked, {"model": self.name, **body}, settings)
+        except Exception as error:
+            raise await self._service.not_asked(error, client) from error
+        reader = self._endpoint.reader()
+        async with stream:
+            while (deltas := await self._next(stream, reader)) is not None:
+                for delta in deltas:
+                    yield delta
+        try:
+            for delta in reader.finish():
+                yield delta
+        except Exception as error:
+            raise self._service.broken(error) from error
+
+    async def _next(self, stream: Any, reader: AnswerReader) -> list[Delta] | None:
+        """Read one chunk; `None` behind the last one."""
+        try:
+            return list(reader.feed(await anext(stream)))
+        except StopAsyncIteration:
+            return None
+        except Exception as error:
+            if reader.is_complete:  # only the end of the body is missing
+                return None
+            raise self._service.broken(error) from error
+
+    async def __call__(
+        self, messages: Sequence[Mapping[str, Any]]
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
+        """Ask for text: the model as a function from messages to what `parse_tokens` reads.
+
+        The usage is left out; `stream` has it.
+
+        Raises:
+            LLMError: as `stream`; or the service took a call out of the text, which such a function has no place for.
+        """
+        async with aclosing(self.stream(ModelRequest(messages))) as answer:
+            async for delta in answer:
+                match delta:
+                    case TextDelta(text):
+                        yield text
+                    case ReasoningDelta(text):
+                        if text:
+                            yield Thought(text)
+                    case Finish():
+                        yield delta
+                    case ToolCallDelta():
+                        raise LLMError(
+                            f"{self._service.url} took a tool call out of the text of the model {self.name}; "
+                            "turn off the server's own parser of tool calls, or ask by stream()"
+                        )
+                    case _:
+                        pass
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop. A client that the caller handed over stays open."""
+        await self._clients.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()

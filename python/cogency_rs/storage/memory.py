@@ -1,0 +1,158 @@
+"""The log in memory: gone with the object, and otherwise like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import count
+from typing import TypeVar
+
+from ..errors import ConfigError, StorageError
+from .claims import Claim, Claims
+from .log import CallRecord, Conversation, LogPage, Row, check_row_type
+
+__all__ = ["Memory"]
+
+T = TypeVar("T")
+
+_Stored = tuple[float, int, str, Row]
+"""When it was, its number, whose it is, and the row."""
+
+
+class Memory:
+    """A `Log` in memory, for one event loop at a time.
+
+    What an agent without a storage writes to, and what tests want. An append costs O(rows) where time goes on, a read
+    O(rows that are new).
+    """
+
+    def __init__(self) -> None:
+        self.rows: defaultdict[str, list[_Stored]] = defaultdict(list)
+        self.records: defaultdict[str, dict[tuple[str, int], tuple[str, CallRecord]]] = defaultdict(
+            dict
+        )
+        self._claims = Claims()
+        self._leases = _NoLeases()
+        self._numbers = count(1)
+
+    def append(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str = "",
+        rows: Sequence[Row],
+        calls: Sequence[CallRecord] = (),
+    ) -> asyncio.Future[None]:
+        """Save rows and calls; see `Log.append`."""
+        self._check(rows, calls)
+        stored = [(row[2], next(self._numbers), user_id, row) for row in rows]
+        self._save(conversation_id, stored, [(user_id, call) for call in calls])
+        return _done(None)
+
+    def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
+        try:
+            for type, content, _ in rows:
+                check_row_type(type)
+                content.encode()
+            for call in calls:
+                call.name.encode()
+        except UnicodeError as error:
+            raise StorageError(
+                f"a row is no text that can be stored: {error}", cause=error
+            ) from error
+
+    def _save(
+        self, conversation_id: str, rows: list[_Stored], calls: list[tuple[str, CallRecord]]
+    ) -> None:
+        stored = self.rows[conversation_id]
+        for row in rows:
+            insort(stored, row)
+        for user_id, call in calls:
+            self.records[conversation_id][call.batch, call.position] = (user_id, call)
+
+    async def read(
+        self, conversation_id: str, *, user_id: str = "", after: str | None = None
+    ) -> LogPage:
+        """Read the rows that follow a cursor, or all; see `Log.read`."""
+        rows = self.rows.get(conversation_id, [])
+        known = 0 if after is None else _place(rows, after)
+        new = [
+            {"type": type, "content": content, "timestamp": timestamp}
+            for _, _, user, (type, content, timestamp) in rows[known:]
+            if not user_id or user == user_id
+        ]
+        cursor = f"{len(rows)}/{rows[-1][1] if rows else 0}"
+        return LogPage(new, cursor, is_whole=not known)
+
+    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation; see `Log.calls`."""
+        records = sorted(self.records.get(conversation_id, {}).items(), key=lambda item: item[0])
+        return [call for _, (user, call) in records if not user_id or user == user_id]
+
+    def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
+        """Have a conversation to oneself; see `Log.claim`."""
+        return Claim(conversation_id, self._claims, self._leases, wait=wait)
+
+    async def conversations(
+        self, user_id: str = "", limit: int | None = None
+    ) -> list[Conversation]:
+        """List conversations, the one with the latest row first."""
+        found: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+        for conversation_id, rows in self.rows.items():
+            for _, _, user, row in rows:
+                if not user_id or user == user_id:
+                    found[conversation_id, user].append(row)
+        listed = [
+            Conversation(
+                id,
+                user,
+                len(rows),
+                rows[0][2],
+                rows[-1][2],
+                next((content for type, content, _ in rows if type == "user"), None),
+            )
+            for (id, user), rows in found.items()
+        ]
+        return sorted(listed, key=lambda one: -one.last)[:limit]
+
+    async def delete_conversation(self, conversation_id: str) -> int:
+        """Remove all there is of a conversation; returns how many rows it had."""
+        self.records.pop(conversation_id, None)
+        return len(self.rows.pop(conversation_id, []))
+
+
+def _place(rows: list[_Stored], cursor: str) -> int:
+    """How many rows a cursor has seen; none if they are not what they were."""
+    try:
+        known, last = map(int, cursor.split("/"))
+    except ValueError:
+        raise ConfigError(f"{cursor!r} is not a cursor of this log") from None
+    return known if known and [number for _, number, *_ in rows[:known][-1:]] == [last] else 0
+
+
+class _NoLeases:
+    """Leases where there is one process: whoever is first in line has it."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(int)
+
+    def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
+        self._numbers[conversation_id] += 1
+        return _done(self._numbers[conversation_id])
+
+    async def holder(self, conversation_id: str) -> str | None:
+        return None
+
+    def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
+        return _done(True)
+
+    def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
+        return _done(None)
+
+
+def _done(value: T) -> asyncio.Future[T]:
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future

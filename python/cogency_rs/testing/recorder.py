@@ -1,0 +1,131 @@
+"""Records what a model answers, so that it can be replayed without its service."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from .._core import Thought
+from ..errors import ConfigError
+from ..models import Delta, Finish, Model, ModelRequest
+from .recording import End, RecordedAnswer, request_as_json
+from .streams import closing, deltas_in, text_in
+
+__all__ = ["AnyModel", "RecordingModel", "record"]
+
+PlainModel: TypeAlias = Callable[[Any], AsyncIterable[str | Thought | Finish]]
+"""A plain function from messages to text."""
+
+AnyModel: TypeAlias = Model | PlainModel
+
+
+def record(model: AnyModel, path: str | PathLike[str], *, timing: bool = False) -> RecordingModel:
+    """Make a model that answers as `model` does, and writes what it was asked and answered to a file.
+
+    Args:
+        model: a `Model`, or a plain function from messages to text.
+        path: the file, which must not be there yet; its folder is made. A line is written as soon as an answer has
+            ended, so a program that is killed loses no answer but those under way. It holds the request without the
+            provider's settings, among which credentials may be.
+        timing: also write when each piece came, for `ReplayModel(path, speed=…)`.
+
+    Raises:
+        ConfigError: there is such a file already, or `model` is not a model.
+    """
+    return RecordingModel(model, Path(path), timing=timing)
+
+
+class RecordingModel:
+    """A model that writes what it is asked and answers to a file; made by `record`."""
+
+    def __init__(self, model: AnyModel, path: Path, *, timing: bool) -> None:
+        if not hasattr(model, "stream") and not callable(model):
+            raise ConfigError(
+                "model must have stream(request), or be a function from messages to text, "
+                f"got {model!r}"
+            )
+        if path.exists():
+            raise ConfigError(
+                f"{path} is a recording already: use ReplayModel(path), or delete it to record anew"
+            )
+        self.name = str(getattr(model, "name", None) or getattr(model, "__name__", "model"))
+        self.provider = str(getattr(model, "provider", None) or "unknown")
+        self.path = path
+        self._model = model
+        self._timing = timing
+        self._asked = 0
+        self._is_begun = False
+        self._lock = threading.Lock()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
+        """Pass the model's answer on, and write it down when it has ended, however it did.
+
+        Raises:
+            ConfigError: the request holds what JSON cannot hold; it is not sent.
+            TypeError: the model gives something else than `str` and `Delta`s.
+        """
+        try:
+            asked = request_as_json(request)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"request {self._asked + 1} cannot be recorded in {self.path}: {error}",
+                cause=error,
+            ) from error
+        with self._lock:
+            number, self._asked = self._asked, self._asked + 1
+        pieces: list[str | Delta] = []
+        seconds: list[float] = []
+        end: End = "closed"
+        began = time.monotonic()
+        source = self._source(request)
+        try:
+            async with closing(source):
+                async for piece in source:
+                    if not isinstance(piece, str | Delta):
+                        raise TypeError(f"a model must give str and Deltas, and gave {piece!r}")
+                    seconds.append(time.monotonic() - began)
+                    pieces.append(piece)
+                    yield piece
+            end = "whole"
+        except Exception as error:
+            end = error
+            raise
+        finally:
+            answer = RecordedAnswer(
+                number=number,
+                request=asked,
+                pieces=pieces,
+                seconds=seconds if self._timing else None,
+                end=end,
+                model=self.name,
+                provider=self.provider,
+            )
+            self._write(answer.to_line())
+
+    def __call__(
+        self, messages: Sequence[Mapping[str, Any]]
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
+        """Answer as a plain model function does: with what `parse_tokens` reads, which is all but usage.
+
+        Raises:
+            ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
+        """
+        return text_in(self.stream(ModelRequest(messages)))
+
+    def _source(self, request: ModelRequest) -> AsyncIterable[str | Delta]:
+        if hasattr(self._model, "stream"):
+            return cast("Model", self._model).stream(request)
+        plain = cast("PlainModel", self._model)
+        return deltas_in(plain(request.messages))
+
+    def _write(self, line: bytes) -> None:
+        with self._lock:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # In one piece, so that what is there after a crash are whole lines.
+            with self.path.open("ab" if self._is_begun else "xb", buffering=0) as file:
+                file.write(line)
+            self._is_begun = True

@@ -1,0 +1,218 @@
+"""What a recording is: a file with a line of JSON for each answer of a model, and the request it answered.
+
+Invariant: what is read of a line equals what was written, whatever text a model wrote.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ..errors import ConfigError, LLMError
+from ..models import (
+    Delta,
+    Finish,
+    ModelRequest,
+    ReasoningDelta,
+    SpecificTool,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
+from .requests import copy_of
+
+__all__ = ["End", "RecordedAnswer", "read_recording", "request_as_json"]
+
+FORMAT = 1
+
+KINDS: dict[str, type[Any]] = {
+    "text": TextDelta,
+    "reasoning": ReasoningDelta,
+    "tool_call": ToolCallDelta,
+    "usage": Usage,
+    "finish": Finish,
+}
+_KIND_OF = {made: kind for kind, made in KINDS.items()}
+
+_USUAL: dict[str, Any] = {
+    "tools": [],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "stop": [],
+    "output_schema": None,
+}
+"""What a request has of each where nobody asked for anything else, which no line says."""
+
+End: TypeAlias = Literal["whole", "closed"] | Exception
+"""How an answer ended: by itself, closed by its reader, or with what its model raised."""
+
+
+@dataclass(frozen=True)
+class RecordedAnswer:
+    """An answer as it was given.
+
+    Attributes:
+        number: which request of the recording it answered, from 0.
+        request: what the model was asked, as JSON has it.
+        pieces: what it answered.
+        seconds: when each piece came, counted from the request; `None` where that was not recorded.
+        end: how it ended.
+        model: the model's name.
+        provider: its service's name.
+    """
+
+    number: int
+    request: Mapping[str, Any]
+    pieces: Sequence[str | Delta]
+    seconds: Sequence[float] | None
+    end: End
+    model: str
+    provider: str
+
+    def to_line(self) -> bytes:
+        """The answer as a line of JSON."""
+        line = {
+            "format": FORMAT,
+            "number": self.number,
+            "model": self.model,
+            "provider": self.provider,
+            "request": self.request,
+            "answer": [_piece_as_json(piece) for piece in self.pieces],
+            "end": self.end if isinstance(self.end, str) else _error_as_json(self.end),
+        }
+        if self.seconds is not None:
+            line["seconds"] = [round(second, 4) for second in self.seconds]
+        try:
+            return json.dumps(line, ensure_ascii=False).encode() + b"\n"
+        except UnicodeEncodeError:  # half a character, which only an escape can say
+            return json.dumps(line).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> RecordedAnswer:
+        """Read what `to_line` wrote.
+
+        Raises:
+            ValueError, KeyError, TypeError: it did not write this.
+        """
+        read = json.loads(line)
+        if read["format"] != FORMAT:
+            raise ValueError(f"format {read['format']!r} is not known")
+        return cls(
+            number=read["number"],
+            request=read["request"],
+            pieces=[_piece(piece) for piece in read["answer"]],
+            seconds=read.get("seconds"),
+            end=_end(read["end"]),
+            model=read["model"],
+            provider=read["provider"],
+        )
+
+
+def read_recording(path: Path) -> list[RecordedAnswer]:
+    """Read the answers of a file, in the order of their requests.
+
+    Raises:
+        ConfigError: there is no such file, or it cannot be read; says which line is wrong and what to do.
+    """
+    if not path.exists():
+        raise ConfigError(f"there is no recording {path}: make one with record(model, path)")
+    answers: list[RecordedAnswer] = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            answers.append(RecordedAnswer.from_line(line))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"{path}:{number} is not a whole answer ({type(error).__name__}: {error}): "
+                "remove the line, or delete the file and record anew",
+                cause=error,
+            ) from error
+    answers.sort(key=lambda answer: answer.number)
+    for number, answer in enumerate(answers):
+        if answer.number != number:
+            raise ConfigError(
+                f"{path} does not have the answer to request {number + 1}, which had not ended when the "
+                "program did: delete the file and record anew"
+            )
+    if not answers:
+        raise ConfigError(f"{path} has no answers: delete the file and record anew")
+    return answers
+
+
+def request_as_json(request: ModelRequest) -> dict[str, Any]:
+    """A request as a recording holds it: what the model was told, without what is as usual.
+
+    The provider's settings are left out, since credentials may be among them.
+
+    Raises:
+        TypeError, ValueError: it holds what JSON cannot hold.
+    """
+    choice = request.tool_choice
+    told = {
+        "messages": copy_of(request.messages),
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": copy_of(tool.parameters),
+            }
+            for tool in request.tools
+        ],
+        "tool_choice": {"name": choice.name} if isinstance(choice, SpecificTool) else choice,
+        "parallel_tool_calls": request.parallel_tool_calls,
+        "stop": list(request.stop),
+        "output_schema": copy_of(request.output_schema),
+    }
+    written: dict[str, Any] = json.loads(json.dumps(told))
+    return {key: value for key, value in written.items() if value != _USUAL.get(key, MISSING)}
+
+
+def _piece_as_json(piece: str | Delta) -> Any:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, Finish):
+        return {"type": "finish", "reason": piece.reason}
+    values = {field.name: (getattr(piece, field.name), field.default) for field in fields(piece)}
+    told = {name: value for name, (value, default) in values.items() if value != default}
+    return {"type": _KIND_OF[type(piece)], **told}
+
+
+def _piece(read: Any) -> str | Delta:
+    if isinstance(read, str):
+        return read
+    kind = read.pop("type")
+    if kind not in KINDS:
+        raise ValueError(f"a piece of type {kind!r} is not known")
+    made: str | Delta = KINDS[kind](**read)
+    return made
+
+
+def _error_as_json(error: Exception) -> dict[str, Any]:
+    flags = (
+        {"rate_limited": error.rate_limited, "auth_failed": error.auth_failed}
+        if isinstance(error, LLMError)
+        else {}
+    )
+    return {"error": type(error).__name__, "message": str(error), **flags}
+
+
+def _end(read: Any) -> End:
+    """How an answer ended; an error of Python's own is made again, any other is what models raise."""
+    if read in ("whole", "closed"):
+        end: End = read
+        return end
+    name, message = read["error"], read["message"]
+    made: Any = getattr(builtins, name, None)
+    if isinstance(made, type) and issubclass(made, Exception):
+        try:
+            return made(message)
+        except TypeError:  # it is not made of a message alone
+            pass
+    return LLMError(
+        message if name == LLMError.__name__ else f"{name}: {message}",
+        rate_limited=read.get("rate_limited", False),
+        auth_failed=read.get("auth_failed", False),
+    )

@@ -1,0 +1,158 @@
+"""A model that answers from a recording, and says where it is asked something else than was recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import ConfigError
+from ..models import Delta, ModelRequest
+from .difference import first_difference
+from .recording import RecordedAnswer, read_recording, request_as_json
+from .scripted import ScriptedModel
+
+__all__ = ["ReplayModel"]
+
+_COMPARED = {"messages": list[Any](), "tools": list[Any]()}
+"""What of a request must be as it was recorded, and what it is where nothing is said."""
+
+
+class ReplayModel(ScriptedModel):
+    """A model that answers from a recording, in the order of its requests.
+
+    It has what a `ScriptedModel` has: `requests`, `assert_complete`, `closed_early`, and it is a plain function, too.
+    An answer that was broken off by an error is broken off again: by the same one if it is Python's own, else by an
+    `LLMError` that names it. `name` and `provider` are those of the recorded model.
+
+    Args:
+        path: what `record` wrote.
+        strict: whether each request must have the recorded messages and tools. Ids of calls may differ, as long as they
+            belong together in the same way.
+        normalize: applied to every text of both before they are compared, to take away what differs each time: a time,
+            a temporary folder.
+        speed: how many times as fast as recorded the pieces come; `None` for at once.
+
+    Raises:
+        ConfigError: the recording is not there, cannot be read, or has no times though `speed` needs them; or `speed`
+            is not above 0.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        strict: bool = True,
+        normalize: Callable[[str], str] | None = None,
+        speed: float | None = None,
+    ) -> None:
+        path = Path(path)
+        recorded = read_recording(path)
+        if speed is not None and speed <= 0:
+            raise ConfigError(f"speed must be above 0, got {speed}")
+        if speed is not None and any(answer.seconds is None for answer in recorded):
+            raise ConfigError(
+                f"{path} does not say when its pieces came, which speed needs: "
+                "record anew with record(model, path, timing=True)"
+            )
+        super().__init__(
+            [_Replay(self._replay, answer, path) for answer in recorded],
+            name=recorded[0].model,
+            provider=recorded[0].provider,
+        )
+        self._origin = f"recorded in {path}"
+        self._strict = strict
+        self._normalize = normalize
+        self._speed = speed
+
+    async def _replay(
+        self, recorded: RecordedAnswer, path: Path, asked: ModelRequest
+    ) -> AsyncGenerator[str | Delta, None]:
+        """Give a recorded answer, if this is what was asked then."""
+        if self._strict:
+            self._compare(recorded, path, asked)
+        came = 0.0
+        for piece, second in zip(recorded.pieces, self._times(recorded), strict=True):
+            await asyncio.sleep(second - came)
+            came = second
+            yield piece
+        if isinstance(recorded.end, Exception):
+            raise recorded.end
+        if recorded.end == "closed":
+            raise self._fault(
+                f"answer {recorded.number + 1} of {path} was closed by its reader here when it was "
+                "recorded, and is read on: delete the file and record anew"
+            )
+
+    def _times(self, recorded: RecordedAnswer) -> list[float]:
+        """When each piece is to come, in seconds from the request."""
+        if self._speed is None or recorded.seconds is None:
+            return [0.0] * len(recorded.pieces)
+        return [second / self._speed for second in recorded.seconds]
+
+    def _compare(self, recorded: RecordedAnswer, path: Path, asked: ModelRequest) -> None:
+        now = request_as_json(asked)
+        for part, nothing in _COMPARED.items():
+            told = self._comparable(recorded.request.get(part, nothing))
+            found = first_difference(told, self._comparable(now.get(part, nothing)), part)
+            if found is not None:
+                raise self._fault(
+                    f"request {recorded.number + 1} is not as recorded in {path}: {found}; "
+                    "if that is meant, delete the file and record anew"
+                )
+
+    def _comparable(self, value: Any) -> Any:
+        """The value with its texts normalized and its ids numbered."""
+        return _mapped(_numbered(value), self._normalize) if self._normalize else _numbered(value)
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """A recorded answer as one of a script."""
+
+    play: Callable[[RecordedAnswer, Path, ModelRequest], AsyncGenerator[str | Delta, None]]
+    recorded: RecordedAnswer
+    path: Path
+
+    def __call__(self, asked: ModelRequest) -> AsyncGenerator[str | Delta, None]:
+        return self.play(self.recorded, self.path, asked)
+
+    def __repr__(self) -> str:
+        return f"answer {self.recorded.number + 1} of {self.path.name}"
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A value of JSON with each of its texts changed."""
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {
+                key: _mapped(item, change) for key, item in cast("dict[str, Any]", value).items()
+            }
+        case list():
+            return [_mapped(item, change) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _numbered(messages: list[Any]) -> list[Any]:
+    """Messages whose ids of calls are numbers, in the order in which they first stand there."""
+    numbers: dict[str, str] = {}
+
+    def number(value: dict[str, Any], key: str) -> dict[str, Any]:
+        if not isinstance(value.get(key), str):
+            return value
+        return {**value, key: numbers.setdefault(value[key], f"id {len(numbers) + 1}")}
+
+    def of_message(message: dict[str, Any]) -> dict[str, Any]:
+        message = number(number(message, "tool_call_id"), "tool_execution_id")
+        if message.get("tool_calls"):
+            calls: list[Any] = message["tool_calls"]
+            message = {**message, "tool_calls": [number(call, "id") for call in calls]}
+        return message
+
+    return [of_message(message) for message in messages]

@@ -1,0 +1,227 @@
+"""A model that answers from a script, so that a test of an agent needs no service and always goes the same way.
+
+Invariant: each request takes the next answer, in the order in which answers begin to be read, and no answer twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+from .._core import Thought
+from ..errors import ConfigError
+from ..models import Delta, Finish, ModelRequest
+from .requests import copy_of, in_words, shortened
+from .streams import closing, text_in
+
+__all__ = ["Answer", "AnswerFunction", "FixedAnswer", "Piece", "ScriptedModel"]
+
+Piece: TypeAlias = str | Delta | BaseException
+"""What an answer consists of; an exception is raised at its place."""
+
+FixedAnswer: TypeAlias = str | Sequence[Piece] | BaseException
+"""A text, its pieces, or what to raise instead."""
+
+AnswerFunction: TypeAlias = Callable[
+    [ModelRequest], FixedAnswer | Awaitable[FixedAnswer] | AsyncIterable[str | Delta]
+]
+"""Answers a request: a function, a coroutine function, or an async generator function."""
+
+Answer: TypeAlias = FixedAnswer | AnswerFunction
+"""What a script says to one request."""
+
+
+class ScriptedModel:
+    """A model that answers from a script.
+
+    It is a `Model`, and it is a plain function from messages to text, too.
+
+    Args:
+        answers: one for each request, in order. An answer is a text; a list of pieces, `str` and `Delta`s, with an
+            exception where the answer breaks off; an exception, raised instead of an answer; or a function of the
+            `ModelRequest`, also an `async` one, that returns one of these or is itself a stream of pieces. A function
+            in place of the list answers every request.
+        chunk: how many characters of a text come at once; `None` for all of it. Lists are given as they are.
+        delay: seconds before each piece. Other tasks run before each piece in any case.
+        name: what traces and errors call the model.
+        provider: what they call its service.
+
+    Raises:
+        ConfigError: `answers`, `chunk` or `delay` cannot be used; says which answer it is.
+
+    Attributes:
+        requests: what the model was asked, in order, each copied when it was asked.
+        closed_early: how many answers were closed by their reader before it had seen their end, as a parser does after
+            a batch of calls and a run does when it is cancelled.
+
+    Several agents may ask one model at once, also from several threads: each request takes one answer, but which one
+    depends on who asks first. Give each agent a model of its own, or a function that decides by the request.
+    """
+
+    def __init__(
+        self,
+        answers: Sequence[Answer] | AnswerFunction,
+        *,
+        chunk: int | None = 4,
+        delay: float = 0.0,
+        name: str = "scripted",
+        provider: str = "scripted",
+    ) -> None:
+        if chunk is not None and chunk < 1:
+            raise ConfigError(f"chunk must be at least 1 character, or None for all, got {chunk}")
+        if delay < 0:
+            raise ConfigError(f"delay must be at least 0 seconds, got {delay}")
+        self.name = name
+        self.provider = provider
+        self.requests: list[ModelRequest] = []
+        self.closed_early = 0
+        self._every: AnswerFunction | None = answers if callable(answers) else None
+        self._answers: list[Answer] = [] if callable(answers) else _checked_answers(answers)
+        self._chunk = chunk
+        self._delay = delay
+        self._origin = "given"
+        self._wrong: str | None = None
+        self._lock = threading.Lock()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
+        """Give the next answer, piece by piece.
+
+        Raises:
+            AssertionError: there is no answer left; says how many there were, and what was asked.
+        """
+        asked = replace(request, messages=copy_of(request.messages))
+        answer = self._next(asked)
+        whole = False
+        try:
+            async with aclosing(self._pieces(answer, asked)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            whole = True
+        except (GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException:
+            whole = True  # broken off by the script, not by the reader
+            raise
+        finally:
+            with self._lock:
+                self.closed_early += not whole
+
+    def __call__(
+        self, messages: Sequence[Mapping[str, Any]]
+    ) -> AsyncGenerator[str | Thought | Finish, None]:
+        """Give the next answer as a plain model function does: what `parse_tokens` reads, which is all but usage.
+
+        Raises:
+            AssertionError: there is no answer left.
+            ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
+        """
+        return text_in(self.stream(ModelRequest(messages)))
+
+    def assert_complete(self) -> None:
+        """Fail unless every answer was used, and no request was left without one.
+
+        Raises:
+            AssertionError: says which answer is next, or which request had no answer.
+        """
+        __tracebackhide__ = True
+        if self._wrong is not None:
+            raise AssertionError(self._wrong)
+        used, answers = len(self.requests), self._answers
+        if used < len(answers):
+            raise AssertionError(
+                f"{self.name}: only {used} of {_answers(len(answers))} used; "
+                f"the next one is {shortened(repr(answers[used]))}"
+            )
+
+    def _next(self, asked: ModelRequest) -> Answer:
+        with self._lock:
+            number = len(self.requests)
+            self.requests.append(asked)
+        if self._every is not None:
+            return self._every
+        if number < len(self._answers):
+            return self._answers[number]
+        raise self._fault(
+            f"request {number + 1} has no answer, since {_answers(len(self._answers))} {self._origin}; "
+            f"{in_words(asked)}"
+        )
+
+    def _fault(self, wrong: str) -> AssertionError:
+        """What is wrong with how the model was asked; it is kept, since agents catch what models raise."""
+        wrong = f"{self.name}: {wrong}"
+        self._wrong = self._wrong or wrong
+        return AssertionError(wrong)
+
+    async def _pieces(
+        self, answer: Answer, asked: ModelRequest
+    ) -> AsyncGenerator[str | Delta, None]:
+        if callable(answer):
+            given = answer(asked)
+            if isinstance(given, AsyncIterable):
+                async with closing(given):
+                    async for delta in given:
+                        yield delta
+                return
+            answer = await given if inspect.isawaitable(given) else given
+            _check(answer, f"what the answer's function returned for {in_words(asked)}")
+        for piece in _cut(answer, self._chunk):
+            await asyncio.sleep(self._delay)
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece
+
+
+def _cut(answer: FixedAnswer, chunk: int | None) -> Sequence[Piece]:
+    match answer:
+        case str():
+            size = chunk or len(answer) or 1
+            return [answer[start : start + size] for start in range(0, len(answer), size)]
+        case BaseException():
+            return [answer]
+        case _:
+            return answer
+
+
+def _checked_answers(answers: object) -> list[Answer]:
+    if isinstance(answers, str) or not isinstance(answers, Sequence):
+        raise ConfigError(
+            "answers must be a list with an answer for each request, or a function of the request, "
+            f"got {shortened(repr(answers))}"
+        )
+    answers = cast("Sequence[Answer]", answers)
+    for number, answer in enumerate(answers):
+        if not callable(answer):
+            _check(answer, f"answers[{number}]")
+    return list(answers)
+
+
+def _check(answer: object, where: str) -> None:
+    if isinstance(answer, str | BaseException):
+        return
+    if not isinstance(answer, Sequence):
+        raise ConfigError(
+            f"{where} must be a text, a list of str and Deltas, an exception or a function, "
+            f"got {shortened(repr(answer))}"
+        )
+    for number, piece in enumerate(cast("Sequence[object]", answer)):
+        if not isinstance(piece, str | Delta | BaseException):
+            raise ConfigError(
+                f"{where}[{number}] must be a str, a Delta or an exception, "
+                f"got {shortened(repr(piece))}"
+            )
+
+
+def _answers(number: int) -> str:
+    return "1 answer was" if number == 1 else f"{number} answers were"

@@ -1,0 +1,54 @@
+"""The answers of a `Model` as a plain model function gives them, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from typing import Any
+
+from .._core import Thought
+from ..errors import ConfigError
+from ..models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
+
+__all__ = ["closing", "deltas_in", "text_in"]
+
+
+def closing(stream: Any) -> AbstractAsyncContextManager[object]:
+    """Close a stream at the end, if it can be closed."""
+    return aclosing(stream) if hasattr(stream, "aclose") else nullcontext()
+
+
+async def text_in(
+    answer: AsyncGenerator[str | Delta, None],
+) -> AsyncGenerator[str | Thought | Finish, None]:
+    """An answer as a plain model function gives it: what `parse_tokens` reads, which is all but usage.
+
+    Raises:
+        ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
+    """
+    async with aclosing(answer):
+        async for piece in answer:
+            match piece:
+                case str() | Finish():
+                    yield piece
+                case TextDelta(text):
+                    yield text
+                case ReasoningDelta(text):
+                    if text:
+                        yield Thought(text)
+                case ToolCallDelta():
+                    raise ConfigError(
+                        f"the answer has {piece!r}, which is not text: ask the model by "
+                        "stream(request), or let it write its calls as text"
+                    )
+                case _:
+                    pass
+
+
+async def deltas_in(
+    answer: AsyncIterable[str | Thought | Finish],
+) -> AsyncGenerator[str | Delta, None]:
+    """What a plain model function gives, as a `Model` gives it."""
+    async with closing(answer):
+        async for piece in answer:
+            yield ReasoningDelta(piece.text) if isinstance(piece, Thought) else piece

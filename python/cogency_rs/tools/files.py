@@ -1,0 +1,380 @@
+"""Tools that list, read, search, edit and write the files of one folder, for an agent that works on it.
+
+What reads has no effect and asks nobody. What writes asks first, and shows what it would change.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, BinaryIO
+
+from ..errors import ToolError
+from ..function_tool import FunctionTool, tool
+from ..types import ToolCall, ToolResult
+from .folder import Entry, Folder
+
+__all__ = ["file_tools"]
+
+_PROBE = 8192  # bytes by which a file is judged to be text
+_LINE = 2000  # characters of a line that are shown
+_READ = 100_000  # characters of a file that are shown at once
+_SHOWN = 30_000  # characters of a result that the model is shown
+_ENTRIES = 500
+_HITS = 200
+_LARGEST = 4 * 1024 * 1024  # bytes of a file that is edited, searched or compared
+_DIFF = 200  # lines of a difference
+
+PathOf = Annotated[str, "the file, relative to the folder"]
+
+
+def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]]:
+    """Make tools that work on the files of one folder, and on nothing outside of it.
+
+    Links are never followed, and `..` and absolute paths do not lead out; see `cogency_rs.tools.folder` for how.
+
+    Args:
+        directory: the folder; it must exist.
+
+    Returns:
+        `list_files`, `read_file` and `search_files`, which are `read_only`; `edit_file` and `write_file`, which require
+        approval, show the difference as their `preview`, and run one at a time.
+
+    Raises:
+        ConfigError: it is not a folder.
+
+    Files are UTF-8 text; others are named, with their size, and not shown. A file is shown by ranges of lines, at most
+    100,000 characters at once, in time linear in what stands before the range and in it; files above 4 MiB are neither
+    searched nor edited. A file is written whole or not at all.
+    """
+    files = _Files(Folder(directory))
+    return [
+        tool(files.list_files, name="list_files", read_only=True, max_result_chars=_SHOWN),
+        tool(files.read_file, name="read_file", read_only=True, max_result_chars=_SHOWN),
+        tool(files.search_files, name="search_files", read_only=True, max_result_chars=_SHOWN),
+        tool(
+            files.edit_file,
+            name="edit_file",
+            requires_approval=True,
+            sequential=True,
+            max_result_chars=_SHOWN,
+            preview=files.preview_of_edit,
+        ),
+        tool(
+            files.write_file,
+            name="write_file",
+            requires_approval=True,
+            sequential=True,
+            max_result_chars=_SHOWN,
+            preview=files.preview_of_write,
+        ),
+    ]
+
+
+class _Files:
+    """What the tools do."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._writing = threading.Lock()  # an edit reads and then writes
+
+    def list_files(
+        self,
+        path: Annotated[str, "the folder to list"] = ".",
+        recursive: Annotated[bool, "whether to list the folders in it, too"] = False,
+        names: Annotated[str, "a pattern that names must match, such as *.py"] = "*",
+    ) -> ToolResult:
+        """List the files of a folder, with their sizes in bytes."""
+        lines: list[str] = []
+        more = False
+        for where, entry in self._walk(path, recursive=recursive):
+            if not fnmatchcase(entry.name, names):
+                continue
+            if len(lines) == _ENTRIES:
+                more = True
+                break
+            lines.append(_listed(where, entry))
+        outcome = f"{_count(len(lines), 'entry', 'entries')} in {path}"
+        if more:
+            outcome = f"the first {outcome}; there are more: list a folder in it, or give names"
+        return ToolResult(outcome, "\n".join(lines))
+
+    def read_file(
+        self,
+        path: PathOf,
+        first_line: Annotated[int, "where to begin, from 1"] = 1,
+        lines: Annotated[int, "how many lines to read at most"] = 500,
+    ) -> ToolResult:
+        """Read a text file, or a range of its lines."""
+        if first_line < 1 or lines < 1:
+            raise ToolError("first_line and lines must be at least 1")
+        with self._folder.opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not _is_text(file):
+                return ToolResult(f"{path} is not text: {size:,} bytes, not shown")
+            taken: list[str] = []
+            room, number = _READ, 0
+            for number, line in enumerate(_lines(file), start=1):
+                if number < first_line:
+                    continue
+                if len(taken) == lines or len(line) > room:
+                    break
+                taken.append(line)
+                room -= len(line)
+            else:
+                number += 1
+                if first_line >= number and number > 1:
+                    raise ToolError(
+                        f"{path} has only {_count(number - 1, 'line')}, so there is no line {first_line}"
+                    )
+                what = f"{path}, {_count(number - 1, 'line')}"
+                if first_line > 1:
+                    what = f"{path}, line {first_line} to its end at {number - 1}"
+                return ToolResult(what, "".join(taken))
+        what = f"{path}, lines {first_line} to {number - 1}; read on with first_line={number} ({size:,} bytes in all)"
+        return ToolResult(what, "".join(taken))
+
+    def search_files(
+        self,
+        text: Annotated[str, "what to find in a line, as it stands there"],
+        path: Annotated[str, "the folder or the file to search"] = ".",
+        names: Annotated[str, "a pattern that names of files must match, such as *.py"] = "*",
+        ignore_case: Annotated[bool, "whether capitals make no difference"] = False,
+    ) -> ToolResult:
+        """Find the lines that have a text in them. Hidden folders, large files and what is not text are left out."""
+        if not text or "\n" in text:
+            raise ToolError("text must be a part of one line, and not empty")
+        wanted = text.casefold() if ignore_case else text
+        hits: list[str] = []
+        searched = left_out = 0
+        for file_path in self._files(path, names):
+            try:
+                found = self._hits(file_path, wanted, ignore_case)
+            except ToolError:
+                if file_path == path:
+                    raise
+                found = None  # it has gone, or may not be read
+            if found is None:
+                left_out += 1
+                continue
+            searched += 1
+            hits += found
+            if len(hits) > _HITS:
+                break
+        outcome = f"{_count(len(hits), 'line')} in {_count(searched, 'file')}"
+        if len(hits) > _HITS:
+            outcome = (
+                f"the first {_HITS} lines; there are more: search a folder, or for a longer text"
+            )
+        if left_out:
+            outcome += f"; {_count(left_out, 'file')} left out: large, not text, or not to be read"
+        return ToolResult(outcome, "\n".join(hits[:_HITS]))
+
+    def edit_file(
+        self,
+        path: PathOf,
+        old: Annotated[str, "the text to replace, exactly as it stands in the file"],
+        new: Annotated[str, "what to put there"],
+        all: Annotated[bool, "whether to replace it wherever it stands"] = False,
+    ) -> ToolResult:
+        """Replace a text in a file. It must stand there once, unless all is true."""
+        with self._writing:
+            change = self._edit(path, old, new, all)
+            self._folder.write(path, change.data)
+        return ToolResult(f"{path} changed, {change.summary}", change.diff())
+
+    def write_file(
+        self,
+        path: Annotated[str, "the file; folders on the way are made"],
+        content: Annotated[str, "its whole new text"],
+    ) -> ToolResult:
+        """Write a text file, replacing what it held. To change a part of a file, use edit_file."""
+        with self._writing:
+            change = self._write(path, content)
+            self._folder.write(path, change.data)
+        verb = "made" if change.before is None else "written"
+        return ToolResult(f"{path} {verb}, {_count(len(content.splitlines()), 'line')}")
+
+    # What would change
+
+    def preview_of_edit(self, call: ToolCall) -> str:
+        """The difference that a call of `edit_file` would make; what it would be refused for."""
+        args = call.args
+        return self._preview(
+            lambda: self._edit(args["path"], args["old"], args["new"], args.get("all", False))
+        )
+
+    def preview_of_write(self, call: ToolCall) -> str:
+        """The difference that a call of `write_file` would make; what it would be refused for."""
+        return self._preview(lambda: self._write(call.args["path"], call.args["content"]))
+
+    def _preview(self, change: Callable[[], _Change]) -> str:
+        try:
+            return change().diff()
+        except ToolError as error:
+            return f"would fail: {error}"
+
+    def _edit(self, path: str, old: str, new: str, all: bool) -> _Change:
+        before = self._text(path)
+        if not old:
+            raise ToolError("old must not be empty; write_file writes a whole file")
+        if "\r\n" in before and "\r" not in old:  # models write \n
+            old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+        times = before.count(old)
+        if times == 0:
+            raise ToolError(
+                f"old does not stand in {path}; read the file, and copy the lines exactly"
+            )
+        if times > 1 and not all:
+            raise ToolError(
+                f"old stands in {path} {times} times, {_places(before, old)}; "
+                "give more of the lines around it, or all=true"
+            )
+        return _Change(path, before, before.replace(old, new))
+
+    def _write(self, path: str, content: str) -> _Change:
+        kind = self._folder.kind(path)
+        if kind in (None, "file"):
+            before = None if kind is None else self._text_if_any(path)
+            return _Change(path, before, content)
+        with self._folder.opened(path):  # says why not
+            raise ToolError(f"{path} is not a file")
+
+    def _text_if_any(self, path: str) -> str:
+        try:
+            return self._text(path)
+        except ToolError as error:
+            return f"({error})\n"
+
+    def _text(self, path: str) -> str:
+        """All of a file, to be changed or compared."""
+        with self._folder.opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _LARGEST:
+                raise ToolError(f"{path} has {size:,} bytes: too many for these tools to edit")
+            try:
+                return file.read().decode()
+            except UnicodeDecodeError:
+                raise ToolError(f"{path} is not text: {size:,} bytes") from None
+
+    # Walking
+
+    def _walk(self, path: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
+        """What is in a folder, and on request in those within it, hidden ones left out: where each is, and what."""
+        prefix = "" if not (parts := self._folder.parts(path)) else "/".join(parts) + "/"
+        for entry in self._folder.entries(path):
+            yield prefix + entry.name, entry
+            if recursive and entry.kind == "folder" and not entry.name.startswith("."):
+                try:
+                    yield from self._walk(prefix + entry.name, recursive=True)
+                except ToolError:  # it may not be opened, or has gone
+                    continue
+
+    def _files(self, path: str, names: str) -> Iterator[str]:
+        if self._folder.parts(path) and self._folder.kind(path) != "folder":
+            yield path
+            return
+        for where, entry in self._walk(path, recursive=True):
+            if entry.kind == "file" and fnmatchcase(entry.name, names):
+                yield where
+
+    def _hits(self, path: str, wanted: str, ignore_case: bool) -> list[str] | None:
+        """The lines of a file that have a text in them; `None` of a file that is left out."""
+        with self._folder.opened(path) as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST or not _is_text(file):
+                return None
+            found: list[str] = []
+            for number, line in enumerate(_lines(file), start=1):
+                if wanted in (line.casefold() if ignore_case else line):
+                    found.append(f"{path}:{number}: {line.rstrip()}")
+            return found
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A file before and after; `before` is `None` of one that is new."""
+
+    path: str
+    before: str | None
+    after: str
+
+    @property
+    def data(self) -> bytes:
+        try:
+            return self.after.encode()
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"the text for {self.path} has half a character in it, at {error.start}"
+            ) from None
+
+    @property
+    def summary(self) -> str:
+        signs = [line[0] for line in self._lines()[2:]]
+        return f"{_count(signs.count('+'), 'line')} added, {signs.count('-')} removed"
+
+    def diff(self) -> str:
+        lines = self._lines()
+        if len(lines) > _DIFF:
+            lines[_DIFF:] = [f"… {len(lines) - _DIFF:,} more lines"]
+        return "\n".join(lines) or "nothing changes"
+
+    def _lines(self) -> list[str]:
+        before = [] if self.before is None else self.before.splitlines()
+        source = "/dev/null" if self.before is None else f"a/{self.path}"
+        target = f"b/{self.path}"
+        return [*difflib.unified_diff(before, self.after.splitlines(), source, target, lineterm="")]
+
+
+def _is_text(file: BinaryIO) -> bool:
+    """Whether a file begins as text does; it is at its beginning again afterwards."""
+    probe = file.read(_PROBE)
+    file.seek(0)
+    if b"\0" in probe:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(probe)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    """The lines of a file; of a very long one the beginning. What is held is at most a few thousand bytes."""
+    while piece := file.readline(4 * _LINE):
+        line = piece.decode(errors="replace").replace("\r\n", "\n")
+        is_long = len(line) > _LINE + 1
+        while piece and not piece.endswith(b"\n"):
+            piece = file.readline(1 << 16)
+            is_long = is_long or bool(piece)
+        yield f"{line[:_LINE]}… (cut: a long line)\n" if is_long else line
+
+
+def _listed(where: str, entry: Entry) -> str:
+    match entry.kind:
+        case "file":
+            return f"{where}  {entry.size:,}"
+        case "folder":
+            return f"{where}/"
+        case "link":
+            return f"{where}  (a link, not followed)"
+        case "other":
+            return f"{where}  (not a file)"
+
+
+def _places(text: str, part: str) -> str:
+    """In which lines a part stands."""
+    numbers: list[int] = []
+    position = text.find(part)
+    while position >= 0 and len(numbers) < 5:
+        numbers.append(text.count("\n", 0, position) + 1)
+        position = text.find(part, position + len(part))
+    return f"at lines {', '.join(map(str, numbers))}"
+
+
+def _count(number: int, one: str, more: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"

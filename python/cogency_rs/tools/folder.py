@@ -1,0 +1,305 @@
+"""One folder, and nothing outside of it: what is in it is opened from the folder downwards, one name at a time.
+
+Invariant: no link is ever followed. Each folder on the way is opened by its name within the one above it, which is open
+already, so neither `..` nor an absolute path leads out, nor does a link that takes a folder's place between two looks.
+
+Windows cannot open a file within an open folder. There each name is looked at before it is used, and what was opened is
+compared with what stands there afterwards: somebody who swaps a folder for a link and back again, in just these
+moments, is not seen.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO, Literal
+
+from ..errors import ConfigError, ToolError
+
+__all__ = ["Entry", "Folder"]
+
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
+_READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC  # a pipe would wait
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
+_REPARSE = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
+
+Kind = Literal["file", "folder", "link", "other"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in a folder under a name.
+
+    Attributes:
+        kind: a link is what it is, wherever it leads; `other` is a pipe, a socket or a device.
+        size: bytes, of a file.
+    """
+
+    name: str
+    kind: Kind
+    size: int
+
+
+class Folder:
+    """A folder that a model may work in.
+
+    Args:
+        directory: must exist.
+
+    Attributes:
+        path: where it is.
+
+    Raises:
+        ConfigError: it is not a folder, or cannot be opened.
+
+    Paths are relative to it, with `/` between names; an absolute path is understood if it begins with the folder's own.
+    All methods raise `ToolError` for what they refuse; its text is for the model.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._given = Path(directory).absolute()
+        try:
+            self.path = self._given.resolve(strict=True)
+            self._identity = os.stat(self.path)  # noqa: PTH116
+            if not stat.S_ISDIR(self._identity.st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        except OSError as error:
+            raise ConfigError(
+                f"{directory} cannot be worked in ({error.strerror}); name a folder that exists",
+                cause=error,
+            ) from error
+
+    def parts(self, path: str) -> list[str]:
+        """The names on the way to a path.
+
+        Raises:
+            ToolError: it leads out of the folder, or cannot be a path.
+        """
+        if "\0" in path:
+            raise ToolError(f"{path!r} cannot be a path: it has a NUL character in it")
+        rest = path.replace("\\", "/") if os.name == "nt" else path
+        if os.path.isabs(rest) or (os.name == "nt" and ":" in rest):  # noqa: PTH117
+            rest = self._relative(path)
+        names: list[str] = []
+        for name in rest.split("/"):
+            if name == "..":
+                if not names:
+                    raise _outside(path)
+                names.pop()  # no link is followed, so this is where it leads
+            elif name not in ("", "."):
+                names.append(name)
+        return names
+
+    def kind(self, path: str) -> Kind | None:
+        """What stands there; `None` if nothing does."""
+        *folders, name = self.parts(path) or ["."]
+        try:
+            with self._opened(folders, path) as place:
+                return _kind(place.stat_of(name, path))
+        except _MissingError:
+            return None
+
+    def entries(self, path: str = ".") -> list[Entry]:
+        """List a folder, by name."""
+        found: list[Entry] = []
+        with self._opened(self.parts(path), path) as place:
+            for name in sorted(place.names()):
+                with suppress(FileNotFoundError):  # it was removed meanwhile
+                    status = place.stat(name)
+                    found.append(Entry(name, _kind(status), status.st_size))
+        return found
+
+    @contextmanager
+    def opened(self, path: str) -> Generator[BinaryIO, None, None]:
+        """Open a file to read it."""
+        *folders, name = self.parts(path) or ["."]
+        with self._opened(folders, path) as place:
+            _check_is_file(place.stat_of(name, path), path)
+            with os.fdopen(place.open(name, _READ), "rb") as file:
+                status = os.fstat(file.fileno())
+                _check_is_file(status, path)
+                place.check_is_still(name, status, path)
+                yield file
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file whole, or leave all as it is; folders on the way are made.
+
+        What had the name is replaced, not written into: another name of the same file keeps the old bytes.
+        """
+        *folders, name = self.parts(path) or ["."]
+        if name == ".":
+            raise ToolError(f"{path} is a folder: name a file in it")
+        with self._opened(folders, path, make=True) as place:
+            mode: int | None = None
+            with suppress(FileNotFoundError):
+                status = place.stat(name)
+                _check_is_file(status, path)
+                mode = stat.S_IMODE(status.st_mode)
+            temporary = f".{token_hex(8)}.tmp"
+            with os.fdopen(place.open(temporary, _CREATE), "wb") as file:
+                try:
+                    file.write(data)
+                    file.flush()
+                    if mode is not None and hasattr(os, "fchmod"):
+                        os.fchmod(file.fileno(), mode)
+                    file.close()
+                    place.replace(temporary, name)
+                except BaseException:
+                    place.remove(temporary)
+                    raise
+
+    @contextmanager
+    def _opened(
+        self, names: Sequence[str], path: str, *, make: bool = False
+    ) -> Generator[_Place, None, None]:
+        """Go down to a folder, from the outermost one."""
+        place = _Place.root(self.path)
+        try:
+            if not os.path.samestat(place.stat("."), self._identity):
+                raise ToolError(f"{self.path} is not the folder any more that it was")
+            for name in names:
+                if make:
+                    with suppress(FileExistsError):
+                        place.make(name)
+                inner = place.inner(name, path)
+                place.close()
+                place = inner
+            yield place
+        except OSError as error:
+            raise ToolError(f"{path} cannot be used: {error.strerror or error}") from error
+        finally:
+            place.close()
+
+    def _relative(self, path: str) -> str:
+        for root in (self.path, self._given):
+            with suppress(ValueError):
+                return Path(path).relative_to(root).as_posix()
+        raise _outside(path)
+
+
+class _Place:
+    """A folder that is open; where the system cannot do that, one that was looked at."""
+
+    def __init__(self, path: Path, descriptor: int | None) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._within: dict[str, Any] = {} if descriptor is None else {"dir_fd": descriptor}
+
+    @classmethod
+    def root(cls, path: Path) -> _Place:
+        return cls(path, os.open(path, _DIRECTORY) if _BY_DESCRIPTOR else None)
+
+    def inner(self, name: str, path: str) -> _Place:
+        """The folder of a name.
+
+        Raises:
+            ToolError: it is a link, or not a folder, or there is none; `path` is what the error calls it.
+        """
+        kind = _kind(self.stat_of(name, path))
+        if kind == "link":
+            raise _link(path, name)
+        if kind != "folder":
+            is_last = path.rstrip("/").endswith(name)
+            raise ToolError(
+                f"{path} is not a folder"
+                if is_last
+                else f"{path} does not exist: {name} is not a folder"
+            )
+        if self._descriptor is None:
+            return _Place(self._path / name, None)
+        try:
+            descriptor = os.open(name, _DIRECTORY | _NOFOLLOW, dir_fd=self._descriptor)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):  # it has become one since
+                raise _link(path, name) from error
+            raise
+        return _Place(self._path / name, descriptor)
+
+    def names(self) -> list[str]:
+        return os.listdir(self._path if self._descriptor is None else self._descriptor)  # noqa: PTH208
+
+    def open(self, name: str, flags: int) -> int:
+        return os.open(self._at(name), flags, 0o666, **self._within)
+
+    def stat(self, name: str) -> os.stat_result:
+        return os.stat(self._at(name), follow_symlinks=False, **self._within)  # noqa: PTH116
+
+    def stat_of(self, name: str, path: str) -> os.stat_result:
+        try:
+            return self.stat(name)
+        except FileNotFoundError as error:
+            raise _MissingError(f"{path} does not exist") from error
+
+    def check_is_still(self, name: str, status: os.stat_result, path: str) -> None:
+        """Where nothing else binds a name to what was opened, compare them, and the way to them."""
+        if self._descriptor is None:
+            way = os.path.realpath(self._path / name)
+            if not os.path.samestat(self.stat(name), status) or way != str(self._path / name):
+                raise ToolError(f"{path} was replaced while it was opened; try again")
+
+    def make(self, name: str) -> None:
+        os.mkdir(self._at(name), **self._within)  # noqa: PTH102
+
+    def replace(self, old: str, new: str) -> None:
+        both = (
+            {}
+            if self._descriptor is None
+            else {"src_dir_fd": self._descriptor, "dst_dir_fd": self._descriptor}
+        )
+        os.replace(self._at(old), self._at(new), **both)  # noqa: PTH105
+
+    def remove(self, name: str) -> None:
+        os.unlink(self._at(name), **self._within)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _at(self, name: str) -> str:
+        return str(self._path / name) if self._descriptor is None else name
+
+
+class _MissingError(ToolError):
+    """There is no such file or folder."""
+
+
+def _kind(status: os.stat_result) -> Kind:
+    if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & _REPARSE:
+        return "link"
+    if stat.S_ISDIR(status.st_mode):
+        return "folder"
+    return "file" if stat.S_ISREG(status.st_mode) else "other"
+
+
+def _check_is_file(status: os.stat_result, path: str) -> None:
+    match _kind(status):
+        case "file":
+            return
+        case "link":
+            raise _link(path, path)
+        case "folder":
+            raise ToolError(f"{path} is a folder, not a file")
+        case "other":
+            raise ToolError(f"{path} is a pipe, a socket or a device, not a file")
+
+
+def _link(path: str, name: str) -> ToolError:
+    which = "is" if path == name else f"leads through {name}, which is"
+    return ToolError(f"{path} {which} a link, and links are not followed", validation_failed=True)
+
+
+def _outside(path: str) -> ToolError:
+    return ToolError(
+        f"{path} is outside of the folder; name a path within it, such as . or src/main.py",
+        validation_failed=True,
+    )

@@ -1,0 +1,88 @@
+//! What an agent does behind a step of its model.
+
+use super::TurnOutcome;
+
+/// What is known when a step is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Situation {
+    /// How the step came out.
+    pub outcome: TurnOutcome,
+    /// Whether something asked that the run stops: a limit, a tool, a hook, the user.
+    pub is_to_stop: bool,
+    /// Whether a hook asked that it goes on all the same.
+    pub is_to_go_on: bool,
+    /// Whether the answer is not what was asked for: a call was, or a value of some type.
+    pub is_refused: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Ask the model again.
+    GoOn,
+    /// Ask it again; it is shown what was wrong.
+    Recover,
+    /// Wait until someone has agreed to the calls, or refused them.
+    Wait,
+    /// The run is over.
+    Stop,
+}
+
+impl Decision {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GoOn => "go_on",
+            Self::Recover => "recover",
+            Self::Wait => "wait",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// What to do behind a step. Calls that wait come first, since they have no results yet; then what was asked for; then the
+/// step itself.
+#[must_use]
+pub fn decide(situation: Situation) -> Decision {
+    let Situation { outcome, is_to_stop, is_to_go_on, is_refused } = situation;
+    match outcome {
+        TurnOutcome::Waiting => Decision::Wait,
+        TurnOutcome::Failed => Decision::Stop,
+        _ if is_to_stop && !is_to_go_on => Decision::Stop,
+        TurnOutcome::Malformed | TurnOutcome::Truncated => Decision::Recover,
+        TurnOutcome::Answered | TurnOutcome::Ended if is_refused => Decision::Recover,
+        TurnOutcome::Acted => Decision::GoOn,
+        TurnOutcome::Answered | TurnOutcome::Ended if is_to_go_on => Decision::GoOn,
+        TurnOutcome::Answered | TurnOutcome::Ended => Decision::Stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Decision::{GoOn, Recover, Stop, Wait};
+    use TurnOutcome::{Acted, Answered, Ended, Failed, Malformed, Truncated, Waiting};
+
+    #[test]
+    fn what_follows_a_step() {
+        // By outcome: with nothing asked for, to stop, to go on, both; and of an answer that is refused, the same four.
+        for (outcome, expected, refused) in [
+            (Acted, [GoOn, Stop, GoOn, GoOn], [GoOn, Stop, GoOn, GoOn]),
+            (Answered, [Stop, Stop, GoOn, GoOn], [Recover, Stop, Recover, Recover]),
+            (Ended, [Stop, Stop, GoOn, GoOn], [Recover, Stop, Recover, Recover]),
+            (Malformed, [Recover, Stop, Recover, Recover], [Recover, Stop, Recover, Recover]),
+            (Truncated, [Recover, Stop, Recover, Recover], [Recover, Stop, Recover, Recover]),
+            (Waiting, [Wait; 4], [Wait; 4]),
+            (Failed, [Stop; 4], [Stop; 4]),
+        ] {
+            for (is_refused, row) in [(false, expected), (true, refused)] {
+                for (index, decision) in row.into_iter().enumerate() {
+                    let (is_to_stop, is_to_go_on) = (index & 1 == 1, index & 2 == 2);
+                    let situation = Situation { outcome, is_to_stop, is_to_go_on, is_refused };
+                    assert_eq!(decide(situation), decision, "{situation:?}");
+                }
+            }
+        }
+    }
+}

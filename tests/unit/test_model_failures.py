@@ -1,0 +1,383 @@
+"""What goes wrong with a service of models, as one line that says what to do: the same for both providers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from model_server import Ending, ModelServer, Reply, sse
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+from cogency_rs import (
+    AnthropicModel,
+    Finish,
+    LLMError,
+    ModelRequest,
+    OpenAIModel,
+    TextDelta,
+    ToolCallDelta,
+)
+
+HI = ModelRequest([{"role": "user", "content": "Hi"}])
+
+
+def chunk(reason: str | None = None, **fields: Any) -> bytes:
+    return sse({"choices": [{"index": 0, "delta": fields, "finish_reason": reason}]})
+
+
+def event(type: str, **fields: Any) -> bytes:
+    return sse({"type": type, **fields}, type)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider: its model, and how its server says things.
+
+    Attributes:
+        text: the pieces of an answer with the text "Hi", up to where it would go on.
+        call: the pieces of an answer in the middle of a call.
+        reason: the piece that says why an answer ended.
+        error: the body that reports an error.
+        broken: the piece that reports an error inside a stream.
+    """
+
+    model: Callable[..., Any]
+    path: str
+    text: tuple[bytes, ...]
+    call: tuple[bytes, ...]
+    reason: bytes
+    error: Callable[[str, str], dict[str, Any]]
+    broken: Callable[[str, str], bytes]
+
+
+START = event("message_start", message={"usage": {"input_tokens": 1, "output_tokens": 1}})
+OPENAI = Provider(
+    OpenAIModel,
+    "/v1",
+    (chunk(content="Hi"),),
+    (chunk(tool_calls=[{"index": 0, "id": "x", "function": {"name": "add", "arguments": '{"a'}}]),),
+    chunk("stop"),
+    lambda kind, message: {"error": {"message": message, "type": kind, "code": None}},
+    lambda kind, message: sse({"error": {"message": message, "type": kind}}),
+)
+ANTHROPIC = Provider(
+    AnthropicModel,
+    "",
+    (
+        START,
+        event("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        event("content_block_delta", index=0, delta={"type": "text_delta", "text": "Hi"}),
+    ),
+    (
+        START,
+        event(
+            "content_block_start",
+            index=0,
+            content_block={"type": "tool_use", "id": "x", "name": "add", "input": {}},
+        ),
+        event(
+            "content_block_delta",
+            index=0,
+            delta={"type": "input_json_delta", "partial_json": '{"a'},
+        ),
+    ),
+    event("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 1}),
+    lambda kind, message: {"type": "error", "error": {"type": kind, "message": message}},
+    lambda kind, message: event("error", error={"type": kind, "message": message}),
+)
+
+providers = pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+
+
+@asynccontextmanager
+async def served(
+    provider: Provider, *replies: Reply, **settings: Any
+) -> AsyncIterator[tuple[ModelServer, Any]]:
+    options = {"max_retries": 0, "api_key": "k", **settings}
+    async with (
+        ModelServer(replies) as server,
+        provider.model("m", base_url=server.url + provider.path, **options) as model,
+    ):
+        yield server, model
+
+
+async def failed(model: Any) -> tuple[LLMError, list[Any]]:
+    """The error of a question, and what came before it."""
+    seen: list[Any] = []
+    with pytest.raises(LLMError) as raised:
+        async for delta in model.stream(HI):
+            if isinstance(delta, TextDelta | ToolCallDelta):
+                seen.append(delta)  # noqa: PERF401  # what came before counts
+    assert "\n" not in str(raised.value)
+    assert raised.value.cause is raised.value.__cause__
+    assert isinstance(raised.value.cause, Exception)
+    return raised.value, seen
+
+
+# There is no answer
+
+
+@providers
+async def test_no_server_there(provider):
+    async with ModelServer() as server:
+        url = server.url + provider.path
+    async with provider.model("m", base_url=url, api_key="k", max_retries=0) as model:
+        error, seen = await failed(model)
+    assert str(error).startswith(f"no server answers at {url} (")
+    assert str(error).endswith("); is the server running there?")
+    assert seen == []
+
+
+@providers
+async def test_a_server_that_does_not_answer_in_time(provider):
+    async with ModelServer([Reply([])]) as server:
+        async with provider.model(
+            "m", base_url=server.url + provider.path, api_key="k", max_retries=0, timeout=1e-9
+        ) as model:
+            error, _ = await failed(model)
+        server.replies.clear()
+    assert str(error).startswith(f"no answer from {server.url}{provider.path} in time; try again")
+
+
+@providers
+@pytest.mark.parametrize(
+    ("status", "type", "words", "message"),
+    [
+        (400, "invalid_request_error", "bad top_k", "refused the request (400: bad top_k); correct the settings"),
+        (400, "invalid_request_error", "prompt is too long: 9", "refused a prompt that is too long (400: prompt is"),
+        (400, "context_length_exceeded", "no room", "refused a prompt that is too long (400: no room); send less"),
+        (401, "authentication_error", "bad key", "refused the key (401: bad key); set {KEY}, or give api_key="),
+        (402, "billing_error", "pay", "wants to be paid first (402: pay); add credit"),
+        (403, "permission_error", "not you", "does not allow this key to do that (403: not you); use another key"),
+        (413, "request_too_large", "too much", "refused a prompt that is too long (413: too much); send less"),
+        (418, "odd", "a\n  teapot", "refused the request (418: a teapot); correct"),
+        (429, "rate_limit_error", "slowly", "limits how often it may be asked (429: slowly); try again later"),
+        (429, "insufficient_quota", "no quota", "wants to be paid first (429: no quota); add credit"),
+        (500, "api_error", "oops", "failed (500: oops); nothing is wrong with the request: try again later"),
+        (503, "overloaded", "busy", "is overloaded (503: busy); try again later"),
+        (504, "timeout_error", "slow", "took too long (504: slow); try again, or give it more time"),
+        (529, "overloaded_error", "busy", "is overloaded (529: busy); try again later"),
+    ],
+)  # fmt: skip
+async def test_a_status_says_what_to_do(provider, status, type, words, message):
+    async with served(provider, Reply(provider.error(type, words), status)) as (server, model):
+        error, _ = await failed(model)
+    key = "OPENAI_API_KEY" if provider is OPENAI else "ANTHROPIC_API_KEY"
+    assert str(error).startswith(f"{server.url}{provider.path} {message.replace('{KEY}', key)}")
+    assert error.auth_failed == (status in (401, 403))
+    assert error.rate_limited == (type == "rate_limit_error")
+
+
+@providers
+async def test_what_a_service_says_is_cut_if_it_is_long(provider):
+    async with served(provider, Reply(provider.error("odd", "x" * 5000), 400)) as (_, model):
+        error, _ = await failed(model)
+    assert "x" * 300 + "…" in str(error)
+    assert len(str(error)) < 500
+    assert "x" * 5000 in str(error.cause)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"error": "model is loading"}, "model is loading"),
+        ({"object": "error", "message": "no such thing", "code": 400}, "no such thing"),
+        (
+            {"detail": [{"loc": ["body", "x"], "msg": "extra"}]},
+            "[{'loc': ['body', 'x'], 'msg': 'extra'}]",
+        ),
+    ],
+    ids=["Ollama", "vLLM", "FastAPI"],
+)
+async def test_the_words_of_other_servers_are_found(body, words):
+    async with served(OPENAI, Reply(body, 400)) as (_, model):
+        error, _ = await failed(model)
+    assert f"refused the request (400: {words}); " in str(error)
+
+
+@providers
+async def test_a_page_that_is_no_api(provider):
+    async with served(provider, Reply([b"<html>\n<b>502</b> Bad Gateway</html>"], 502)) as (
+        _,
+        model,
+    ):
+        error, _ = await failed(model)
+    assert "failed (502: " in str(error)
+
+
+@providers
+async def test_a_model_that_is_not_known_lists_those_that_are(provider):
+    missing = Reply(provider.error("not_found_error", "model: m"), 404)
+    names = ["qwen3", "m-large", *(f"other-{n}" for n in range(10))]
+    offers = Reply({"data": [{"id": name, "type": "model"} for name in names], "has_more": False})
+    async with served(provider, missing, offers) as (server, model):
+        error, _ = await failed(model)
+    assert str(error) == (
+        f"{server.url}{provider.path} does not know the model m; it offers "
+        "qwen3, m-large, other-0, other-1, other-2, other-3, other-4, other-5, other-6, other-7 and 2 more"
+    )
+    assert server.requests[1].path == "/v1/models"
+
+
+async def test_the_nearest_name_is_listed_first():
+    missing = Reply(OPENAI.error("model_not_found", "no such model"), 404)
+    offers = Reply({"data": [{"id": "llama3"}, {"id": "qwen3:8b"}]})
+    async with (
+        ModelServer([missing, offers]) as server,
+        OpenAIModel("qwen3", base_url=f"{server.url}/v1", max_retries=0) as model,
+    ):
+        error, _ = await failed(model)
+    assert str(error).endswith("does not know the model qwen3; it offers qwen3:8b, llama3")
+
+
+@providers
+async def test_an_address_without_the_api(provider):
+    nothing = Reply([b"404 page not found"], 404)
+    async with served(provider, nothing, nothing) as (server, model):
+        error, _ = await failed(model)
+    assert str(error).startswith(f"{server.url}{provider.path} has no such API (404: ")
+    assert str(error).endswith("does base_url lack the path of it, such as /v1?")
+
+
+@providers
+async def test_a_model_that_is_known_and_still_not_found(provider):
+    missing = Reply(provider.error("not_found_error", "no file x"), 404)
+    async with served(provider, missing, Reply({"data": [{"id": "m", "type": "model"}]})) as (
+        _,
+        model,
+    ):
+        error, _ = await failed(model)
+    assert "did not find what it was asked for (no file x); correct the settings" in str(error)
+
+
+# Retries
+
+
+@providers
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_the_sdk_asks_again_when_the_service_says(provider, status):
+    wait = {"retry-after-ms": "1"}
+    busy = Reply(provider.error("odd", "busy"), status, wait)
+    answer = Reply([*provider.text, provider.reason])
+    async with served(provider, busy, busy, answer, max_retries=2) as (server, model):
+        seen = [delta async for delta in model.stream(HI)]
+    assert [type(delta) for delta in seen if isinstance(delta, TextDelta | Finish)] == [
+        TextDelta,
+        Finish,
+    ]
+    assert [asked.headers["x-stainless-retry-count"] for asked in server.requests] == [
+        "0",
+        "1",
+        "2",
+    ]
+
+
+@providers
+async def test_a_request_may_say_how_often_itself(provider):
+    busy = Reply(provider.error("rate_limit_error", "slowly"), 429, {"retry-after-ms": "1"})
+    async with served(provider, busy, busy) as (server, model):
+        request = ModelRequest(HI.messages, settings={"max_retries": 1})
+        with pytest.raises(LLMError, match="limits how often it may be asked"):
+            async for _ in model.stream(request):
+                pass
+    assert len(server.requests) == 2
+
+
+@providers
+async def test_how_long_to_wait_is_told(provider):
+    busy = Reply(provider.error("rate_limit_error", "slowly"), 429, {"retry-after": "20"})
+    async with served(provider, busy) as (_, model):
+        error, _ = await failed(model)
+    assert str(error).endswith("(429: slowly); try again in 20 s")
+
+
+# An answer breaks off
+
+
+BROKE_OFF = "its answer is incomplete, and may be asked for again"
+
+
+@providers
+@pytest.mark.parametrize("ending", Ending)
+@pytest.mark.parametrize("where", ["text", "call"])
+async def test_a_stream_that_breaks_off_is_not_asked_for_again(provider, ending, where):
+    pieces = getattr(provider, where)
+    async with served(provider, Reply(pieces, ending=ending), max_retries=2) as (server, model):
+        error, seen = await failed(model)
+    assert str(error).startswith(
+        f"the stream of the model m at {server.url}{provider.path} broke off ("
+    )
+    assert str(error).endswith(BROKE_OFF)
+    assert not error.rate_limited
+    expected = (
+        [TextDelta("Hi")]
+        if where == "text"
+        else [ToolCallDelta(0, "x", "add", '{"a')]
+        if provider is OPENAI
+        else [ToolCallDelta(0, "x", "add"), ToolCallDelta(0, arguments='{"a')]
+    )
+    assert seen == expected
+    assert len(server.requests) == 1
+
+
+@providers
+@pytest.mark.parametrize(
+    ("type", "message"),
+    [
+        (
+            "overloaded_error",
+            " is overloaded in the middle of an answer (overloaded_error: busy); try again later",
+        ),
+        (
+            "rate_limit_error",
+            " limits how often it may be asked in the middle of an answer (rate_limit_error: busy)",
+        ),
+        ("odd", " failed in the middle of an answer (odd: busy); "),
+    ],
+)
+async def test_an_error_inside_a_stream_says_what_to_do(provider, type, message):
+    reply = Reply([*provider.text, provider.broken(type, "busy")])
+    async with served(provider, reply) as (_, model):
+        error, seen = await failed(model)
+    assert message in str(error)
+    assert seen == [TextDelta("Hi")]
+    assert error.rate_limited == (type == "rate_limit_error")
+
+
+@providers
+@pytest.mark.parametrize(
+    "nonsense",
+    [sse("{not JSON", "message_delta"), sse({"choices": 3, "type": "message_delta"}, "message_delta"),
+     b"event: message_delta\ndata: \xff\n\n"],
+    ids=["no JSON", "another shape", "no UTF-8"],
+)  # fmt: skip
+async def test_nonsense_in_a_stream_is_an_error_of_the_service(provider, nonsense):
+    async with served(provider, Reply([*provider.text, nonsense])) as (_, model):
+        error, seen = await failed(model)
+    assert str(error).endswith(BROKE_OFF)
+    assert seen == [TextDelta("Hi")]
+
+
+@providers
+async def test_an_answer_that_is_no_stream(provider):
+    async with served(provider, Reply({"choices": []})) as (_, model):
+        error, _ = await failed(model)
+    assert "broke off (it ended without a " in str(error)
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+async def test_a_server_that_gave_up_has_not_finished(reason):
+    async with served(OPENAI, Reply([*OPENAI.text, chunk(reason)])) as (_, model):
+        error, _ = await failed(model)
+    assert f"broke off ({reason}); {BROKE_OFF}" in str(error)

@@ -1,0 +1,197 @@
+"""What is sent to a server that speaks OpenAI's API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from model_server import Reply, sse
+from openai_served import (
+    ADD,
+    DONE,
+    HI,
+    STOP,
+    ask,
+    body,
+    plain_environment,  # noqa: F401  # a fixture of every test
+    reply,
+    served,
+    usage,
+)
+
+pytest.importorskip("openai")
+
+from cogency_rs import (
+    ConfigError,
+    Finish,
+    LLMError,
+    OpenAIModel,
+    SpecificTool,
+    TextDelta,
+    Usage,
+    parse_tokens,
+)
+
+# What is sent
+
+
+async def test_a_request_without_tools_is_messages_and_no_more():
+    assert await body() == {"model": "m", "messages": HI, "stream_options": {"include_usage": True}}
+
+
+async def test_history_is_sent_without_what_is_ours():
+    asked = {"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    sent = await body(
+        [
+            {"role": "system", "content": "Be."},
+            *HI,
+            {"role": "assistant", "content": "So", "tool_calls": [asked], "reasoning": [{"text": "hm"}]},
+            {"role": "tool", "tool_call_id": "x", "content": "5", "tool_execution_id": "e", "is_error": False},
+        ]
+    )  # fmt: skip
+    assert sent["messages"] == [
+        {"role": "system", "content": "Be."},
+        *HI,
+        {"role": "assistant", "content": "So", "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "x", "content": "5"},
+    ]
+
+
+async def test_reasoning_goes_back_in_the_field_that_is_named():
+    parts = [{"text": "h", "signature": None}, {"text": "m", "signature": None}]
+    message = {"role": "assistant", "content": "So", "reasoning": parts}
+    sent = await body([message], model={"reasoning_key": "reasoning_content"})
+    assert sent["messages"] == [{"role": "assistant", "content": "So", "reasoning_content": "hm"}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ("auto", "auto"),
+        ("required", "required"),
+        ("none", "none"),
+        (SpecificTool("add"), {"type": "function", "function": {"name": "add"}}),
+    ],
+)
+async def test_tools_are_declared_with_the_choice_among_them(choice, sent):
+    asked = await body(tools=(ADD,), tool_choice=choice)
+    function = {"name": "add", "description": "Adds.", "parameters": ADD.parameters}
+    assert asked["tools"] == [{"type": "function", "function": function}]
+    assert asked["tool_choice"] == sent
+    assert "parallel_tool_calls" not in asked
+    assert (await body(tools=(ADD,), parallel_tool_calls=False))["parallel_tool_calls"] is False
+    assert "tool_choice" not in await body(tool_choice=choice, parallel_tool_calls=False)
+
+
+async def test_stop_strings_are_sent():
+    assert (await body(stop=("</execute>", "<end>")))["stop"] == ["</execute>", "<end>"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_strict"),
+    [
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}, True),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, False),
+        ({"anyOf": [{"type": "object"}, {"type": "null"}]}, False),
+        ({"type": "array", "items": {"type": "string"}}, True),
+    ],
+)  # fmt: skip
+async def test_a_schema_is_enforced_where_the_api_can(schema, is_strict):
+    sent = await body(output_schema=schema)
+    form = {"name": "answer", "schema": schema, "strict": is_strict}
+    assert sent["response_format"] == {"type": "json_schema", "json_schema": form}
+
+
+async def test_settings_are_the_model_s_then_the_request_s():
+    sent = await body(
+        model={"temperature": 0, "top_k": 4, "extra_body": {"min_p": 0.1}}, settings={"top_k": 7}
+    )
+    assert (sent["temperature"], sent["top_k"], sent["min_p"]) == (0, 7, 0.1)
+
+
+async def test_headers_go_beside_the_body():
+    settings = {"extra_headers": {"X-Title": "t"}, "extra_query": {"v": "2"}, "timeout": 50}
+    async with served(reply(STOP), **settings) as (server, model):
+        await ask(model)
+    [asked] = server.requests
+    assert (asked.path, asked.headers["x-title"]) == ("/v1/chat/completions?v=2", "t")
+    assert asked.headers["x-stainless-read-timeout"] in ("50", "50.0")
+    assert asked.body.keys() == {"model", "messages", "stream", "stream_options"}
+
+
+@pytest.mark.parametrize("name", ["messages", "prompt", "stream"])
+def test_what_a_request_holds_is_no_setting(name):
+    with pytest.raises(ConfigError, match=f"{name} is no setting of a model"):
+        OpenAIModel("m", base_url="http://localhost/v1", **{name: 1})
+
+
+REFUSED = Reply({"error": {"message": "Unknown field: stream_options", "code": 400}}, 400)
+
+
+async def test_a_server_that_refuses_to_be_asked_for_the_usage_is_asked_without_from_then_on():
+    async with served(REFUSED, reply(STOP), reply(STOP)) as (server, model):
+        assert await ask(model) == await ask(model) == [Finish("stop")]
+    assert ["stream_options" in asked.body for asked in server.requests] == [True, False, False]
+
+
+async def test_another_refusal_is_not_taken_for_one_of_the_usage():
+    other = Reply({"error": {"message": "bad temperature"}}, 400)
+    async with served(other, reply(STOP)) as (server, model):
+        with pytest.raises(LLMError, match="bad temperature"):
+            await ask(model)
+        await ask(model)
+    assert ["stream_options" in asked.body for asked in server.requests] == [True, True]
+
+
+# Plain completions
+
+
+def chatml(messages: Sequence[Mapping[str, Any]]) -> str:
+    turns = [
+        f"<|im_start|>{message['role']}\n{message['content']}<|im_end|>\n" for message in messages
+    ]
+    return "".join([*turns, "<|im_start|>assistant\n"])
+
+
+async def test_a_plain_completion_is_asked_with_the_prompt_of_the_template():
+    pieces = [
+        sse({"choices": [{"index": 0, "text": "Hel", "finish_reason": None}]}),
+        sse({"choices": [{"index": 0, "text": "lo", "finish_reason": None}]}),
+        sse({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}),
+        usage(prompt_tokens=5, completion_tokens=2),
+        DONE,
+    ]
+    options = {"endpoint": "completions", "template": chatml, "skip_special_tokens": False}
+    async with served(reply(*pieces), **options) as (server, model):
+        seen = await ask(model, stop=("<|im_end|>",))
+    assert seen == [TextDelta("Hel"), TextDelta("lo"), Usage(5, 2), Finish("stop")]
+    [asked] = server.requests
+    assert asked.path == "/v1/completions"
+    assert asked.body == {
+        "model": "m",
+        "prompt": "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n",
+        "stop": ["<|im_end|>"],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "skip_special_tokens": False,
+    }
+
+
+@pytest.mark.parametrize("fields", [{"tools": (ADD,)}, {"output_schema": {}}])
+async def test_a_plain_completion_cannot_be_asked_for_tools_or_a_schema(fields):
+    async with served(endpoint="completions", template=chatml) as (_, model):
+        with pytest.raises(ConfigError, match="plain completions take no"):
+            await ask(model, **fields)
+
+
+async def test_a_dialect_reads_what_a_plain_completion_writes():
+    written = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+    pieces = [sse({"choices": [{"index": 0, "text": part}]}) for part in (written[:9], written[9:])]
+    end = sse({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]})
+    async with served(reply(*pieces, end), endpoint="completions", template=chatml) as (_, model):
+        events = [event async for event in parse_tokens(model(HI), dialect="hermes")]
+    assert [event["type"] for event in events] == ["call", "execute"]
+    assert json.loads(events[0]["content"]) == {"name": "add", "args": {"a": 1}}
