@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -213,6 +214,22 @@ async def test_a_stream_may_be_read_from_another_task_each_time(traces, caplog):
     assert caplog.records == [], "no context was detached where it was not attached"
 
 
+async def test_a_stream_that_is_forgotten_ends_its_spans_too(traces, caplog):
+    mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
+
+    async def forget() -> None:
+        async for event in mine.stream("?"):
+            if event["type"] == "execute":
+                break
+
+    await forget()
+    gc.collect()
+    while not any(span.name == "invoke_agent agent" for span in traces.spans):
+        await asyncio.sleep(0)
+    assert traces.tree() == ["invoke_agent agent", "  chat scripted"], "the calls never began"
+    assert caplog.records == []
+
+
 # What spans hold
 
 
@@ -269,9 +286,14 @@ async def test_a_call_says_which_tool_ran_for_which_call(traces):
     }
 
 
-async def test_tokens_that_were_only_estimated_are_not_reported(traces):
-    await agent("Hi.", telemetry=traces.provider).run("?")
-    assert "usage" not in text_of(traces)
+async def test_tokens_that_were_only_estimated_are_those_of_the_run_and_said_to_be(traces, metrics):
+    instrument(traces.provider, meter_provider=metrics.provider)
+    result = await agent("Hi.").run("?")
+    run, chat = map(attributes, traces.spans)
+    assert run["gen_ai.usage.input_tokens"] == result.usage.read_tokens > 0
+    assert run["cogency_rs.usage.is_estimate"] is True
+    assert "gen_ai.usage.input_tokens" not in chat
+    assert metrics.points("gen_ai.client.inference.usage.input_tokens") == []
 
 
 async def test_settings_of_a_request_are_on_its_span(traces):
