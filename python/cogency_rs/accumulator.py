@@ -171,7 +171,13 @@ class Accumulator:
             else:
                 turn = Turn(stream=self.stream, **text.reading)
                 source = text.open(turn)
-            log = TurnLog(self.storage, self.conversation_id, self.user_id, known)
+            log = TurnLog(
+                self.storage,
+                self.conversation_id,
+                self.user_id,
+                known,
+                written_ids=text is not None,
+            )
             batches = _steps(source, turn)
             try:
                 async for steps in batches:

@@ -40,6 +40,14 @@ Way = Literal["append", "save_messages", "save_message"]
 class TurnLog:
     """The rows of one turn, on their way to the storage.
 
+    Args:
+        storage: where they go.
+        conversation_id: which conversation.
+        user_id: whose it is.
+        known: records of calls that the log has already, and is given again.
+        written_ids: whether the ids of calls are what the model wrote, and not its provider's. Such an id may come
+            twice, and what a model writes must not decide what counts as the same call: they get ids of ours.
+
     Attributes:
         calls: those that are in the log and have no result there, in order.
     """
@@ -50,8 +58,11 @@ class TurnLog:
         conversation_id: str,
         user_id: str,
         known: Sequence[CallRecord] = (),
+        *,
+        written_ids: bool = False,
     ) -> None:
-        self._known = list(known)  # records of calls that the log has already, and is given again
+        self._written_ids = written_ids
+        self._known = list(known)
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = _way_to_save(storage)
@@ -77,6 +88,9 @@ class TurnLog:
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
         calls = [tool_call(content) for kind, content, _ in rows if kind == "call"]
+        if self._written_ids:
+            for call in calls:
+                call.id = None
         opened: list[CallRecord] = []
         if self._known and kinds == {"call"}:
             self._add(calls, self._known[: len(calls)])

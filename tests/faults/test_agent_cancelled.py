@@ -14,57 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import ANSWERS, BATCH, DRIVERS
 from interruptions import MOMENTS, cancelled_at
 from programs import environment, program
-from tools import block, rounds
+from tools import rounds
 
 from cogency_rs import (
     Agent,
     ConfigError,
-    Finish,
     Hooks,
     Memory,
     ScriptedDriver,
     SQLite,
-    TextDelta,
-    ToolCall,
-    ToolCallDelta,
     ToolContext,
     tool,
 )
 from cogency_rs.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(120)
-
-BATCH = [ToolCall("short", {}), ToolCall("long", {}), ToolCall("bad", {})]
-
-
-def has(request: Any, sign: str) -> int:
-    """How many messages after the system prompt have this in them."""
-    return sum(sign in json.dumps(each) for each in request.messages[1:])
-
-
-def text(request: Any) -> Any:
-    return "done" if has(request, "<results>") else "So.\n" + block(*BATCH)
-
-
-def native(request: Any) -> Any:
-    if has(request, "tool_call_id"):
-        return "done"
-    calls = [ToolCallDelta(n, f"call_{n}", each.name, "{}") for n, each in enumerate(BATCH)]
-    return [TextDelta("So."), *calls, Finish("tool_calls")]
-
-
-def react(request: Any) -> Any:
-    seen = has(request, "Observation: ")
-    if seen == len(BATCH):
-        return json.dumps({"thought": "t", "type": "final_answer", "answer": "done"})
-    name = BATCH[seen].name
-    return json.dumps({"thought": "t", "type": "call_tool", "tool": name, "args": {}})
-
-
-ANSWERS: dict[str, Any] = {"text": text, "native": native, "react": react}
-DRIVERS = [*ANSWERS, "scripted"]
 
 
 class Scene:

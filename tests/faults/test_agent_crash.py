@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
+from copy import deepcopy as copy_of
 from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import ANSWERS, BATCH, DRIVERS
 from programs import environment, program, run
 
-from cogency_rs import Agent, BusyError, SQLite, tool
+from cogency_rs import (
+    Agent,
+    BusyError,
+    CallRecord,
+    Memory,
+    ScriptedDriver,
+    SQLite,
+    ToolDenied,
+    tool,
+)
 from cogency_rs.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(100)
@@ -147,6 +159,112 @@ async def test_another_program_goes_on_and_does_nothing_twice(
         shown = model.requests[0].messages[-1]["content"]
         assert shown.count(UNKNOWN) == 2
         assert "was not run again" in shown
+
+
+class Snapshots(Memory):
+    """A log in memory, and how it was after each save."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[Memory] = []
+
+    def append(self, *args: Any, **options: Any) -> Any:
+        saved = super().append(*args, **options)
+        copy = Memory()
+        copy.rows = copy_of(self.rows)
+        copy.records = copy_of(self.records)
+        copy._numbers = itertools.count(10**6)
+        self.taken.append(copy)
+        return saved
+
+
+def scene(storage: Any, driver: str, effects: list[str], *, steps: list[Any]) -> Agent[Any, str]:
+    """An agent of this driver, and the effects that its tools have."""
+
+    def effect(name: str) -> Any:
+        async def had() -> str:
+            effects.append(name)
+            return name
+
+        return tool(had, name=name, description="Have an effect.")
+
+    script: Any = ScriptedDriver(steps) if driver == "scripted" else driver
+    model = ScriptedModel(ANSWERS.get(driver, ANSWERS["text"]), chunk=40)
+    tools = [effect(call.name) for call in BATCH]
+    return Agent(model, tools=tools, storage=storage, driver=script)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_nothing_twice(driver):
+    log, effects = Snapshots(), []
+    first = scene(log, driver, effects, steps=[BATCH, "done"])
+    assert (await first.run("Do it.", conversation_id="c")).output == "done"
+    assert effects == [call.name for call in BATCH]
+    assert len(log.taken) >= 4
+    for number, snapshot in enumerate(log.taken):
+        rows = (await snapshot.read("c")).rows
+        called = [json.loads(row["content"])["name"] for row in rows if row["type"] == "call"]
+        again: list[str] = []
+        steps = ["done"] if called else [BATCH, "done"]
+        result = await scene(snapshot, driver, again, steps=steps).resume("c")
+        assert (result.output, result.status) == ("done", "completed"), f"after save {number}"
+        assert sorted(called + again) == sorted(effects), f"after save {number}"
+        assert all(record.status in ("success", "unknown") for record in await snapshot.calls("c"))
+
+
+async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
+    """Killed when the calls had begun: those that were denied are certain not to have run."""
+    effects: list[str] = []
+
+    def effect(name: str, **options: Any) -> Any:
+        async def had() -> str:
+            effects.append(name)
+            return name
+
+        return tool(
+            had, name=name, description="Have an effect.", requires_approval=True, **options
+        )
+
+    tools = [effect("short"), effect("long"), effect("bad", idempotent=True)]
+    log = Snapshots()
+    first = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=log)
+    waiting = (await first.run("Do it.", conversation_id="c")).waiting
+    short, long, bad = (str(call.id) for call in waiting)
+    place = len(log.taken)
+    await first.resume("c", {short: ToolDenied("not that"), long: True, bad: True})
+    assert effects == ["long", "bad"]
+    begun = log.taken[place]
+    assert [record.status for record in await begun.calls("c")] == ["open"] * 3
+    again = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=begun)
+    result = await again.resume("c")
+    assert [each.status for each in result.steps[0].executions] == ["denied", "unknown", "success"]
+    assert effects == ["long", "bad", "bad"]
+
+
+@pytest.mark.parametrize("ask", ["resume", "run"])
+async def test_calls_that_several_programs_left_are_all_settled(ask):
+    """The first died, and so did the second, whose log could not settle what the first had left."""
+    log, ran = Memory(), []
+    for n in (1, 2):
+        call = json.dumps({"name": "mark", "args": {"n": n}})
+        record = CallRecord(f"id {n}", f"batch {n}", 0, "mark")
+        log.append("c", rows=[("user", f"{n}?", n), ("call", call, n + 0.5)], calls=[record])
+
+    @tool(idempotent=True)
+    async def mark(n: int) -> int:
+        """Mark."""
+        ran.append(n)
+        return n
+
+    agent = Agent(ScriptedModel(["done"]), tools=[mark], storage=log)
+    if ask == "resume":
+        assert (await agent.resume("c")).output == "done"
+        expected = ["unknown", "success"]
+    else:
+        assert (await agent.run("3?", conversation_id="c")).output == "done"
+        expected = ["unknown", "unknown"]
+    assert [record.status for record in await log.calls("c")] == expected
+    assert ran == ([2] if ask == "resume" else [])
 
 
 HOLDING = """

@@ -23,6 +23,7 @@ from cogency_rs import (
     ToolApproved,
     ToolCall,
     ToolDenied,
+    UsageLimits,
     tool,
 )
 from cogency_rs.testing import ScriptedModel
@@ -235,6 +236,19 @@ async def test_hooks_are_asked_when_the_calls_run():
     assert (seen, mail.sent) == (["send"], ["ada"])
 
 
+async def test_two_who_resume_at_once_do_nothing_twice():
+    mine, mail, [id] = await waits("ada")
+    both = await asyncio.gather(mine.resume("c", {id: True}), mine.resume("c", {id: True}))
+    assert [each.output for each in both] == ["done", "done"]
+    assert mail.sent == ["ada"]
+
+
+async def test_calls_that_are_resumed_are_no_step_of_the_limit():
+    mine, _, [id] = await waits("ada")
+    result = await mine.resume("c", {id: True}, limits=UsageLimits(steps=1))
+    assert (result.output, len(result.steps)) == ("done", 2)
+
+
 async def test_resume_streams_too():
     mine, _, [id] = await waits("ada")
     async with mine.resume_stream("c", {id: True}) as events:
@@ -291,8 +305,6 @@ async def test_what_failed_a_run_is_in_the_log_and_in_no_prompt():
 
 
 async def test_a_run_that_was_stopped_by_a_limit_goes_on():
-    from cogency_rs import UsageLimits
-
     mine = agent(adding(1, 2), "3", limits=UsageLimits(steps=1))
     assert (await mine.run("?", conversation_id="c")).status == "stopped"
     assert (await mine.resume("c")).output == "3"

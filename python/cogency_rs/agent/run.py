@@ -313,16 +313,14 @@ class Run:
 
     async def _follow(self, done: FinishedStep) -> None:
         """Do what follows a step."""
-        ctx, outcome = self.ctx, done.outcome
+        ctx = self.ctx
         for asked in (*done.signals, *self._asked_for()):
             ctx.add(asked)
         signal = first_signal(ctx.signals)
         if signal is not None:
             await self.triggers.tell("on_stop", signal)
-        if outcome is TurnOutcome.ENDED and done.step.calls:
-            outcome = TurnOutcome.ACTED  # a tool asked for the end, and a hook may ask to go on
         decision = decide(
-            outcome,
+            done.outcome,
             is_to_stop=signal is not None,
             is_to_go_on=ctx.is_to_go_on,
             is_refused=done.is_refused,
@@ -338,7 +336,7 @@ class Run:
                 self.status = "waiting"
             case "stop":
                 self.status = "completed" if signal is None else _status_of(signal)
-                if outcome is TurnOutcome.FAILED:
+                if done.outcome is TurnOutcome.FAILED:
                     self.status = "failed"
                 if self.status == "completed" and not done.is_answer:
                     await self._log.ended(self._output)

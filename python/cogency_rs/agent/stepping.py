@@ -46,7 +46,7 @@ class FinishedStep:
 
     Attributes:
         step: the step, as hooks left it.
-        outcome: how its turn came out.
+        outcome: how its turn came out; of one that a tool or a hook ended, that it acted.
         output: the answer, or what a tool that ends the run gave; `None` where there is neither.
         is_refused: whether the answer is not what was asked for.
         is_answer: whether the log ends with the answer.
@@ -164,6 +164,10 @@ class Stepping:
         )
         step = await self._run.triggers.change("after_step", step)
         ending = next(filter(self._ends_run, executions), None)
+        if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
+            outcome = (
+                TurnOutcome.ACTED
+            )  # a tool asked for the end: a signal, and a hook may ask to go on
         self.finished = FinishedStep(
             step=step,
             outcome=outcome,

@@ -92,8 +92,10 @@ async def assembled(
     """
     if options.native and options.dialect is not None:
         raise UnusableError("--native and --dialect exclude each other; give one of them")
-    model = model_of(options)
+    model: Any = model_of(options)
     async with AsyncExitStack() as stack:
+        if options.model_from is None:
+            await stack.enter_async_context(model)
         if options.db is None:
             folder = stack.enter_context(TemporaryDirectory(prefix="cogency-rs-"))
             db = Path(folder, "log.db")

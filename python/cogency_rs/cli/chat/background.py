@@ -30,6 +30,9 @@ T = TypeVar("T")
 TICK = 0.1
 """Seconds between two looks at what has to be drawn anew."""
 
+_GRACE = 1.0
+"""Seconds that what is left on the loop has to end when it ends."""
+
 
 class ToolWatch:
     """Middleware that says when calls begin and end, to whoever listens.
@@ -203,5 +206,9 @@ class Background:
         try:
             self._loop.run_forever()
         finally:
+            if left := asyncio.all_tasks(self._loop):
+                for task in left:
+                    task.cancel()
+                self._loop.run_until_complete(asyncio.wait(left, timeout=_GRACE))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()

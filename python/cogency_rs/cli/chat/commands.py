@@ -12,7 +12,7 @@ from .. import log
 from ..exits import UnusableError
 from ..page import cut
 from ..show import Reading
-from ..text import count, one_line
+from ..text import one_line
 from ..turns import Turn, turns_of
 from .assembly import model_of
 from .chart import chart
@@ -95,7 +95,7 @@ def _model(session: Session, name: str) -> None:
         session.view.page.line(f"\n  {one_line(assembly.model_name)}")
         return
     options = replace(assembly.options, model=name, model_from=None)
-    session.use(replace(assembly, options=options, model=model_of(options)))
+    session.use(replace(assembly, options=options, model=session.entered(model_of(options))))
     session.view.page.line(f"\n  {one_line(name)} answers from now on")
 
 
@@ -123,10 +123,6 @@ COMMANDS: dict[str, Callable[[Session, str], None]] = {
 
 
 def _turns(session: Session) -> list[Turn]:
-    listed = {entry.conversation_id for entry in log.conversations(session.assembly.db)}
-    if session.conversation_id not in listed:
+    if not session.is_logged:
         raise UnusableError("nothing has been said yet")
-    turns = turns_of(log.rows(session.assembly.db, session.conversation_id))
-    if not turns:
-        raise UnusableError(f"the log has {count(0, 'turn')}")
-    return turns
+    return turns_of(log.rows(session.assembly.db, session.conversation_id))

@@ -88,8 +88,7 @@ def _show_last(view: View, db: Path, conversation_id: str) -> None:
 
 def _farewell(view: View, session: Session) -> None:
     db = session.assembly.options.db
-    listed = [] if db is None else [entry.conversation_id for entry in log.conversations(db)]
-    if db is not None and session.conversation_id in listed:
+    if db is not None and session.is_logged:
         view.page.line()
         view.page.line(
             Text(f"  goes on with: --db {quoted(db)} --resume {session.conversation_id}", "dim")

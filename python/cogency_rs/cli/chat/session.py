@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from ...agent import Agent, EventStream, RunResult
 from ...agent.stored import StoredState
@@ -13,6 +14,7 @@ from ...errors import CogencyError
 from ...ids import uuid7
 from ...middleware import ToolApproved
 from ...models import Usage
+from .. import log
 from ..exits import UnusableError
 from ..text import one_line
 from .approvals import Approvals, Decision
@@ -22,6 +24,8 @@ from .keyboard import Keyboard
 from .view import View
 
 __all__ = ["Session"]
+
+T = TypeVar("T")
 
 Command = Callable[["Session", str], None]
 
@@ -72,27 +76,40 @@ class Session:
         self.assembly = assembly
         self.agent = assembly.agent(middleware=[self._background.watch])
 
+    def entered(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """Enter a context, which is left when the conversation is over."""
+        return self._background.enter(manager)
+
     def talk(self) -> None:
         """Read and answer, until there is no more to read. Ctrl-C twice where nothing is going on leaves, too."""
         interrupted = False
         while not self._is_over:
             try:
                 question = self._keyboard.question()
+                if question is None:
+                    return
+                interrupted = False
+                self._take(question)
             except KeyboardInterrupt:
+                self.view.page.line()
                 if interrupted:
-                    self.view.page.line()
                     return
                 interrupted = True
-                self.view.page.line()
                 self.view.page.line("  Ctrl-C again, or /quit, leaves")
-                continue
-            interrupted = False
-            if question is None:
-                return
-            if question.startswith("/"):
-                self._command(question)
-            elif question:
-                self.ask(question)
+
+    def _take(self, line: str) -> None:
+        if line.startswith("/"):
+            self._command(line)
+        elif line:
+            self.ask(line)
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether the log has anything of the conversation."""
+        db = self.assembly.db
+        return db.exists() and any(
+            entry.conversation_id == self.conversation_id for entry in log.conversations(db)
+        )
 
     def leave(self) -> None:
         """End the conversation when the present line is done."""
@@ -152,7 +169,7 @@ class Session:
             self.view.stopping()
             for item in run.stop():
                 self.view.happened(item)
-            self.view.note("stopped; what was said until now is in the log", "yellow")
+            self.view.note("stopped", "yellow")
             return None
         try:
             return run.result()

@@ -1,0 +1,101 @@
+"""A program at a terminal of its own, as a person has it: what it shows, and what is typed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from commands import PROGRAM, environment
+
+__all__ = ["CTRL_C", "Terminal"]
+
+CTRL_C = "\x03"
+
+_CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\r\x01\x02]")
+
+_AT_THE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+
+
+class Terminal:
+    """Runs the command line at a pseudo-terminal, while the block lasts.
+
+    Args:
+        args: behind the program's name.
+        cwd: where it runs.
+        columns: how wide the terminal is.
+    """
+
+    def __init__(self, *args: object, cwd: Path, columns: int = 100) -> None:
+        self._args = [*PROGRAM[1:], *map(str, args)]
+        self._cwd = cwd
+        self._columns = columns
+        self._data = b""
+        self._read = 0
+
+    def __enter__(self) -> Self:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, self._columns, 0, 0))
+        self.program = subprocess.Popen(
+            [sys.executable, "-c", _AT_THE_TERMINAL, *self._args],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=self._cwd,
+            env=environment(TERM="xterm-256color"),
+            start_new_session=True,
+        )
+        os.close(theirs)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.program.kill()
+        self.program.wait()
+        os.close(self._ours)
+
+    def type(self, text: str) -> None:
+        """Type something."""
+        os.write(self._ours, text.encode())
+
+    def until(self, text: str) -> str:
+        """Wait until a text is shown, behind what was waited for before; what was shown until then."""
+        while text not in self.shown[self._read :]:
+            assert self._reads(), f"{text!r} was never shown:\n{self.shown}"
+        begun, self._read = self._read, self.shown.index(text, self._read) + len(text)
+        return self.shown[begun : self._read]
+
+    def ended(self) -> int:
+        """Wait until the program has ended; its exit code."""
+        while self._reads():
+            pass
+        return self.program.wait(timeout=60)
+
+    @property
+    def shown(self) -> str:
+        """What was shown, without colours and movements."""
+        return _CONTROLS.sub("", self._data.decode(errors="replace"))
+
+    def _reads(self) -> bool:
+        """Wait for more; whether there was any."""
+        try:
+            data = os.read(self._ours, 65536)
+        except OSError:  # nobody has the other side any more
+            return False
+        self._data += data
+        return bool(data)

@@ -1,0 +1,468 @@
+"""`cogency-rs chat`: what is shown, what may be typed, what is asked, and that it goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from commands import POSIX, Ended
+from model_server import ModelServer, Reply, sse
+
+pytest.importorskip("typer", reason="the command line is in the extra cli")
+
+from rich.console import Console
+
+from cogency_rs import LLMError, ToolCall, ToolResult, Usage, tool
+from cogency_rs.cli.chat import view as view_module
+from cogency_rs.cli.chat.background import Background
+from cogency_rs.cli.chat.events import CallBegan, CallEnded
+from cogency_rs.testing import ScriptedModel
+
+Chat = Callable[..., Ended]
+
+
+def calls(*made: tuple[str, dict[str, Any]]) -> str:
+    array = [{"name": name, "args": args} for name, args in made]
+    return f"<execute>{json.dumps(array)}</execute>"
+
+
+@pytest.fixture
+def chat(command, monkeypatch) -> Chat:
+    """Runs a chat: what is typed, line by line, and what the model answers."""
+
+    def chat(typed: str, *answers: Any, options: tuple[object, ...] = (), tools: Any = ()) -> Ended:
+        module = ModuleType("scripted")
+        module.model = ScriptedModel([*answers])  # type: ignore[attr-defined]
+        module.tools = list(tools)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "scripted", module)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        given = ("--tools", "scripted:tools") if tools else ()
+        ended = command("chat", "--model-from", "scripted:model", *given, *options)
+        module.model.assert_complete()
+        return ended
+
+    return chat
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "a.txt").write_text("one\ntwo\n")
+    return place
+
+
+EDIT = calls(("edit_file", {"path": "a.txt", "old": "two", "new": "2"}))
+
+
+def test_an_answer_is_shown_with_its_thoughts_folded_its_calls_and_what_it_took(chat, place):
+    ended = chat(
+        "Look around.\n",
+        "<think>Let me look.</think>I look."
+        + calls(("list_files", {}), ("read_file", {"path": "no"})),
+        "There is a.txt.",
+        options=("--files", place),
+    )
+    assert (ended.code, ended.err) == (0, "")
+    lines = [line for line in ended.out.splitlines() if line]
+    assert lines[0].startswith("cogency-rs chat   scripted:model, 5 tools, not kept")
+    assert lines[1] == "> Look around."
+    assert lines[2].startswith("  thought for ")
+    assert lines[2].endswith(", 3 words")
+    assert lines[3] == "  I look."
+    assert sorted(line[:24].split("  ")[1] for line in lines[4:7] if line[2] in "✓✗") == [
+        "✓ list_files()",
+        '✗ read_file(path="no")',
+    ]
+    assert "    no does not exist" in lines
+    assert lines[-2] == "  There is a.txt."
+    assert lines[-1].startswith("  about ")
+    assert " tokens in, " in lines[-1]
+    assert ", 2 steps, " in lines[-1]
+    assert "\x1b" not in ended.out
+
+
+def test_thoughts_are_shown_on_request(chat):
+    ended = chat("a\n", "<think>Let me look.</think>Yes.", options=("--thoughts",))
+    assert "  Let me look.\n" in ended.out
+    assert "thought for" not in ended.out
+
+
+def test_thoughts_are_unfolded_afterwards(chat):
+    ended = chat("a\n/thoughts\n/thoughts\n", "<think>Let me look.</think>Yes.")
+    assert "  thoughts are shown from now on\n\n  Let me look.\n" in ended.out
+    assert ended.out.endswith("thoughts are folded from now on\n")
+
+
+def test_the_conversation_goes_on(chat):
+    ended = chat("I am Ada.\n\nWho am I?\n", "Hello.", "You are Ada.")
+    assert ended.out.index("Hello.") < ended.out.index("> Who am I?") < ended.out.index("You are")
+    asked = sys.modules["scripted"].model.requests[-1].messages
+    assert [message["content"] for message in asked[1:]] == ["I am Ada.", "Hello.", "Who am I?"]
+
+
+# Approval.
+
+
+@pytest.mark.parametrize(
+    ("answers", "text", "shown"),
+    [
+        (["y"], "one\n2\n", "a.txt changed, 1 line added, 1 removed"),
+        (["yes"], "one\n2\n", "a.txt changed"),
+        (["", "n"], "one\ntwo\n", "execution was rejected by user."),
+        (["not on a Sunday"], "one\ntwo\n", "rejected by user. Reason: not on a Sunday"),
+        (["e", '{"path": "a.txt", "old": "one", "new": "1"}'], "1\ntwo\n", 'new="1"'),
+        (["e", "{", "[]", "", "y"], "one\n2\n", "that is not JSON (Expecting property name"),
+    ],
+)
+def test_a_call_that_needs_approval_is_asked_about_with_a_preview(
+    chat, place, answers, text, shown
+):
+    typed = "\n".join(["Change it.", *answers, ""])
+    ended = chat(typed, EDIT, "Done.", options=("--files", place))
+    assert '? edit_file(path="a.txt", old="two", new="2")\n    --- a/a.txt' in ended.out
+    assert "    -two\n    +2\n" in ended.out
+    assert (place / "a.txt").read_text() == text
+    assert shown in ended.out
+    assert "  Done.\n" in ended.out
+    assert ", 2 steps, " in ended.out
+
+
+def test_always_is_asked_once_a_tool(chat, place):
+    back = calls(("edit_file", {"path": "a.txt", "old": "2", "new": "two"}))
+    ended = chat("Change it.\na\n", EDIT, back, "Done.", options=("--files", place))
+    assert ended.out.count("Run it?") == 1
+    assert (place / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_yes_asks_nothing(chat, place):
+    ended = chat("Change it.\n", EDIT, "Done.", options=("--files", place, "--yes"))
+    assert "Run it?" not in ended.out
+    assert (place / "a.txt").read_text() == "one\n2\n"
+
+
+def test_calls_of_a_batch_that_need_no_approval_are_not_asked_about(chat, place):
+    both = calls(("list_files", {}), ("nothing", {}), ("write_file", {"path": "b", "content": "x"}))
+    ended = chat("Go.\ny\n", both, "Done.", options=("--files", place))
+    assert ended.out.count("Run it?") == 1
+    assert "Tool 'nothing' not registered" in ended.out
+    assert (place / "b").read_text() == "x"
+
+
+def test_a_preview_that_fails_is_a_denial(chat):
+    def broken(_: ToolCall) -> str:
+        raise RuntimeError("no preview today")
+
+    async def pay() -> str:
+        return "paid"
+
+    made = tool(pay, requires_approval=True, preview=broken)
+    ended = chat("Pay.\n", calls(("pay", {})), "I could not.", tools=[made])
+    assert "not run, because its preview failed: RuntimeError: no preview today" in ended.out
+    assert "I could not." in ended.out
+
+
+def test_a_preview_may_be_awaited(chat):
+    async def shown(call: ToolCall) -> str:
+        return f"pays {call.args['euros']} euros"
+
+    async def pay(euros: int) -> str:
+        return "paid"
+
+    made = tool(pay, requires_approval=True, preview=shown)
+    ended = chat("Pay.\ny\n", calls(("pay", {"euros": 9})), "Paid.", tools=[made])
+    assert "    pays 9 euros\n" in ended.out
+
+
+# Going on later.
+
+
+def test_a_conversation_goes_on_in_another_program(chat, tmp_path):
+    db = tmp_path / "log.db"
+    first = chat("I am Ada.\n", "Hello.", options=("--db", db))
+    assert f"goes on with: --db {db} --resume " in first.out
+    id = first.out.split()[-1]
+    for options in [("--resume",), ("--resume", id)]:
+        ended = chat("Who am I?\n", "You are Ada.", options=("--db", db, *options))
+        assert (ended.code, ended.err) == (0, "")
+        asked = sys.modules["scripted"].model.requests[-1].messages
+        assert asked[1]["content"] == "I am Ada."
+
+
+def test_calls_that_wait_are_asked_about_when_it_is_resumed(chat, place, tmp_path):
+    options = ("--files", place, "--db", tmp_path / "log.db")
+    first = chat("Change it.\n", EDIT, options=options)
+    assert "not run; /resume asks again" in first.out
+    assert (place / "a.txt").read_text() == "one\ntwo\n"
+    ended = chat("y\n", "Done.", options=(*options, "--resume"))
+    assert "Run it?" in ended.out
+    assert "  Done.\n" in ended.out
+    assert (place / "a.txt").read_text() == "one\n2\n"
+
+
+def test_an_answer_that_was_broken_off_is_given_on_request(chat, tmp_path):
+    error = LLMError("no server answers; is it running?")
+    ended = chat("Hi.\n/resume\n/resume\n", error, "Hello.", options=("--db", tmp_path / "log.db"))
+    assert "✗ no server answers; is it running?" in ended.out
+    assert "  Hello.\n" in ended.out
+    assert "✗ there is nothing to go on with: the last question is answered" in ended.out
+
+
+# What may be typed.
+
+
+def test_commands_are_listed(chat):
+    out = chat("/help\n").out
+    for name in ["help", "tools", "history", "timeline", "thoughts", "model", "resume", "quit"]:
+        assert f"\n  /{name} " in out
+
+
+def test_an_unknown_command_is_named(chat):
+    assert "✗ there is no /quite; there are /help, /tools, " in chat("/quite x\n").out
+
+
+def test_quit_leaves(chat):
+    assert "> more" not in chat("/quit\nmore\n").out
+
+
+def test_tools_are_listed_with_what_they_do(chat, place):
+    out = chat("/tools\n", options=("--files", place)).out
+    assert "  list_files    List the files of a folder, with their sizes in bytes\n" in out
+    assert "  edit_file     Replace a text in a file, asks first\n" in out
+
+
+def test_without_tools_it_says_how_to_have_some(chat):
+    assert "none; --files DIR, --tools MODULE and --mcp FILE offer some" in chat("/tools\n").out
+
+
+def test_history_and_timeline_show_the_conversation(chat, place, tmp_path):
+    svg = tmp_path / "turn.svg"
+    ended = chat(
+        f"/history\nLook.\n/history\n/timeline\n/timeline {svg}\n",
+        "I look." + calls(("list_files", {}), ("read_file", {"path": "a.txt"})),
+        "Seen.",
+        options=("--files", place),
+    )
+    assert "✗ nothing has been said yet" in ended.out
+    assert ", 1 turn\n" in ended.out
+    assert "2 together, over after" in ended.out
+    assert "turn 1, " in ended.out
+    assert "  list_files      " in ended.out
+    assert "━" in ended.out
+    assert svg.read_text().startswith("<svg")
+
+
+def test_another_model_may_be_asked(chat, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    out = chat("/model\n/model other\n/model\n").out
+    assert "  scripted:model\n" in out
+    assert "  other answers from now on\n" in out
+    assert out.endswith("\n  other\n")
+
+
+# What goes wrong, and that it goes on.
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (LLMError("the key was refused; set KEY"), "✗ the key was refused; set KEY"),
+        (RuntimeError("a\nb"), "✗ RuntimeError: a b"),
+    ],
+)
+def test_an_error_of_the_model_is_one_line_and_the_conversation_goes_on(chat, error, line):
+    ended = chat("a\nb\n", error, "Hello.")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"  {line}\n" in ended.out
+    assert "  Hello.\n" in ended.out
+
+
+UNKNOWN = Reply({"error": {"message": "no such model"}}, status=404)
+MODELS = Reply({"object": "list", "data": [{"id": "qwen3", "object": "model"}]})
+KEY = Reply({"error": {"message": "bad key"}}, status=401)
+HELLO = Reply(
+    [
+        sse({"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}),
+        sse("[DONE]"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("replies", "shown"),
+    [
+        ([UNKNOWN, MODELS, HELLO], "does not know the model m; it offers qwen3"),
+        ([KEY, HELLO], "refused the key (401: bad key); set OPENAI_API_KEY"),
+    ],
+    ids=["unknown model", "wrong key"],
+)
+def test_what_a_server_refuses_is_said_with_what_to_do(command, monkeypatch, replies, shown):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a\nb\n"))
+    with Background() as background:
+        server = background.enter(ModelServer(replies))
+        ended = command("chat", "--model", "m", "--base-url", f"{server.url}/v1")
+    assert ended.code == 0
+    assert shown in " ".join(ended.out.split())
+    assert "  Hello.\n" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ([], "no model is named; give --model NAME, and --base-url URL"),
+        (["--model", "m"], "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
+        (["--model", "m", "--provider", "none"], "--provider is openai or anthropic, not none"),
+        (["--model-from", "os"], "os names no value in a module; write MODULE:NAME"),
+        (["--model-from", "nowhere:x"], "there is no module nowhere"),
+        (["--model-from", "os:nothing"], "module os has no nothing"),
+        (["--model-from", "os:sep"], "cannot be a model"),
+        (["--resume"], "--resume goes on with a conversation of a log; name it with --db FILE"),
+        (["--resume", "--db", "none.db"], "none.db does not exist; without --resume"),
+        (["x"], "x is not an option; to go on with a conversation: --resume ID"),
+        (["--native", "--dialect", "hermes"], "--native and --dialect exclude each other"),
+        (["--model-from", "io:StringIO", "--dialect", "qwen"], 'there is no dialect "qwen"'),
+        (["--model-from", "io:StringIO", "--files", "none"], "none cannot be worked in"),
+        (["--model-from", "io:StringIO", "--tools", "io"], "module io makes no tools"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_used_is_said_in_one_line(command, monkeypatch, tmp_path, args, problem):
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "COGENCY_RS_MODEL", "COGENCY_RS_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    ended = command("chat", *args)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert problem in ended.err
+
+
+def test_text_of_a_model_does_not_steer_the_terminal(chat):
+    out = chat("a\n", "<think>\x1b[2Jx</think>\x1b[2Jy" + calls(("\x1b[2J", {})), "z").out
+    assert "\x1b" not in out
+
+
+# The live lines.
+
+
+@pytest.fixture
+def shown(monkeypatch) -> tuple[view_module.View, io.StringIO]:
+    """A view on a terminal, drawn anew at every event."""
+    monkeypatch.setattr(view_module, "_REDRAW", 0)
+    monkeypatch.setattr(view_module, "_SECONDS", 0)
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=60, height=20, _environ={})
+    return view_module.View(console), out
+
+
+def drawn(out: io.StringIO) -> str:
+    """What was drawn since the last look."""
+    text = out.getvalue()
+    out.truncate(0)
+    out.seek(0)
+    return text
+
+
+def test_what_is_waited_for_is_a_live_line(shown):
+    view, out = shown
+    view.begin()
+    assert "waiting for the model  0 s" in drawn(out)
+    view.happened({"type": "think", "content": "Let me see "})
+    view.happened({"type": "think", "content": "what there is"})
+    assert "thinking, 6 words" in drawn(out)
+    view.happened({"type": "respond", "content": "I look."})
+    assert "thought for" in drawn(out)
+    view.happened({"type": "tool_call_start", "index": 0, "name": "look"})
+    assert "writing a call of look" in drawn(out)
+    call = ToolCall("look", {"at": "it"})
+    view.happened(CallBegan("1", call))
+    view.happened(None)
+    assert 'look(at="it")' in drawn(out)
+    view.happened(CallEnded("1", call, ToolResult("seen"), 1.5))
+    view.__exit__(None, None, None)
+    ended = drawn(out)
+    assert "1.50 s" in ended
+    assert ended.rindex("\x1b[?25h") > ended.rfind("\x1b[?25l"), "the cursor is there again"
+
+
+def test_words_are_counted_however_they_are_cut(shown):
+    view, out = shown
+    for piece in "one two  three\nfour":
+        view.happened({"type": "think", "content": piece})
+    view.happened({"type": "respond", "content": "x"})
+    assert "4 words" in out.getvalue()
+
+
+def test_a_terminal_that_has_only_ascii_is_enough(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    view = view_module.View(Console(file=out, width=60, _environ={}))
+    view.happened(CallEnded("1", ToolCall("look", {}), ToolResult("seen"), 1.5))
+    out.flush()
+    assert b"+ look()  1.50 s" in out.buffer.getvalue()
+
+
+def test_usage_that_was_counted_by_the_provider_is_no_estimate(chat):
+    from cogency_rs import TextDelta
+
+    out = chat("a\n", [TextDelta("Hi."), Usage(input_tokens=1200, output_tokens=30)]).out
+    assert "\n  1,200 tokens in, 30 out, 1 step, " in out
+
+
+# A person at a terminal.
+
+MODEL = """\
+import asyncio
+
+async def model(messages):
+    if not messages[-1]["content"].endswith("Begin."):
+        yield f"You wrote: {messages[-1]['content']!r}."
+        return
+    for number in range(10_000):
+        yield f"word{number} "
+        await asyncio.sleep(0.005)
+"""
+
+
+@POSIX
+def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
+    from terminals import CTRL_C, Terminal
+
+    (tmp_path / "endless.py").write_text(MODEL)
+    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
+        terminal.until("> ")
+        terminal.type("Begin.\n")
+        terminal.until("word7 ")
+        terminal.type(CTRL_C)
+        terminal.until("  stopped\n")
+        terminal.until("> ")
+        terminal.type("Again.\n")
+        terminal.until("Again.'.")
+        terminal.until("> ")
+        terminal.type(CTRL_C)
+        terminal.until("Ctrl-C again, or /quit, leaves")
+        terminal.until("> ")
+        terminal.type(CTRL_C)
+        assert terminal.ended() == 0
+
+
+@POSIX
+def test_what_is_pasted_is_one_question(tmp_path):
+    from terminals import Terminal
+
+    (tmp_path / "endless.py").write_text(MODEL)
+    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
+        terminal.until("> ")
+        terminal.type("\x1b[200~one\ntwo\x1b[201~\n")
+        terminal.until("You wrote: 'one\\ntwo'.")
+        terminal.until("> ")
+        terminal.type("three \\\nfour\n")
+        terminal.until("You wrote: 'three \\nfour'.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
