@@ -160,9 +160,12 @@ impl Renderer {
     /// O(call)
     #[must_use]
     pub fn can_write(&self, call: &ShownCall) -> bool {
-        let mut sink = Sink::new(self);
-        let calls = std::slice::from_ref(call);
-        calls::push_blocks(&mut sink, &self.dialect, calls, true, None);
-        !sink.is_doubtful() || check::reads_back(self, calls, &sink.out)
+        // A head may stand elsewhere behind another call than where it begins an answer.
+        let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
+        [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
+            let mut sink = Sink::new(self);
+            calls::push_blocks(&mut sink, &self.dialect, calls, true, None);
+            !sink.is_doubtful() || check::reads_back(self, calls, &sink.out)
+        })
     }
 }
