@@ -445,10 +445,10 @@ def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
         terminal.until("Again.'.")
         terminal.until("> ")
         terminal.type(CTRL_C)
-        terminal.until("Ctrl-C again, or /quit, leaves")
+        terminal.until("Ctrl-C again, or /quit, leaves", pressing=CTRL_C)
         terminal.until("> ")
         terminal.type(CTRL_C)
-        assert terminal.ended() == 0
+        assert terminal.ended(pressing=CTRL_C) == 0
 
 
 @POSIX
