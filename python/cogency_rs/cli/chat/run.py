@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from rich.text import Text
@@ -51,7 +52,8 @@ def run_chat(
         _header(view, assembly)
         if resumed is not None:
             _show_last(view, resumed, session.conversation_id)
-            session.go_on()
+            with suppress(KeyboardInterrupt):
+                session.go_on()
         session.talk()
         _farewell(view, session)
 
