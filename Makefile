@@ -12,7 +12,7 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo test test-rust test-python test-unit test-whole schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust fuzz miri asan deny soak
 
@@ -22,13 +22,20 @@ help:            ## Show this list
 demo: $(CORE)    ## Watch a recorded session stream through the core
 	$(BIN)/cogency-rs demo
 
-test: test-rust test-python schema-suite upstream  ## Run every test
+# Two at a time: most of them wait as often as they work.
+test: $(DEV) | rust  ## Run every test
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-rust test-unit test-whole schema-suite upstream
 
 test-rust: | rust ## The core's own tests, with no Python
 	cargo test --quiet --no-default-features
 
-test-python: $(DEV)  ## The package's tests
-	$(BIN)/python -m pytest -q
+test-python: test-unit test-whole  ## The package's tests
+
+test-unit: $(DEV)
+	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/unit tests/unit
+
+test-whole: $(DEV)
+	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/whole --ignore=tests/unit tests
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tests/upstream.py
@@ -47,9 +54,11 @@ bench-peers: $(CORE)  ## Measure the agent beside those of other packages, in an
 bench-rust:      ## Measure the core with no Python
 	cargo bench --no-default-features --benches
 
-stress: $(DEV)  ## 10,000 turns with tools of every kind, and 200 kills of a program that writes the log
+stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, and 200 kills of a program that writes the log
 	COGENCY_RS_STRESS_TURNS=10000 $(BIN)/python -m pytest -q tests/faults/test_stress.py
-	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py
+	COGENCY_RS_STRESS_AGENTS=1000 $(BIN)/python -m pytest -q tests/faults/test_agent_stress.py
+	COGENCY_RS_KILL_ROUNDS=200 $(BIN)/python -m pytest -q -o timeout=900 tests/faults/test_log.py tests/faults/test_sqlite_crash.py \
+		tests/faults/test_postgres_crash.py
 
 soak: $(DEV)    ## 2,000 conversations for five minutes; the figures go into docs/reliability.md
 	$(BIN)/python benches/soak.py --write
@@ -159,10 +168,10 @@ $(VENV)/.docs: $(CORE)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,examples,parity,test
+	$(BUILD) --extras cli,dev,examples,parity,ray,test
 	@touch $@
 
 # And what the type checkers need, with their own Node.js.
 $(TYPES): $(DEV)
-	$(BUILD) --extras anthropic,cli,dev,openai,parity,types
+	$(BUILD) --extras anthropic,cli,dev,openai,parity,ray,types
 	@touch $@

@@ -17,7 +17,7 @@ from typing import TextIO
 import chart
 import report
 from figures import Row
-from measure import Bench
+from measure import AbsentError, Bench
 from rows import ROWS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -53,7 +53,11 @@ async def measured(
     for row in rows:
         place = folder / str(len(records))
         place.mkdir()
-        samples = await row.measure(Bench(options.rounds, place, options.wheel))
+        try:
+            samples = await row.measure(Bench(options.rounds, place, options.wheel))
+        except AbsentError as error:
+            print(f"{row.name}: left out, since {error}", file=table, flush=True)
+            continue
         records.append(report.record(row, samples))
         print(report.line(report.cells(records[-1])), file=table, flush=True)
     return records

@@ -12,6 +12,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+
+class AbsentError(Exception):
+    """What a row needs is not on this machine; says what."""
+
+
 Work = Callable[[], Awaitable[Any] | None]
 
 SAMPLE = 0.02

@@ -1,41 +1,40 @@
 """An agent on a web page: FastAPI streams its events as server-sent events while they happen.
 
     python examples/web_agent.py                        then open http://127.0.0.1:8000
-    OPENAI_API_KEY=... OPENAI_MODEL=gpt-4.1 python examples/web_agent.py
+    python examples/web_agent.py --base-url http://127.0.0.1:11434/v1 --model qwen3
+    OPENAI_API_KEY=... python examples/web_agent.py --model gpt-4.1
 
-Without a key, a script plays the model. The page is in `web_page/`; the log, in `.cogency/web.db`, is what it shows
-when it is opened again.
+Without a model, a script plays one. The page is in `web_page/`, what it asks of the server in `web_conversations.py`,
+and the log in `.cogency/web.db`.
 
-A turn belongs to the request that asked for it. When its page is closed or loses the connection, when the reader
-presses Stop and when the server ends, the turn is cancelled: the model's stream is closed, running tools are cancelled
-and awaited, and every call has its result in the log. A conversation has one turn at a time, and its log is read
-between turns only; so what is read is always whole.
+A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page that has the
+conversation's address shows it, from its beginning. It ends early when somebody presses Stop, and when the server
+ends; then running tools are cancelled and awaited, and every call has its result in the log. A call that somebody has
+to agree to waits in the log, so it may be agreed to tomorrow, on another page, after the server was started again.
 
 Needs `pip install cogency-rs fastapi uvicorn`, and the extra `openai` for a real model.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import json
-import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 import uvicorn
-from fastapi import FastAPI
-from fastapi.responses import StreamingResponse
+from fastapi import FastAPI, Request
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
+from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
-from own_loop import Model, agent, scripted
+from own_loop import scripted
 from pydantic import BaseModel, Field
+from web_conversations import Busy, Conversations, progress
 
-from cogency_rs import Execution, OpenAIModel, SQLite, ToolResult
-
-logger = logging.getLogger(__name__)
+from cogency_rs import Agent, SQLite, UsageLimits, tool
 
 PAGE = Path(__file__).with_name("web_page")
 
@@ -44,8 +43,12 @@ class Query(BaseModel):
     text: str = Field(min_length=1, max_length=100_000)
 
 
-class EventStream(StreamingResponse):
-    """Server-sent events. What makes them is closed before the response is over, also when the client has gone."""
+class Decisions(BaseModel):
+    decisions: dict[str, bool] = {}
+
+
+class ServerSentEvents(StreamingResponse):
+    """What makes the events is closed before the response is over, also when the client has gone."""
 
     media_type = "text/event-stream"
 
@@ -56,85 +59,83 @@ class EventStream(StreamingResponse):
             await self.body_iterator.aclose()
 
 
-def create_app(model: Model, tools: Sequence[Any], storage: SQLite) -> FastAPI:
+def create_app(model: Any, tools: Sequence[Any], storage: SQLite) -> FastAPI:
     """A page for any number of conversations with one agent. The storage is closed when the server ends."""
-    execution = Execution(storage=storage, tools=tools)
-    turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+    agent = Agent(
+        model,
+        tools=tools,
+        storage=storage,
+        middleware=[progress],
+        tool_timeout=60,
+        limits=UsageLimits(steps=20, seconds=600),
+    )
+    conversations = Conversations(agent)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         yield
-        for turn in list(turns.values()):  # the server has cancelled it; its rows are on their way
-            async with turn:
-                pass
+        await conversations.stop()
         await storage.close()
 
     app = FastAPI(title="cogency-rs", lifespan=lifespan)
+    # A stranger's page must not reach it by a name that leads to this machine.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
 
-    def turn_of(conversation_id: str) -> asyncio.Lock:
-        return turns.setdefault(conversation_id, asyncio.Lock())
+    @app.exception_handler(Busy)
+    async def busy(request: Request, error: Busy) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 409)
 
-    @app.get("/conversations/{conversation_id}")
-    async def rows(conversation_id: str) -> list[dict[str, Any]]:
-        async with turn_of(conversation_id):
-            return await storage.load_messages(conversation_id, "")
+    @app.get("/conversations/{id}")
+    async def watch(id: str) -> ServerSentEvents:
+        return ServerSentEvents(conversations[id].watch(), headers={"Cache-Control": "no-cache"})
 
-    @app.post("/conversations/{conversation_id}")
-    async def answer(conversation_id: str, query: Query) -> EventStream:
-        return EventStream(
-            stream(conversation_id, query.text), headers={"Cache-Control": "no-cache"}
-        )
+    @app.post("/conversations/{id}", status_code=202)
+    async def ask(id: str, query: Query) -> None:
+        await conversations[id].ask(query.text)
 
-    async def stream(conversation_id: str, query: str) -> AsyncGenerator[str, None]:
-        async with turn_of(conversation_id):
-            events = agent(
-                model, query, conversation_id=conversation_id, execution=execution, tool_timeout=60
-            )
-            async with aclosing(events):
-                try:
-                    async for event in events:
-                        yield server_sent(event)
-                except Exception as error:
-                    logger.exception("A turn of conversation %s failed", conversation_id)
-                    reason = f"{type(error).__name__}: {error}"
-                    yield server_sent({"type": "error", "content": reason})
+    @app.post("/conversations/{id}/resume", status_code=202)
+    async def resume(id: str, given: Decisions) -> None:
+        await conversations[id].resume(given.decisions)
+
+    @app.post("/conversations/{id}/stop", status_code=202)
+    async def stop(id: str) -> None:
+        await conversations[id].stop()
 
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app
 
 
-def server_sent(event: Any) -> str:
-    return f"data: {json.dumps(event)}\n\n"
+# What the agent of this example can do.
 
 
-class Measure:
-    """Measures a service, as slowly as a real one."""
-
-    name, description = "measure", "Measure how long a service takes to answer."
-    schema = {"service": {"type": "string", "required": True}}
-
-    async def execute(self, service: str, **_: object) -> ToolResult:
-        milliseconds = {"web": 12, "search": 840}.get(service)
-        await asyncio.sleep(1.5)
-        if milliseconds is None:
-            raise TimeoutError(f"{service} does not answer")
-        return ToolResult(outcome=f"{service} answered", content={"milliseconds": milliseconds})
+@tool
+async def measure(service: str) -> dict[str, int]:
+    """Measure how long a service takes to answer."""
+    await asyncio.sleep(1 if service == "web" else 2.5)
+    milliseconds = {"web": 12, "search": 840}.get(service)
+    if milliseconds is None:
+        raise TimeoutError(f"{service} does not answer")
+    return {"milliseconds": milliseconds}
 
 
-class ReadLog:
-    """Reads what strangers wrote: the page must show it, and never run it."""
+@tool
+async def read_log(service: str) -> str:
+    """Read the last lines of a service's log: what strangers wrote, which the page must show and never run."""
+    await asyncio.sleep(1)
+    return {
+        "search": "09:14:02 GET /?q=<img src=x onerror=alert(1)> 840 ms\n09:14:03 index: full scan",
+        "mail": "09:13:57 certificate expired at 09:00\n09:13:57 not starting",
+    }.get(service, "")
 
-    name, description = "read_log", "Read the last lines of a service's log."
-    schema = {"service": {"type": "string", "required": True}}
 
-    async def execute(self, service: str, **_: object) -> ToolResult:
-        await asyncio.sleep(1)
-        lines = {
-            "search": "09:14:02 GET /?q=<img src=x onerror=alert(1)> 840 ms\n09:14:03 index: full scan",
-            "mail": "09:13:57 certificate expired, not starting",
-        }
-        return ToolResult(outcome=f"Read the log of {service}", content=lines[service])
+@tool(requires_approval=True)
+async def renew_certificate(service: str, days: int = 90) -> str:
+    """Renew the certificate of a service, and start it again."""
+    await asyncio.sleep(1.5)
+    return f"{service} has a certificate for {days} days, and answers in 31 ms"
 
+
+TOOLS = [measure, read_log, renew_certificate]
 
 SCRIPT = [
     """\
@@ -147,31 +148,55 @@ I'll measure all three services at once.<execute>[
 ]</execute>""",
     """\
 <think>web is fine. search is slow and mail is down; their logs should say why.</think>\
-The web server is fast, search is slow, and mail does not answer. Their logs may say why.<execute>[
+The web server is fast, **search is slow**, and **mail does not answer**. Their logs may say why.<execute>[
   {"name": "read_log", "args": {"service": "search"}},
   {"name": "read_log", "args": {"service": "mail"}}
 ]</execute>""",
     """\
+<think>The certificate of mail has expired. To renew it changes something, so somebody has to agree.</think>\
+The certificate of `mail` expired at 09:00. I can renew it, if you agree.<execute>[
+  {"name": "renew_certificate", "args": {"service": "mail", "days": 90}}
+]</execute>""",
+    """\
 Here is what I found:
 
-• web answers in 12 ms: nothing to do.
-• search takes 840 ms, because its index is scanned in full for each query.
-• mail is down: its certificate has expired.
+| service | answers in | |
+| --- | --- | --- |
+| web | 12 ms | nothing to do |
+| search | 840 ms | its index is scanned in full for each query |
+| mail | | its certificate had expired |
 
-The certificate first: renewing it brings mail back at once. The index of search can wait for a quiet hour.<end>""",
+1. **mail**: look at the call above; if it was approved, mail is up again.
+2. **search** can wait for a quiet hour:
+
+```sql
+CREATE INDEX CONCURRENTLY ON documents USING gin (words);
+```
+<end>""",
 ]
 
 
-def model_from_environment() -> Model:
-    """OpenAI's, if there is a key; or else the script."""
-    if not os.environ.get("OPENAI_API_KEY"):
+def model_of(options: argparse.Namespace) -> Any:
+    """The model that was asked for, or else the script."""
+    if not (options.model or options.base_url):
         return scripted(*SCRIPT, pause=0.02)
-    return OpenAIModel(os.environ.get("OPENAI_MODEL", "gpt-4.1"))
+    from cogency_rs import OpenAIModel
+
+    return OpenAIModel(options.model or "gpt-4.1", base_url=options.base_url)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="An agent on a web page.")
+    parser.add_argument("--base-url", help="a server that speaks OpenAI's API")
+    parser.add_argument("--model", help="the model's name")
+    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+    options = parser.parse_args()
+    uvicorn.run(
+        create_app(model_of(options), TOOLS, SQLite(".cogency/web.db")),
+        port=options.port,
+        timeout_graceful_shutdown=1,  # an open page keeps nobody from stopping the server
+    )
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        create_app(model_from_environment(), [Measure(), ReadLog()], SQLite(".cogency/web.db")),
-        port=int(os.environ.get("PORT", "8000")),
-        timeout_graceful_shutdown=1,  # an open page keeps nobody from stopping the server
-    )
+    main()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from commands import COLOURS, Ended
+from postgres_server import NoServerError, Server
 from recordings import FOLDER
 
 # A shell makes its background jobs deaf to interrupts, and the programs that tests start would inherit it.
@@ -20,6 +22,26 @@ def recordings() -> Path:
     if not FOLDER.is_dir():
         pytest.skip(f"no recordings in {FOLDER}; name their folder in COGENCY_RS_RECORDINGS")
     return FOLDER
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[Server, None, None]:
+    """A PostgreSQL server; whoever ends it starts it again."""
+    try:
+        server = Server()
+    except NoServerError as error:
+        pytest.skip(f"there is no PostgreSQL to test with: {error}")
+    yield server
+    server.remove()
+
+
+_schemas = count(1)
+
+
+@pytest.fixture
+def dsn(postgres) -> str:
+    """The DSN of a schema where nothing is."""
+    return f"{postgres.address}&schema=test_{next(_schemas)}"
 
 
 @pytest.fixture

@@ -60,9 +60,9 @@ def _our_version() -> str:
 def _page(table: str) -> str:
     return f"""# Beside other agents
 
-One run of an agent: a step with four calls of a tool that does nothing, then an answer, with each package's own model
-for tests. `make bench-peers` measures it and writes this page; `benches/peers/one_run.py` has the programs, as each package's
-documentation has them. It is what the loop itself costs: a real model takes a thousand times as long.
+One run of an agent: a step with four calls of a tool that does nothing, then an answer, with each package's own
+model for tests. `make bench-peers` measures it and writes this page; `benches/peers/one_run.py` has the programs,
+as each package's documentation has them. It is what the loop itself costs: a real model takes a thousand times as long.
 
 {table}
 

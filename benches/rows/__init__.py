@@ -6,7 +6,7 @@ from functools import partial
 
 from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import agents, context, dialects, load, parsing, program, tools, turns
+from . import agents, context, dialects, load, parsing, postgres, program, remote, tools, turns
 
 CHUNKS = "a bare `async for` over the same chunks"
 GATHER = "a bare `asyncio.gather` of the same coroutines"
@@ -200,6 +200,25 @@ ROWS = (
             ("memory", "the most memory, for each", "memory", [Bytes()]),
         )
     ),
+    *(
+        Row(
+            f"postgres/{name}",
+            f"a turn of four calls in each of {postgres.TURNS:,} conversations at once, the log in PostgreSQL",
+            floor,
+            partial(postgres.turns, beside=beside),
+            must,
+            Rate(postgres.TURNS, "turns/s"),
+        )
+        for name, floor, beside, must in (
+            (
+                "bare",
+                "transactions of the same rows on 16 connections of asyncpg",
+                postgres.bare,
+                (Share(2.0, "floor"),),
+            ),
+            ("sqlite", "the same turns, the log in SQLite on disk", postgres.in_sqlite, ()),
+        )
+    ),
     Row(
         "import",
         "`import cogency_rs` (`import cogency`) in a new process",
@@ -233,6 +252,18 @@ ROWS = (
         )
         for name, (text, _) in parsing.ADVERSARIES.items()
         for mode in ("event", "token")
+    ),
+    # Last, because Ray leaves threads in the program that other rows would feel.
+    *(
+        Row(
+            f"remote/{count}",
+            f"run {count:,} tools that do nothing on a local Ray of two workers",
+            "as many bare Ray tasks",
+            partial(remote.batch, count=count),
+            (Share(1.3, "floor"),),
+        )
+        for count in (64,)
+        if remote.IS_THERE
     ),
 )
 """All of them, in the order of the table."""

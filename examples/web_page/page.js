@@ -1,46 +1,239 @@
-// Shows a conversation: its log when the page opens, and then the events of each turn while they stream.
+// Shows a conversation: how it stands when the page opens, and then what happens, in this page or in another.
 //
 // Rows of the log and events have the same types and contents, so both are shown by the same code. Text reaches the
-// page through `textContent` only, and so is never read as HTML, whoever wrote it.
+// page as text nodes only, whoever wrote it, and so is never read as HTML; also what `markdown` makes of it.
 
 const find = (id) => document.getElementById(id);
 const [conversation, form, text, send, stop, state] = ["conversation", "form", "text", "send", "stop", "state"].map(find);
 
 if (!location.hash) history.replaceState(null, "", `#${crypto.randomUUID()}`);
 const address = `/conversations/${encodeURIComponent(location.hash.slice(1))}`;
-let running = null; // the AbortController of the turn in progress
+const EXAMPLE = "Which of our services has a problem, and what can we do about it?";
 
-// What is on the page.
+// Elements.
 
-function add(parent, tag, kind, content = "") {
+function make(tag, kind = "", ...content) {
   const element = document.createElement(tag);
-  element.className = kind;
-  element.textContent = content;
+  if (kind) element.className = kind;
+  element.append(...content);
+  return element;
+}
+
+const add = (parent, ...given) => {
+  const element = make(...given);
   parent.append(element);
   return element;
+};
+
+const readable = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const inSeconds = (seconds) => (seconds < 9.95 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`);
+
+// Markdown: paragraphs, headings, lists, tables, code, emphasis and links to the web. All else is shown as it is written.
+
+const BLOCK = /^(?:#{1,6} |```|\s*(?:[-*•]|\d+[.)]) |\|)/;
+const INLINE = /`([^`]+)`|\*\*(?=\S)(.+?)(?<=\S)\*\*|\*(?=\S)([^*]+?)(?<=\S)\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g;
+
+function inline(line) {
+  const pieces = [];
+  let end = 0;
+  for (const found of line.matchAll(INLINE)) {
+    const [all, code, strong, emphasis, label, url] = found;
+    pieces.push(line.slice(end, found.index));
+    if (code) pieces.push(make("code", "", code));
+    else if (strong) pieces.push(make("strong", "", ...inline(strong)));
+    else if (emphasis) pieces.push(make("em", "", ...inline(emphasis)));
+    else {
+      const link = make("a", "", label);
+      Object.assign(link, { href: url, rel: "noopener noreferrer", target: "_blank", title: url });
+      pieces.push(link);
+    }
+    end = found.index + all.length;
+  }
+  return [...pieces, line.slice(end)].filter((piece) => piece !== "");
+}
+
+function listOf(lines) {
+  const ordered = /^\s*\d/.test(lines[0]);
+  const list = make(ordered ? "ol" : "ul");
+  if (ordered) list.start = parseInt(lines[0], 10);
+  for (const line of lines) add(list, "li", "", ...inline(line.replace(/^\s*(?:[-*•]|\d+[.)]) /, "")));
+  return list;
+}
+
+function tableOf(lines) {
+  const table = make("table");
+  for (const line of lines) {
+    const cells = line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+    if (cells.every((cell) => /^:?-+:?$/.test(cell))) continue; // the rule under the head
+    const row = add(table, "tr");
+    for (const cell of cells) add(row, table.rows.length === 1 ? "th" : "td", "", ...inline(cell));
+  }
+  return make("div", "table", table);
+}
+
+function markdown(source) {
+  const lines = source.split("\n");
+  const blocks = [];
+  const take = (is) => {
+    const taken = [];
+    while (lines.length && is(lines[0])) taken.push(lines.shift());
+    return taken;
+  };
+  while (lines.length) {
+    const line = lines[0];
+    if (!line.trim()) lines.shift();
+    else if (line.startsWith("```")) {
+      lines.shift();
+      blocks.push(make("pre", "", make("code", "", take((next) => !next.startsWith("```")).join("\n"))));
+      lines.shift();
+    } else if (/^#{1,6} /.test(line)) {
+      blocks.push(make("h3", "", ...inline(lines.shift().replace(/^#+ /, ""))));
+    } else if (line.startsWith("|")) blocks.push(tableOf(take((next) => next.startsWith("|"))));
+    else if (BLOCK.test(line)) blocks.push(listOf(take((next) => /^\s*(?:[-*•]|\d+[.)]) /.test(next))));
+    else {
+      const paragraph = [lines.shift(), ...take((next) => next.trim() && !BLOCK.test(next))];
+      blocks.push(make("p", "", ...inline(paragraph.join("\n"))));
+    }
+  }
+  return blocks;
+}
+
+// Text that streams.
+
+const sources = new WeakMap(); // of an element, what was written into it
+const changed = new Set();
+
+function draw() {
+  for (const element of changed) element.replaceChildren(...markdown(sources.get(element)));
+  changed.clear();
+}
+
+function write(element, content) {
+  sources.set(element, (sources.get(element) ?? "") + content);
+  if (!changed.size) requestAnimationFrame(() => following(draw)); // once a frame, however many pieces there are
+  changed.add(element);
 }
 
 /** The place where streamed text of this kind goes on, or a new one. */
 function streamed(kind) {
   const last = conversation.lastElementChild;
   if (last?.classList.contains(kind) && last.classList.contains("open")) return last.querySelector(".text");
-  if (kind === "think") {
-    const details = add(conversation, "details", "think open");
-    details.open = true;
-    add(details, "summary", "", "Thinking");
-    return add(details, "p", "text");
-  }
-  return add(add(conversation, "section", `${kind} open`), "p", "text");
-}
-
-function close() {
-  for (const element of conversation.querySelectorAll(".open")) element.classList.remove("open");
-}
-
-function note(kind, content) {
   close();
-  add(conversation, "p", `note ${kind}`, content);
+  if (kind === "respond") return add(add(conversation, "section", "respond open"), "div", "text");
+  const details = add(conversation, "details", "think open");
+  details.open = true;
+  add(details, "summary", "", "Thinking …");
+  return add(details, "div", "text");
 }
+
+/** What was written so far is complete: thoughts are folded. */
+function close() {
+  draw();
+  for (const element of conversation.querySelectorAll(".open")) {
+    element.classList.remove("open");
+    if (!element.classList.contains("think")) continue;
+    element.open = false;
+    element.firstElementChild.textContent = "Thoughts";
+  }
+}
+
+function note(kind, content, ...more) {
+  close();
+  return add(conversation, "p", `note ${kind}`, content, ...more);
+}
+
+// Calls.
+
+const cards = () => [...conversation.querySelectorAll(".call")];
+const asked = new WeakMap(); // of a card, the arguments
+let batch = 0; // how many calls there were before those that run
+let again = []; // the cards of calls that are to run now, and were written before
+
+function addCall({ name, args }) {
+  close();
+  if (!conversation.lastElementChild?.matches(".call[data-state=announced]")) batch = cards().length;
+  const card = add(conversation, "details", "call");
+  card.dataset.state = "announced";
+  const summary = add(card, "summary");
+  add(summary, "code", "name", name);
+  const written = Object.entries(args).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  add(summary, "code", "args", written.join(", "));
+  asked.set(card, args);
+  add(summary, "span", "outcome");
+  add(summary, "span", "seconds");
+}
+
+function setState(card, name, outcome = name) {
+  card.dataset.state = name;
+  card.querySelector(".outcome").textContent = outcome;
+}
+
+function setSeconds(card, seconds) {
+  card.querySelector(".seconds").textContent = inSeconds(seconds);
+}
+
+function start(card) {
+  if (!card) return;
+  card.querySelector(".decide")?.remove();
+  card.dataset.began = performance.now();
+  setState(card, "running");
+}
+
+function finish(card, { status, outcome, content }) {
+  if (!card) return;
+  const failed = status === "failure";
+  const said = readable(content ?? ""); // logs of earlier versions have items without
+  const isLine = said.length < 120 && !said.includes("\n");
+  card.querySelector(".decide")?.remove();
+  card.querySelector(".content")?.remove();
+  setState(card, failed ? "failure" : "success", readable(outcome ?? (isLine ? said : failed ? "failed" : "done")));
+  if (said && (outcome !== undefined || !isLine)) add(card, "pre", "content", said);
+}
+
+function ask(card, { id }) {
+  if (card.querySelector(".decide")) return;
+  setState(card, "waiting", "needs your approval");
+  card.open = true;
+  const place = add(card, "div", "decide");
+  const name = make("code", "", make("strong", "", card.querySelector(".name").textContent));
+  add(place, "p", "", "Run ", name, " with these arguments?");
+  add(place, "pre", "", readable(asked.get(card)));
+  for (const [label, kind, decision] of [["Approve", "", true], ["Deny", "quiet", false]]) {
+    const button = add(place, "button", kind, label);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      for (const each of place.querySelectorAll("button")) each.disabled = true;
+      post("/resume", { decisions: { [id]: decision } });
+    });
+  }
+}
+
+/** Show of each call what the log says, where no event has said it. */
+function settle(calls) {
+  cards().forEach((card, index) => {
+    const call = calls[index];
+    if (!call) return;
+    if (call.seconds !== null) setSeconds(card, call.seconds);
+    if (call.asks && call.decided === null) ask(card, call);
+    else if (call.status === "waiting") {
+      card.querySelector(".decide")?.remove();
+      const decided = { true: "approved, and waits for the others", false: "denied, and waits for the others" };
+      setState(card, "waiting", decided[call.decided] ?? "waits for the others");
+    } else if (call.status === "open") setState(card, "unknown", "it is not known what became of it");
+    else if (!["success", "failure"].includes(card.dataset.state)) {
+      card.querySelector(".decide")?.remove();
+      setState(card, call.status === "success" ? "success" : "failure", call.status);
+    }
+  });
+}
+
+setInterval(() => {
+  for (const card of conversation.querySelectorAll(".call[data-state=running]")) {
+    setSeconds(card, (performance.now() - card.dataset.began) / 1000);
+  }
+}, 100);
+
+// Events, and rows of the log.
 
 /** What the user is told of output that could not be read; the event's own text is for the model. */
 const UNREAD = {
@@ -49,150 +242,126 @@ const UNREAD = {
   truncated: "The answer was cut.",
 };
 
-const readable = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
-
-function addCall({ name, args }) {
-  close();
-  const card = add(conversation, "details", "call");
-  card.dataset.state = "running";
-  const summary = add(card, "summary", "");
-  add(summary, "code", "name", name);
-  add(summary, "code", "args", Object.entries(args).map(([key, value]) => `${key}: ${JSON.stringify(value)}`).join(", "));
-  add(summary, "span", "outcome", "running");
-}
-
-function addResults(results) {
-  close();
-  const waiting = [...conversation.querySelectorAll(".call[data-state=running]")];
-  if (!waiting.length) { // no batch, but the end of a turn with too many failures
-    for (const result of results) note("error", readable(result.content ?? result.outcome));
-    return;
-  }
-  results.forEach((result, index) => { // one for each call, in the order of the calls
-    const card = waiting[index];
-    const failed = result.status === "failure";
-    card.dataset.state = failed ? "failure" : "success";
-    const content = readable(result.content ?? ""); // logs of earlier versions have items without
-    const isLine = content.length < 120 && !content.includes("\n");
-    card.querySelector(".outcome").textContent = readable(result.outcome ?? (failed || isLine ? content : "done"));
-    if (!failed && content && (result.outcome !== undefined || !isLine)) add(card, "pre", "content", content);
-  });
-}
-
 const show = {
   user(content) {
     close();
+    again = []; // whatever waited is given up
+    text.placeholder = "Ask something";
     add(conversation, "section", "user", content);
   },
-  think(content) {
-    streamed("think").textContent += content;
+  think: (content) => write(streamed("think"), content),
+  respond: (content) => write(streamed("respond"), content),
+  call(content) {
+    const known = again.shift();
+    if (known) setState(known, "announced", "");
+    else addCall(JSON.parse(content));
   },
-  respond(content) {
-    streamed("respond").textContent += content;
+  started: (_, event) => start(cards()[batch + event.index]),
+  finished(_, event) {
+    const card = cards()[batch + event.index];
+    finish(card, event.result);
+    if (card) setSeconds(card, event.seconds);
   },
-  call: (content) => addCall(JSON.parse(content)),
   result(content) {
+    close();
     try {
-      addResults([JSON.parse(content)].flat());
+      const results = [JSON.parse(content)].flat();
+      const last = cards().slice(-results.length);
+      results.forEach((result, index) => finish(last[index], result)); // one for each call, in their order
     } catch {
-      note("error", content); // such as: Max failures. Terminating.
+      note("error", content);
     }
   },
   error: (content, event) => note("error", UNREAD[event.kind] ?? content),
+  cancelled: () => note("", "This answer was stopped. Text that was not finished is not in the log."),
   end: close,
+  log(_, { rows, calls }) {
+    conversation.replaceChildren();
+    for (const row of rows) {
+      if (row.type !== "call") close(); // a row is complete
+      showEvent(row.type === "error" ? { ...row, ...JSON.parse(row.content) } : row);
+    }
+    close();
+    settle(calls);
+    if (!rows.length) text.placeholder = EXAMPLE;
+    setRunning(false);
+    const unfinished = rows.length && !["respond", "end", "cancelled", "error"].includes(rows.at(-1).type);
+    if (unfinished && !conversation.querySelector(".decide")) offerToGoOn();
+    scrollTo(0, document.body.scrollHeight);
+  },
+  begin() {
+    conversation.querySelector("#go-on")?.remove();
+    again = cards().filter((card) => ["waiting", "unknown"].includes(card.dataset.state));
+    if (again.length) batch = cards().indexOf(again[0]);
+    for (const card of again) card.querySelector(".decide")?.remove();
+    setRunning(true);
+  },
+  over(_, { calls, stopped }) {
+    close();
+    settle(calls);
+    setRunning(false);
+    if (stopped) show.cancelled();
+  },
 };
 
-function showEvent(event) {
-  const isAtBottom = innerHeight + scrollY >= document.body.scrollHeight - 40;
-  show[event.type]?.(event.content ?? "", event);
+function following(change) {
+  const isAtBottom = innerHeight + scrollY >= document.body.scrollHeight - 60;
+  change();
   if (isAtBottom) scrollTo(0, document.body.scrollHeight);
 }
 
-/** Show the log, from its beginning. */
-function showLog(rows) {
-  conversation.replaceChildren();
-  for (const row of rows) {
-    close(); // a row is complete
-    showEvent(row.type === "error" ? { ...row, ...JSON.parse(row.content) } : row);
-  }
-  close();
-  for (const thought of conversation.querySelectorAll(".think")) thought.open = false;
-  if (rows.length && rows.at(-1).type !== "respond") {
-    note("stopped", "This turn ended without an answer. Text that was not finished is not in the log.");
-  }
-  scrollTo(0, document.body.scrollHeight);
+function showEvent(event) {
+  following(() => show[event.type]?.(event.content ?? "", event));
 }
 
-// What comes from the server.
-
-/** The events of a response, each as soon as it has arrived. */
-async function* serverSent(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-    const messages = (rest + chunk.value).split("\n\n");
-    rest = messages.pop();
-    for (const message of messages) {
-      if (message.startsWith("data: ")) yield JSON.parse(message.slice("data: ".length));
-    }
-  }
+function offerToGoOn() {
+  const button = make("button", "quiet", "Go on");
+  button.type = "button";
+  button.addEventListener("click", () => post("/resume", {}));
+  note("", "The server was stopped before this was answered. ", button).id = "go-on";
 }
 
-async function fetched(...request) {
-  const response = await fetch(...request);
-  if (!response.ok) throw new Error(`The server answered: ${response.status} ${response.statusText}`);
-  return response;
+function setRunning(is) {
+  state.textContent = is ? "Answering …" : conversation.querySelector(".decide") ? "Waits for you" : "";
+  send.hidden = is;
+  stop.hidden = !is;
+  stop.disabled = false;
 }
 
-/** Show the log as soon as the server answers. A server that is away is asked again, less and less often. */
-async function reload() {
-  for (let seconds = 0.5; ; seconds = Math.min(2 * seconds, 10)) {
-    try {
-      const response = await fetched(address);
-      showLog(await response.json());
-      state.textContent = "";
-      return;
-    } catch {
-      state.textContent = "No connection. Trying again …";
-      await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-    }
-  }
-}
+// The server.
 
-async function turn(query) {
-  running = new AbortController();
-  send.hidden = true;
-  stop.hidden = false;
-  state.textContent = "Answering …";
-  showEvent({ type: "user", content: query });
-  scrollTo(0, document.body.scrollHeight);
-  const body = JSON.stringify({ text: query });
-  const headers = { "Content-Type": "application/json" };
+const source = new EventSource(address);
+source.addEventListener("message", ({ data }) => {
+  showEvent(JSON.parse(data));
+  find("fields").disabled = false;
+});
+source.addEventListener("error", () => {
+  state.textContent = "No connection. Trying again …"; // the browser does, and is sent the whole again
+  if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000);
+});
+
+async function post(path, body) {
   try {
-    const response = await fetched(address, { method: "POST", headers, body, signal: running.signal });
-    for await (const event of serverSent(response)) showEvent(event);
-    close();
-    state.textContent = "";
-  } catch (error) {
-    // Stopped, or the connection was lost: either way the server has ended the turn, and the log says how.
-    if (error instanceof TypeError || running.signal.aborted) await reload();
-    else note("error", error.message);
-  } finally {
-    running = null;
-    send.hidden = false;
-    stop.hidden = true;
-    text.focus();
+    const headers = { "Content-Type": "application/json" };
+    const response = await fetch(address + path, { method: "POST", headers, body: JSON.stringify(body) });
+    if (response.ok) return true;
+    const { detail } = await response.json();
+    note("error", typeof detail === "string" ? detail : `The server answered: ${response.status}`);
+  } catch {
+    note("error", "The server did not answer.");
   }
+  return false;
 }
 
 // What the reader does.
 
-form.addEventListener("submit", (event) => {
+form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const query = text.value.trim();
-  if (running || !query) return;
+  const query = text.value.trim() || (text.placeholder === EXAMPLE ? EXAMPLE : "");
+  if (send.hidden || !query) return;
   text.value = "";
-  turn(query);
+  if (!(await post("", { text: query }))) text.value = query;
+  scrollTo(0, document.body.scrollHeight);
 });
 text.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -200,12 +369,12 @@ text.addEventListener("keydown", (event) => {
     form.requestSubmit();
   }
 });
-stop.addEventListener("click", () => running?.abort());
+stop.addEventListener("click", () => {
+  stop.disabled = true;
+  post("/stop", {});
+});
 find("new").addEventListener("click", () => {
   location.hash = crypto.randomUUID();
 });
 addEventListener("hashchange", () => location.reload());
-
-await reload();
-find("fields").disabled = false;
 text.focus();

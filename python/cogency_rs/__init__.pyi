@@ -15,6 +15,8 @@ from .agent import (
     Driver as Driver,
     EventStream as EventStream,
     ModelResponse as ModelResponse,
+    NativeDriver as NativeDriver,
+    ReActDriver as ReActDriver,
     Recovery as Recovery,
     RunContext as RunContext,
     RunResult as RunResult,
@@ -89,13 +91,25 @@ from .models import (
 )
 from .parser import parse_execute_block as parse_execute_block, parse_tokens as parse_tokens
 from .records import ToolExecution as ToolExecution
+from .servers import (
+    MCPServer as MCPServer,
+    MCPTool as MCPTool,
+    ServerGroup as ServerGroup,
+    load_mcp_config as load_mcp_config,
+)
 from .storage import (
     CallRecord as CallRecord,
     Conversation as Conversation,
     Log as Log,
     LogPage as LogPage,
     Memory as Memory,
+    PostgreSQL as PostgreSQL,
     SQLite as SQLite,
+)
+from .telemetry import (
+    Telemetry as Telemetry,
+    instrument as instrument,
+    uninstrument as uninstrument,
 )
 from .tools import ToolContext as ToolContext, ToolOptions as ToolOptions
 from .tools.files import file_tools as file_tools

@@ -15,15 +15,18 @@ from ._core import CircuitBreaker, Turn
 from .batch import CANCELLED, BatchOptions, ToolBatch
 from .codec import format_call_agent, parse_tool_call
 from .errors import ConfigError, StopRun
+from .event_source import EventSource
+from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
 from .parser import ClosedOnce, text_behind
 from .records import ToolExecution
-from .registry import is_blocking, tools_by_name
+from .registry import is_blocking
 from .results import failure
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
+from .toolbox import Toolbox
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
@@ -73,7 +76,7 @@ class Accumulator:
 
     _parse_call = staticmethod(parse_tool_call)
     _is_blocking = staticmethod(is_blocking)
-    _tools_by_name = staticmethod(tools_by_name)
+    _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
 
     def __init__(
@@ -98,7 +101,7 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        self._tools_by_name(execution.tools)
+        check_remote(self._toolbox(execution.tools).names, middleware := tuple(middleware))
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -109,7 +112,7 @@ class Accumulator:
             tool_timeout=tool_timeout,
             batch_timeout=batch_timeout,
             max_concurrency=max_concurrency,
-            middleware=tuple(middleware),
+            middleware=middleware,
             hooks=tuple(hooks),
             approve=None if approve == "wait" else approve,
             approval_timeout=approval_timeout,
@@ -161,13 +164,20 @@ class Accumulator:
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting = [], []
             text = text_behind(events)
+            source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event")
-                source = ClosedOnce(aiter(events), turn, partial(self._enter_event, turn))
+                source = EventSource(aiter(events), turn, partial(self._enter_event, turn))
             else:
                 turn = Turn(stream=self.stream, **text.reading)
                 source = text.open(turn)
-            log = TurnLog(self.storage, self.conversation_id, self.user_id, known)
+            log = TurnLog(
+                self.storage,
+                self.conversation_id,
+                self.user_id,
+                known,
+                written_ids=text is not None,
+            )
             batches = _steps(source, turn)
             try:
                 async for steps in batches:
@@ -256,7 +266,7 @@ class Accumulator:
         """Start the calls that the log has."""
         return ToolBatch(
             log.calls,
-            self._tools_by_name(self._execution.tools),
+            self._toolbox(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
@@ -276,11 +286,13 @@ class Accumulator:
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""
-        tools = self._tools_by_name(self._execution.tools)
-        return any([await needs_approval(tools.get(call.name), call) for call in calls])
+        tools = self._toolbox(self._execution.tools)
+        return any([await needs_approval(tools.find(call), call) for call in calls])
 
 
-async def _steps(source: ClosedOnce, turn: Turn) -> AsyncGenerator[Steps | TurnEvent, None]:
+async def _steps(
+    source: ClosedOnce | EventSource, turn: Turn
+) -> AsyncGenerator[Steps | TurnEvent, None]:
     """The steps of a turn, as its source brings them on; most in token mode are one event."""
     try:
         while True:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import time
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import Schedule
 from .errors import ConfigError, StopRun, ToolError
+from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
 from .middleware.chain import chain
@@ -30,13 +31,18 @@ from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
+from .telemetry import current
 from .timetable import Late, Timetable
 from .tool_events import OnEvent
+from .toolbox import Toolbox
 from .tools import ToolContext, ToolOptions, options_of
 from .tools.context import Run
 from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
+
+if TYPE_CHECKING:
+    from .telemetry.spans import Tracing
 
 __all__ = ["BatchOptions", "ToolBatch"]
 
@@ -89,7 +95,7 @@ class ToolBatch:
 
     Args:
         calls: what to run.
-        tools: by the name the model calls them by.
+        tools: those that the calls may mean.
         execution: what they run with.
         user_id: whose turn it is.
         conversation_id: which conversation.
@@ -103,7 +109,7 @@ class ToolBatch:
     def __init__(
         self,
         calls: Sequence[ToolCall],
-        tools: Mapping[str, Any],
+        tools: Toolbox,
         *,
         execution: Any,
         user_id: str,
@@ -135,12 +141,15 @@ class ToolBatch:
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
-        wants = all_options(tools.values())
+        wants = all_options(tools.names.values())
+        if [want for want in wants if want.remote]:
+            check_remote(tools.names, options.middleware)
         self._tasks: list[asyncio.Task[ToolResult]] = []
         self._timetable = self._make_timetable(wants)
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
-        plain = not (wants or options.middleware or options.hooks)
-        self._start([] if plain else self._layers(wants))
+        tracing = current()
+        plain = not (wants or options.middleware or options.hooks or tracing)
+        self._start([] if plain else self._layers(wants, tracing))
 
     @property
     def may_speak(self) -> bool:
@@ -225,10 +234,12 @@ class ToolBatch:
                     schedule.set_sequential(index)
         return Timetable(schedule, self._cancel)
 
-    def _layers(self, wants: list[ToolOptions]) -> list[Middleware]:
+    def _layers(self, wants: list[ToolOptions], tracing: Tracing | None) -> list[Middleware]:
         """What stands around the calls, the outermost first."""
         options = self._options
         layers: list[Middleware] = []
+        if tracing is not None:
+            layers.append(tracing.call)
         if options.hooks:
             self._order = CallOrder(len(self._calls))
             layers.append(
@@ -305,16 +316,17 @@ class ToolBatch:
         """What the innermost middleware calls: one attempt."""
         invocation = self._known(invocation)
         index = invocation.index
-        result = await self._attempt(index, invocation.call)
+        result = await self._attempt(index, invocation.call, invocation)
         if self._has_limits:
             self._start_clock(index)  # for what stands around it
         return result
 
-    async def _attempt(self, index: int, call: ToolCall) -> ToolResult:
-        """Run a call's tool, once it may run."""
-        name: object = call.name
-        tool = self._tools.get(name) if isinstance(name, str) else None
-        if refused := refusal(call, tool, self._tools):
+    async def _attempt(
+        self, index: int, call: ToolCall, invocation: Invocation | None = None
+    ) -> ToolResult:
+        """Run a call's tool, once it may run; here, or where the executor of its invocation does."""
+        tool = self._tools.find(call)
+        if refused := refusal(call, tool, self._tools.missing):
             self._ended[index] = time()
             return refused
         timetable = self._timetable
@@ -328,11 +340,15 @@ class ToolBatch:
             self._attempts[index] += 1
             if self._observers is not None:
                 await self._observers.start(index, call)
-            execute, args = bound(tool, call, index, self)
-            if self._is_blocking(tool, execute):
-                value = await self._in_thread(execute, args)
+            executor = None if invocation is None else invocation.executor
+            if invocation is not None and executor is not None and executor.takes(tool):
+                value = await executor.run(invocation, self.execution)
             else:
-                value = await execute(**args)
+                execute, args = bound(tool, call, index, self)
+                if self._is_blocking(tool, execute):
+                    value = await self._in_thread(execute, args)
+                else:
+                    value = await execute(**args)
             if self._late and index in self._late:
                 return self._timed_out(index)
             return value if is_plain(value) else as_result(value)
@@ -368,6 +384,7 @@ class ToolBatch:
             case asyncio.CancelledError():
                 pass  # it gave up; the result says so
             case StopRun():
+                error.source = error.source or self._calls[index].name
                 if self._run is not None:
                     self._run.stop(error)
                 return stopped(error)
@@ -422,8 +439,7 @@ class ToolBatch:
     # What is known of a call
 
     def _tool_of(self, call: ToolCall) -> Any:
-        name: object = call.name
-        return self._tools.get(name) if isinstance(name, str) else None
+        return self._tools.find(call)
 
     def _known(self, invocation: object) -> Invocation:
         """An invocation as it goes on inwards: with the tool and the context of its call.

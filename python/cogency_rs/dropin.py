@@ -25,6 +25,7 @@ from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from .history import CogencyHistory
 from .storage import SQLite
 from .storage.sqlite import ParseError
+from .toolbox import Toolbox
 
 __all__ = ["SUPPORTED", "Installation", "install", "installation", "uninstall"]
 
@@ -211,11 +212,11 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     def is_blocking(tool: Any, execute: Any) -> bool:
         return id(tool) in blocking or registry.is_blocking(tool, execute)
 
-    def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
+    def toolbox(tools: Iterable[Any]) -> Toolbox:
         names: dict[str, Any] = {}
         for tool in tools:
             names.setdefault(registry.name_of(tool), tool)  # of equal names the first counts
-        return names
+        return Toolbox(names)
 
     def call(ours: Any) -> Any:
         return ToolCall(name=ours.name, args=ours.args)
@@ -256,7 +257,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         listed = list(calls)
         batch = ToolBatch(
             listed,
-            registry.first_by_name(execution.tools, [call.name for call in listed]),
+            Toolbox(registry.first_by_name(execution.tools, [call.name for call in listed])),
             execution=execution,
             user_id=user_id,
             conversation_id=conversation_id,
@@ -304,7 +305,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     class InstalledAccumulator(Accumulator):
         _parse_call = staticmethod(parse_tool_call)
         _is_blocking = staticmethod(is_blocking)
-        _tools_by_name = staticmethod(tools_by_name)
+        _toolbox = staticmethod(toolbox)
         # An agent of cogency makes an accumulator for each answer of its model: only calls can be counted there.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
 

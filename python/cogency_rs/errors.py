@@ -103,6 +103,7 @@ class StopRun(CogencyError):  # noqa: N818
         message: why, for the program that started the run.
         reason: a `StopReason`, or its value.
         context: what else there is to say, by name.
+        source: the name of the tool, or of the class of hooks, that asked for it; set where it is caught.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class StopRun(CogencyError):  # noqa: N818
         super().__init__(message)
         self.message = message
         self.reason = reason
+        self.source = ""
         self.context: dict[str, Any] = dict(context or {})
 
 

@@ -9,8 +9,9 @@ from .batch import BatchOptions, ToolBatch
 from .middleware import Approve, Hooks, Middleware
 from .observers import OnToolEnd, OnToolStart
 from .records import ToolExecution
-from .registry import check_calls, tools_by_name
+from .registry import check_calls
 from .tool_events import OnEvent, ToolEvents
+from .toolbox import Toolbox
 from .types import Execution, ToolCall, ToolResult
 
 __all__ = ["execute_calls", "execute_tool", "execute_tools"]
@@ -146,7 +147,7 @@ def _start(
 ) -> ToolBatch:
     return ToolBatch(
         check_calls(calls),
-        tools_by_name(execution.tools),
+        Toolbox.of(execution.tools),
         execution=execution,
         user_id=user_id,
         conversation_id=conversation_id,

@@ -20,7 +20,7 @@ from .parameters import Parameters
 from .schema import Mismatch, Param, json_value
 from .schema.values import is_record
 from .tools import ToolContext, ToolOptions
-from .tools.options import IsVisible, NeedsApproval, Preview
+from .tools.options import IsVisible, NeedsApproval, Preview, Remote
 from .types import ToolCall, ToolResult
 
 __all__ = ["FunctionTool", "Param", "tool"]
@@ -60,6 +60,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
     preview: Preview | None = None,
 ) -> FunctionTool[..., R]: ...
 @overload
@@ -79,6 +80,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
     preview: Preview | None = None,
 ) -> FunctionTool[P, R]: ...
 @overload
@@ -98,6 +100,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
     preview: Preview | None = None,
 ) -> Decorator: ...
 def tool(
@@ -116,6 +119,7 @@ def tool(
     ends_run: bool = False,
     visible: IsVisible = True,
     max_result_chars: int | None = None,
+    remote: Remote = None,
     preview: Preview | None = None,
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
@@ -143,6 +147,7 @@ def tool(
         ends_run: whether an agent's run is over when such a call has succeeded.
         visible: whether an agent lists it in the prompt.
         max_result_chars: how many characters of a result's content the model is shown.
+        remote: whether calls run in another process, and what they need there.
         preview: what a call would do, as text, for somebody who is asked to agree to it.
 
     Raises:
@@ -158,6 +163,7 @@ def tool(
         ends_run=ends_run,
         visible=visible,
         max_result_chars=max_result_chars,
+        remote=remote,
         preview=preview,
     )
 

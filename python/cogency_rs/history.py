@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ._core import Folding, FoldOptions
 from .errors import ConfigError
@@ -20,6 +20,8 @@ __all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "
 
 Message = dict[str, Any]
 Messages = list[Message]
+Earlier = Literal["whole", "answers"]
+"""What is shown of earlier questions."""
 HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
 """Changes a history before it is sent, for example to replace what is old by a summary."""
 
@@ -80,12 +82,15 @@ class History:
             bounds left, not yet merged.
         max_result_chars: how many characters of each result's content the model is shown; a line says how many more
             there are. A tool's own `max_result_chars` counts more. `None` for all.
+        earlier: what is shown of the questions before the one that is being answered: `"whole"`, or only their
+            `"answers"`, without the calls, the results, the reasoning and the words that led there.
 
     Raises:
         ConfigError: a value that no history could keep.
 
     With `window` or `max_tokens` the newest rows are loaded, twice as many each time, until enough whole turns are
-    there: the cost is linear in what is sent and in its oldest turn, however long the conversation is.
+    there: the cost is linear in what is sent and in its oldest turn, however long the conversation is. With
+    `earlier="answers"` and no bound it is linear in the conversation, for every prompt.
     """
 
     window: int | None = None
@@ -94,6 +99,7 @@ class History:
     merge_roles: bool = True
     transform: HistoryTransform | None = None
     max_result_chars: int | None = 100_000
+    earlier: Earlier = "whole"
 
     def __post_init__(self) -> None:
         for name in ("window", "max_tokens", "max_result_chars"):
@@ -108,6 +114,8 @@ class History:
             )
         if not isinstance(self.merge_roles, bool):
             raise ConfigError(f"merge_roles must be a bool, got {self.merge_roles!r}")
+        if self.earlier not in ("whole", "answers"):
+            raise ConfigError(f'earlier must be "whole" or "answers", got {self.earlier!r}')
 
     async def load(
         self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
@@ -117,13 +125,18 @@ class History:
         With a pin, the bounds count the first time, and the same turns are left later.
         """
         if self.window is None and self.max_tokens is None:
-            return await conversation.folded(options)
+            if self.earlier == "whole":
+                return await conversation.folded(options)
+            rows = await conversation.newest(sys.maxsize)
+            folding = Folding(options)
+            folding.extend(self._shown(rows))
+            return len(rows), folding.messages()
         limit = min(max(_FIRST_LOAD, 2 * (self.window or 0)), sys.maxsize)
         counted: dict[str, int] = {}
         while True:
             rows = await conversation.newest(limit)
             folding = Folding(options)
-            folding.extend(rows)
+            folding.extend(self._shown(rows))
             messages, turns = folding.messages(), folding.questions()
             # A storage may give more than it was asked for: then it gives all.
             is_whole = len(rows) != limit
@@ -144,7 +157,7 @@ class History:
         """The rows that the bounds leave, oldest first, for a prompt that is written elsewhere."""
         pin = Pin() if pin is None else pin
         if self.window is None and self.max_tokens is None:
-            return await conversation.newest(sys.maxsize)
+            return self._shown(await conversation.newest(sys.maxsize))
         if pin.turns is None:
             await self.load(conversation, FoldOptions(), pin)
         limit = _FIRST_LOAD
@@ -152,10 +165,14 @@ class History:
             rows = await conversation.newest(limit)
             questions = [place for place, row in enumerate(rows) if row["type"] == "user"]
             if pin.turns is not None and len(questions) >= pin.turns:
-                return rows[questions[-pin.turns] :]
+                return self._shown(rows[questions[-pin.turns] :])
             if len(rows) != limit:
-                return rows
+                return self._shown(rows)
             limit = min(2 * limit, sys.maxsize)
+
+    def _shown(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """The rows that are shown at all."""
+        return rows if self.earlier == "whole" else _answers_only(rows)
 
     def _start(
         self, messages: Messages, turns: Sequence[int], counted: dict[str, int]
@@ -194,6 +211,29 @@ class History:
             changed: Any = self.transform(messages)
             messages = _checked(await changed if inspect.isawaitable(changed) else changed)
         return merged(messages) if self.merge_roles else messages
+
+
+def _answers_only(rows: Sequence[Any]) -> list[Any]:
+    """Rows without what led to the answers of earlier questions; those of the last question stay."""
+    shown: list[Any] = []
+    since: list[Any] = []  # the rows after the last question
+    for row in rows:
+        if row["type"] == "user":
+            shown += _answer(since)
+            shown.append(row)
+            since = []
+        else:
+            since.append(row)
+    return shown + since
+
+
+def _answer(rows: Sequence[Any]) -> list[Any]:
+    """What was said last, if the question was answered: after the last call, and after what could not be read."""
+    for place in reversed(range(len(rows))):
+        if rows[place]["type"] not in ("respond", "think", "end", "metric", "execute"):
+            rows = rows[place + 1 :]
+            break
+    return [row for row in rows if row["type"] == "respond"]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from .types import ToolCall, ToolResult
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
-"""How a call ended. `blocked`: a hook refused it; `denied`: nobody agreed to it; `unknown`: it is not known whether it
-ended."""
+"""How a call ended. `blocked`: a hook or a limit refused it; `denied`: nobody agreed to it; `unknown`: it is not known
+whether it had its effect."""
 
 
 class RecordedError(ToolError):
@@ -73,7 +73,7 @@ class ToolExecution:
 
     @property
     def blocked(self) -> bool:
-        """Whether a hook refused it."""
+        """Whether a hook, or a limit of its run, refused it."""
         return self.status == "blocked"
 
     @property

@@ -1,10 +1,10 @@
-"""Which tool a call means, whether it may start, and what the tool is handed."""
+"""What can be a tool, whether a call of it may start, and what the tool is handed."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -133,11 +133,16 @@ def tool_call(text: str) -> ToolCall:
     return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 
 
-def refusal(call: ToolCall, tool: Any, tools: Mapping[str, Any]) -> ToolResult | None:
-    """The result of a call that cannot start; `None` for one that can."""
+def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> ToolResult | None:
+    """The result of a call that cannot start; `None` for one that can.
+
+    Args:
+        call: what the model asked for.
+        tool: which tool it means; `None` if there is none.
+        missing: says of a call that means no tool what there is instead.
+    """
     if tool is None:
-        known = f". Known tools: {', '.join(map(str, tools))}" if tools else ""
-        return _refused(f"Tool '{call.name}' not registered{known}")
+        return _refused(missing(call))
     if isinstance(call, UnreadableCall):
         return _refused(f"Tool execution failed: its arguments cannot be read: {call.problem}")
     if not isinstance(call.args, dict):

@@ -14,12 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from time import time
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, is_log
+from .storage.log import CallRecord, Row, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -39,6 +40,14 @@ Way = Literal["append", "save_messages", "save_message"]
 class TurnLog:
     """The rows of one turn, on their way to the storage.
 
+    Args:
+        storage: where they go.
+        conversation_id: which conversation.
+        user_id: whose it is.
+        known: records of calls that the log has already, and is given again.
+        written_ids: whether the ids of calls are what the model wrote, and not its provider's. Such an id may come
+            twice, and what a model writes must not decide what counts as the same call: they get ids of ours.
+
     Attributes:
         calls: those that are in the log and have no result there, in order.
     """
@@ -49,8 +58,11 @@ class TurnLog:
         conversation_id: str,
         user_id: str,
         known: Sequence[CallRecord] = (),
+        *,
+        written_ids: bool = False,
     ) -> None:
-        self._known = list(known)  # records of calls that the log has already, and is given again
+        self._written_ids = written_ids
+        self._known = list(known)
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = _way_to_save(storage)
@@ -76,6 +88,9 @@ class TurnLog:
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
         calls = [tool_call(content) for kind, content, _ in rows if kind == "call"]
+        if self._written_ids:
+            for call in calls:
+                call.id = None
         opened: list[CallRecord] = []
         if self._known and kinds == {"call"}:
             self._add(calls, self._known[: len(calls)])
@@ -206,14 +221,23 @@ async def save_to_the_end(
 
 
 def _way_to_save(storage: object) -> Way:
-    """How a storage saves; where a subclass has a way of its own, that one.
+    """How a storage saves: by its class, since a mock has every attribute."""
+    kind: type[Any] = type(storage)
+    way = _ways.get(kind)
+    if way is None:
+        way = _ways[kind] = _way_of(kind)
+    return way
 
-    By its class, since a mock has every attribute.
-    """
-    for kind in type(storage).__mro__:
-        if "append" in vars(kind) and is_log(storage):
+
+_ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
+
+
+def _way_of(kind: type[Any]) -> Way:
+    """How the storages of a class save; where a subclass has a way of its own, that one."""
+    for base in kind.__mro__:
+        if "append" in vars(base) and is_log_class(kind):
             return "append"
-        if "save_messages" in vars(kind):
+        if "save_messages" in vars(base):
             return "save_messages"
     return "save_message"
 

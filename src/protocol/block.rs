@@ -105,11 +105,13 @@ impl BlockReader {
     #[must_use]
     pub fn named(dialect: Arc<Dialect>, name: String, scope: Scope) -> Self {
         let mut calls = Calls::new(scope);
+        let heads = dialect.heads.iter();
+        let ends = heads.flat_map(|heads| heads.close.iter().chain(&heads.open)).cloned().collect();
         calls.begin(0);
         calls.name(&name);
         let place = match dialect.bodies.first() {
             Some(Body::Head(form)) => {
-                Place::Item(0, Item::Head(HeadReader::named(form, name, 0, &calls.scope)))
+                Place::Item(0, Item::Head(HeadReader::message(form, name, 0, ends, &calls.scope)))
             }
             _ => Place::Start(0),
         };

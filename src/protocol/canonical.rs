@@ -271,29 +271,35 @@ pub fn canonical_string(quoted: &[u8]) -> String {
 
 /// Writes a JSON string, given with its quotes, whose escapes are known to be valid.
 fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
-    let mut rest = &quoted[1..quoted.len() - 1];
+    let inside = &quoted[1..quoted.len() - 1];
     out.push(b'"');
-    while let Some(backslash) = memchr::memchr(b'\\', rest) {
-        push_characters(out, &rest[..backslash]);
-        let width = match rest[backslash + 1] {
-            b'u' => {
-                let digits = rest[backslash + 2..backslash + 6].iter();
-                let unit = digits.fold(0, |unit, &digit| unit << 4 | hex_value(digit));
-                push_unit(out, unit);
-                6
+    // What is canonical as it stands is copied in one piece, from here on.
+    let (mut from, mut at) = (0, 0);
+    loop {
+        at += plain_length(&inside[at..]);
+        let Some(&byte) = inside.get(at) else { break };
+        match (byte, inside.get(at + 1)) {
+            (b'\\', Some(b'u')) => {
+                out.extend_from_slice(&inside[from..at]);
+                let digits = inside[at + 2..at + 6].iter();
+                push_unit(out, digits.fold(0, |unit, &digit| unit << 4 | hex_value(digit)));
+                at += 6;
+                from = at;
             }
-            b'/' => {
-                out.push(b'/');
-                2
+            (b'\\', Some(b'/')) => {
+                out.extend_from_slice(&inside[from..at]);
+                from = at + 1;
+                at += 2;
             }
-            other => {
-                out.extend([b'\\', other]);
-                2
+            (b'\\', _) => at += 2,
+            _ => {
+                out.extend_from_slice(&inside[from..at]);
+                at += push_code_point(out, &inside[at..]);
+                from = at;
             }
-        };
-        rest = &rest[backslash + width..];
+        }
     }
-    push_characters(out, rest);
+    out.extend_from_slice(&inside[from..]);
     out.push(b'"');
 }
 
@@ -306,27 +312,43 @@ fn hex_value(digit: u8) -> u16 {
 
 /// Writes characters of a string, escaping what `ensure_ascii` escapes.
 fn push_characters(out: &mut Vec<u8>, text: &[u8]) {
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     let mut rest = text;
-    while !rest.is_empty() {
-        let plain = rest.iter().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+    loop {
+        let plain = plain_length(rest);
         out.extend_from_slice(&rest[..plain]);
         rest = &rest[plain..];
         if rest.is_empty() {
-            break;
+            return;
         }
-        let (code, width) = code_point(rest);
-        match char::from_u32(code) {
-            Some(character) => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    push_unit(out, *unit);
-                }
-            }
-            // A lone surrogate.
-            None => push_unit(out, u16::try_from(code).unwrap_or(0xfffd)),
-        }
-        rest = &rest[width..];
+        rest = &rest[push_code_point(out, rest)..];
     }
+}
+
+/// Writes the first code point of `text`, which is not empty, and gives its width.
+fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
+    let (code, width) = code_point(text);
+    match char::from_u32(code) {
+        Some(character) => {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                push_unit(out, *unit);
+            }
+        }
+        // A lone surrogate.
+        None => push_unit(out, u16::try_from(code).unwrap_or(0xfffd)),
+    }
+    width
+}
+
+/// How many characters at the start of `text` stand for themselves in a string.
+fn plain_length(text: &[u8]) -> usize {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\');
+    // Without a way out in the middle of a piece the compiler compares all its bytes at once.
+    let pieces = text.chunks_exact(8);
+    let whole =
+        pieces.take_while(|piece| piece.iter().fold(true, |all, &byte| all & is_plain(byte)));
+    let at = 8 * whole.count();
+    let rest = &text[at..];
+    at + rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len())
 }
 
 /// The first code point of generalised UTF-8 and its width; U+FFFD for a byte that begins none.

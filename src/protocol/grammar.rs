@@ -107,6 +107,14 @@ pub enum Addressee {
 }
 
 impl Heads {
+    /// Whether a message begins or ends in `text`.
+    #[must_use]
+    pub fn stands_in(&self, text: &[u8]) -> bool {
+        // The mark of a channel begins a head, and stands in one.
+        let mut marks = self.open.iter().filter(|open| **open != self.channel).chain(&self.close);
+        marks.any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
+    }
+
     /// To whom the message is that has this head.
     #[must_use]
     pub fn addressee(&self, head: &[u8]) -> Addressee {
@@ -207,6 +215,8 @@ pub enum Inner {
     Close,
     /// The span's end, and the beginning of something else.
     Next,
+    /// Likewise of a head of this number that lacks its mark, if a name and the end of the head follow.
+    Recipient(usize),
     /// The model's turn is over.
     TurnEnd,
     /// What would open a block of calls outside.
@@ -316,6 +326,20 @@ impl Grammar {
             let lone_mark = self.dialects[opening.dialect].lone_mark;
             opening.entry == Entry::Block && lone_mark == LoneMark::Ignored
         })
+    }
+
+    /// Whether `text` behind the mark of a recipient is the rest of a head of this number: a name, and the head's end.
+    #[must_use]
+    pub fn begins_head(&self, number: usize, text: &[u8]) -> Option<bool> {
+        const LONGEST: usize = 128;
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-:/".contains(byte);
+        let name = text.iter().take(LONGEST).take_while(|byte| is_part(byte)).count();
+        let heads = self.dialects[self.heads[number].dialect].heads.as_ref();
+        let end = heads.map_or("", |heads| &heads.end);
+        match super::marks::starts_with(&text[name..], end) {
+            _ if name == 0 && !text.is_empty() => Some(false),
+            known => known,
+        }
     }
 
     /// Whether `text`, which is read as a head of the dialect of this number, lacks the mark of one: without its end it is
@@ -504,7 +528,10 @@ impl Table {
             let next = heads.open.iter().map(|mark| (mark, Inner::Next));
             let openers = self.openers.iter().map(|(mark, _)| (mark, Inner::Block));
             let openers = openers.filter(|_| run == Run::Think);
-            let marks: Vec<_> = close.chain(next).chain(openers).collect();
+            // Without channels a recipient is all that a head needs.
+            let recipient = Some(&heads.recipient).filter(|_| heads.channel.is_empty());
+            let recipient = recipient.map(|mark| (mark, Inner::Recipient(self.heads.len())));
+            let marks: Vec<_> = close.chain(next).chain(openers).chain(recipient).collect();
             self.spans.push(Span {
                 run,
                 open: Str::default(),

@@ -24,7 +24,7 @@ PAGES = [
 ]
 
 _BLOCK = re.compile(
-    r"(?:^<!-- fragment: (?P<reason>.+) -->\n)?"
+    r"(?:^<!-- fragment: (?P<reason>[^\n]+) -->\n)?"
     r"^```python\n(?P<code>.*?)^```\n"
     r"(?:\nprints\b[^\n]*\n\n```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,

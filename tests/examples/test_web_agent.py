@@ -1,6 +1,6 @@
 """The agent on a web page, as its page talks to it: a real server on 127.0.0.1 and a real HTTP client.
 
-What a turn is stopped by, in the middle of its text or of its tools, leaves a whole log. Nothing waits for a clock.
+What a run is stopped by, in the middle of its text or of its tools, leaves a whole log. Nothing waits for a clock.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import signal
 import socket
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import aclosing, asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+import web_conversations
 from serving import Model, serving
-from tools import FAIL, OK, Waiting, block, call, stored
-from web_agent import EventStream, create_app
+from tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
+from web_agent import create_app
+from web_conversations import Conversations
 
-from cogency_rs import SQLite
+from cogency_rs import Agent, SQLite, ToolOptions, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,29 +32,79 @@ if TYPE_CHECKING:
 CONVERSATION = "/conversations/c"
 
 
+async def _pay(**_: Any) -> ToolResult:
+    return ToolResult("paid")
+
+
+PAY = FunctionTool("pay", _pay)
+PAY.options = ToolOptions(requires_approval=True)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class Watching:
+    """A page that watches the conversation `c`."""
+
+    def __init__(self, messages: AsyncIterator[dict[str, Any]]) -> None:
+        self._messages = messages
+
+    async def next(self) -> dict[str, Any]:
+        return await anext(self._messages)
+
+    async def until(self, type: str) -> list[dict[str, Any]]:
+        """The messages up to the next of this type, which is the last."""
+        messages = [await self.next()]
+        while messages[-1]["type"] != type:
+            messages.append(await self.next())
+        return messages
+
+
 class Client:
-    """The page's side of the conversation `c`."""
+    """What a page asks of the server, about the conversation `c`."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
 
-    def ask(self, text: str = "hello") -> Any:
-        return self.http.stream("POST", CONVERSATION, json={"text": text})
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[Watching]:
+        async with self.http.stream("GET", CONVERSATION) as response:
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield Watching(received(response))
 
-    async def events(self, text: str = "hello") -> list[dict[str, Any]]:
-        async with self.ask(text) as response:
-            return [event async for event in received(response)]
+    async def log(self) -> dict[str, Any]:
+        """How the conversation stands for a page that comes now."""
+        async with self.watch() as page:
+            return await page.next()
 
     async def rows(self) -> list[tuple[str, str]]:
-        rows = (await self.http.get(CONVERSATION)).json()
-        return [(row["type"], row["content"]) for row in rows]
+        return [(row["type"], row["content"]) for row in (await self.log())["rows"]]
+
+    async def ask(self, text: str = "hello") -> None:
+        await self.post("", {"text": text})
+
+    async def post(self, path: str, body: Any = None) -> None:
+        response = await self.http.post(CONVERSATION + path, json=body)
+        assert response.status_code == 202, response.text
+
+    async def run(self, text: str = "hello") -> list[dict[str, Any]]:
+        """The events of a whole run."""
+        async with self.watch() as page:
+            await page.until("log")
+            await self.ask(text)
+            return await page.until("over")
 
 
 async def received(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
     async for line in response.aiter_lines():
-        if line:
-            assert line.startswith("data: ")
+        if line.startswith("data: "):
             yield json.loads(line.removeprefix("data: "))
+
+
+@asynccontextmanager
+async def served(app: Any) -> AsyncIterator[Client]:
+    async with (
+        serving(app) as address,
+        httpx.AsyncClient(base_url=address, trust_env=False, timeout=60) as http,
+    ):
+        yield Client(http)
 
 
 @pytest.fixture
@@ -61,19 +113,22 @@ async def page():
     opened = []
 
     async def open(model: Any, *tools: Any) -> Client:
-        server = serving(create_app(model, tools, SQLite(":memory:")))
-        http = httpx.AsyncClient(base_url=await server.__aenter__(), trust_env=False, timeout=60)
-        opened.append((http, server))
-        return Client(http)
+        server = served(create_app(model, tools, SQLite(":memory:")))
+        opened.append(server)
+        return await server.__aenter__()
 
     yield open
-    for http, server in opened:
-        await http.aclose()
+    for server in opened:
         await server.__aexit__(None, None, None)
 
 
-def shown(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(event["type"], event.get("content", "")) for event in events]
+def shown(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Type and content of messages, but for what is measured."""
+    return [
+        (message["type"], message.get("content", ""))
+        for message in messages
+        if message["type"] not in ("metric", "started", "finished")
+    ]
 
 
 RESULTS = json.dumps(
@@ -86,136 +141,237 @@ CALLS = [("call", stored("ok", x=1)), ("call", stored("fail"))]
 BATCH = block(call("ok", x=1), "fail")
 
 
-async def test_a_turn_streams_as_events_and_reads_the_same_afterwards(page):
-    model = Model(f"<think>hm</think>Looking.{BATCH}", "Done.<end>")
-    client = await page(model, OK, FAIL)
-    assert shown(await client.events()) == [
-        *[("think", "hm"), ("respond", "Looking."), *CALLS, ("execute", ""), ("result", RESULTS)],
-        *[("respond", "Done."), ("end", "")],
+async def test_a_run_streams_as_events_and_reads_the_same_afterwards(page):
+    client = await page(Model(f"<think>hm</think>Looking.{BATCH}", "Done.<end>"), OK, FAIL)
+    assert shown(await client.run()) == [
+        *[("begin", ""), ("user", "hello"), ("think", "hm"), ("respond", "Looking."), *CALLS],
+        *[("execute", ""), ("result", RESULTS), ("respond", "Done."), ("end", ""), ("over", "")],
     ]
-    assert await client.rows() == [
+    log = await client.log()
+    assert [(row["type"], row["content"]) for row in log["rows"]] == [
         *[("user", "hello"), ("think", "hm"), ("respond", "Looking."), *CALLS, ("result", RESULTS)],
         ("respond", "Done."),
     ]
+    assert [call["status"] for call in log["calls"]] == ["success", "failure"]
+    assert all(call["seconds"] >= 0 for call in log["calls"])
+
+
+async def test_each_call_is_told_of_when_it_ends_without_waiting_for_the_others(page):
+    waiting = Waiting()
+    client = await page(Model(block("wait", "ok"), "Done.<end>"), OK, waiting)
+    async with client.watch() as watching:
+        await client.ask()
+        messages = await watching.until("finished")
+        started = [message["index"] for message in messages if message["type"] == "started"]
+        assert sorted(started) == [0, 1]
+        assert messages[-1]["index"] == 1
+        assert messages[-1]["result"]["status"] == "success"
+        waiting.release.set()
+        assert (await watching.until("finished"))[-1]["index"] == 0
+        await watching.until("over")
+
+
+async def test_a_result_that_is_not_json_is_the_failure_of_its_call(page):
+    async def odd(**_: Any) -> ToolResult:
+        return ToolResult("odd", object())
+
+    client = await page(Model(block("odd"), "Done.<end>"), FunctionTool("odd", odd))
+    await client.run()
+    [result] = [json.loads(content)[0] for kind, content in await client.rows() if kind == "result"]
+    assert result["status"] == "failure"
+    assert "object" in result["content"]
 
 
 async def test_text_arrives_while_the_model_still_writes(page):
     model = Model(("It is ", None, "42.<end>"))
     client = await page(model)
-    async with client.ask() as response:
-        assert response.headers["content-type"].startswith("text/event-stream")
-        events = received(response)
-        assert (await anext(events))["content"] == "It is "
+    async with client.watch() as watching:
+        await client.ask()
+        assert shown(await watching.until("respond"))[-1] == ("respond", "It is ")
         model.release.set()
-        assert [event["type"] async for event in events] == ["respond", "end"]
+        assert shown(await watching.until("over"))[0] == ("respond", "42.")
 
 
-async def test_a_client_that_goes_while_the_model_writes_closes_the_models_stream(page):
+async def test_a_run_goes_on_without_a_page_and_one_that_comes_sees_it_from_its_beginning(page):
+    waiting = Waiting()
+    model = Model("One.<end>", ("Let me ", None, f"see.{block('wait')}"), "Two.<end>")
+    client = await page(model, waiting)
+    await client.run("one")
+    async with client.watch() as watching:
+        await client.ask("two")
+        await watching.until("user")
+        await watching.until("respond")
+    model.release.set()
+    await waiting.started.wait()
+    async with client.watch() as again:
+        log, *run = await again.until("started")
+        assert [row["content"] for row in log["rows"]] == ["one", "One."], "as before the run"
+        assert shown(run) == [
+            *[("begin", ""), ("user", "two"), ("respond", "Let me "), ("respond", "see.")],
+            *[("call", stored("wait")), ("execute", "")],
+        ]
+        waiting.release.set()
+        rest = shown(await again.until("over"))
+        assert [kind for kind, _ in rest] == ["result", "respond", "end", "over"]
+    assert waiting.journal == ["started", "returned"]
+
+
+async def test_all_pages_see_what_one_of_them_asked(page):
+    client = await page(Model("One.<end>"))
+    async with client.watch() as first, client.watch() as second:
+        await first.until("log")
+        await second.until("log")
+        await client.ask()
+        assert await first.until("over") == await second.until("over")
+
+
+async def test_stop_closes_the_models_stream_and_the_conversation_goes_on(page):
     model = Model(("Let me see", None), "Hello again.<end>")
     client = await page(model)
-    async with client.ask("one") as response:
-        await anext(received(response))
-    await model.closed.wait()
-    assert shown(await client.events("two")) == [("respond", "Hello again."), ("end", "")]
-    assert [row for row in await client.rows() if row[0] == "user"] == (
-        [("user", "one"), ("user", "two")]
-    )
+    async with client.watch() as watching:
+        await client.ask("one")
+        await watching.until("respond")
+        await client.post("/stop")
+        assert (await watching.until("over"))[-1]["stopped"]
+    assert model.closed.is_set()
+    assert await client.rows() == [("user", "one"), ("cancelled", "")]
+    assert shown(await client.run("two"))[2] == ("respond", "Hello again.")
 
 
-async def test_a_client_that_goes_while_tools_run_cancels_them_and_each_call_has_its_result(page):
+async def test_stop_cancels_tools_and_each_call_has_its_result(page):
     waiting = Waiting()
-    client = await page(Model(block("ok", "wait"), "Hello again.<end>"), OK, waiting)
-    async with client.ask() as response:
-        async for event in received(response):
-            if event["type"] == "execute":
-                break
+    client = await page(Model(block("ok", "wait")), OK, waiting)
+    async with client.watch() as watching:
+        await client.ask()
+        await watching.until("finished")
         await waiting.started.wait()
+        await asyncio.gather(*[client.post("/stop") for _ in range(3)])
+        over = (await watching.until("over"))[-1]
+    assert [each["status"] for each in over["calls"]] == ["success", "cancelled"]
     results = [
         {"tool": "ok", "status": "success", "outcome": "ok", "content": {}},
         {"tool": "wait", "status": "failure", "content": "Cancelled"},
     ]
-    assert await client.rows() == [
-        *[("user", "hello"), ("call", stored("ok")), ("call", stored("wait"))],
-        ("result", json.dumps(results)),
-    ]
+    assert (await client.rows())[-2:] == [("result", json.dumps(results)), ("cancelled", "")]
     assert waiting.journal == ["started", "stopped"]
-    assert shown(await client.events()) == [("respond", "Hello again."), ("end", "")]
 
 
-async def test_a_client_that_does_not_read_is_no_trouble_when_it_goes(page):
-    """The turn is then at its `yield`, with more to send than the connection takes."""
-    model = Model(("text " * 1000,) * 10_000)
+async def test_stop_where_nothing_runs_does_nothing(page):
+    client = await page(Model())
+    await client.post("/stop")
+    assert await client.rows() == []
+
+
+@pytest.mark.parametrize(
+    ("decision", "status", "said"),
+    [
+        (True, "success", "paid"),
+        (False, "failure", "Tool 'pay' execution was rejected by user."),
+    ],
+)
+async def test_a_call_that_needs_approval_waits_also_for_another_server(
+    tmp_path: Path, decision, status, said
+):
+    file = tmp_path / "log.db"
+    async with served(create_app(Model(block("ok", "pay")), [OK, PAY], SQLite(file))) as client:
+        over = (await client.run())[-1]
+        assert [(each["status"], each["asks"]) for each in over["calls"]] == [
+            ("waiting", False),
+            ("waiting", True),
+        ]
+    async with served(create_app(Model("Done.<end>"), [OK, PAY], SQLite(file))) as client:
+        assert (await client.log())["calls"] == over["calls"]
+        async with client.watch() as watching:
+            await watching.until("log")
+            await client.post("/resume", {"decisions": {over["calls"][1]["id"]: decision}})
+            await watching.until("over")
+        [results] = [
+            json.loads(content) for kind, content in await client.rows() if kind == "result"
+        ]
+        assert [result["status"] for result in results] == ["success", status]
+        assert results[1]["content"] == said
+
+
+async def test_what_was_decided_stays_decided_while_another_decision_is_missing(page):
+    client = await page(Model(block("pay", "pay"), "Done.<end>"), PAY)
+    first, second = (await client.run())[-1]["calls"]
+    async with client.watch() as watching:
+        await watching.until("log")
+        await client.post("/resume", {"decisions": {first["id"]: True}})
+        calls = (await watching.until("over"))[-1]["calls"]
+        assert [(each["status"], each["decided"]) for each in calls] == [
+            ("waiting", True),
+            ("waiting", None),
+        ]
+        await client.post("/resume", {"decisions": {second["id"]: True}})
+        calls = (await watching.until("over"))[-1]["calls"]
+        assert [each["status"] for each in calls] == ["success", "success"]
+
+
+async def test_a_conversation_has_one_run_at_a_time(page):
+    model = Model(("One", None, ".<end>"))
     client = await page(model)
-    async with client.ask() as response:
-        await anext(received(response))
-    await model.closed.wait()
-    assert await client.rows() == [("user", "hello")]
+    async with client.watch() as watching:
+        await client.ask("one")
+        await watching.until("respond")
+        for path, body in (("", {"text": "two"}), ("/resume", {})):
+            refused = await client.http.post(CONVERSATION + path, json=body)
+            assert refused.status_code == 409
+            assert "has a run already" in refused.json()["detail"]
+        model.release.set()
+        await watching.until("over")
+    assert await client.rows() == [("user", "one"), ("respond", "One.")]
 
 
-async def test_events_are_closed_behind_their_response_also_if_something_still_holds_them():
-    closed, full = [], asyncio.Event()
-
-    async def events():
-        try:
-            yield "data: {}\n\n"
-        finally:
-            closed.append(True)
-
-    async def send(message):
-        if message["type"] == "http.response.body":
-            full.set()
-            await asyncio.Event().wait()
-
-    async def receive():
-        await full.wait()
-        return {"type": "http.disconnect"}
-
-    held = events()
-    await EventStream(held)({"type": "http"}, receive, send)
-    assert closed == [True]
-
-
-async def test_a_model_that_fails_is_an_event_behind_the_text_that_came(page):
+async def test_what_goes_wrong_is_told_and_in_the_log(page):
     class Broken(Model):
         async def __call__(self, messages):
             yield "It is "
             raise ConnectionError("the model hung up")
 
     client = await page(Broken())
-    error = ("error", "ConnectionError: the model hung up")
-    text, (kind, report), last = shown(await client.events())
-    assert (text, last) == (("respond", "It is "), error)
-    assert (kind, "ConnectionError: the model hung up" in report) == ("error", True)
-    assert [kind for kind, _ in await client.rows()] == ["user", "respond", "error"]
+    messages = shown(await client.run())
+    assert messages[-2:] == [("error", "ConnectionError: the model hung up"), ("over", "")]
+    kind, content = (await client.rows())[-1]
+    assert (kind, json.loads(content)["kind"]) == ("error", "failed")
 
 
-async def test_a_conversation_has_one_turn_at_a_time(page):
-    model = Model(("One", None, ".<end>"), "Two.<end>")
-    client = await page(model)
-    async with client.ask("one") as response:
-        events = received(response)
-        await anext(events)
-        second = asyncio.ensure_future(client.events("two"))
-        rows = asyncio.ensure_future(client.rows())
-        done, _ = await asyncio.wait([second, rows], timeout=0.2)
-        assert not done
-        model.release.set()
-        assert [event["type"] async for event in events] == ["respond", "end"]
-    assert shown(await second) == [("respond", "Two."), ("end", "")]
-    assert (await rows)[:2] == [("user", "one"), ("respond", "One.")]
+async def test_a_page_that_cannot_keep_up_is_sent_away(monkeypatch):
+    monkeypatch.setattr(web_conversations, "MOST_BEHIND", 3)
+    conversations = Conversations(Agent(Model(("text ",) * 100)))
+    conversation = conversations["c"]
+    async with aclosing(conversation.watch()) as slow:
+        assert await anext(slow) == "retry: 1000\n\n"
+        await conversation.ask("hello")
+        while conversations._running:
+            await asyncio.sleep(0)
+        assert [json.loads(message[6:])["type"] async for message in slow] == ["log"]
+    rows = (await conversation._read())["rows"]
+    assert [row["type"] for row in rows] == ["user", "respond"], "the run did not mind"
 
 
 async def test_conversations_are_apart(page):
     client = await page(Model("One.<end>", "Two.<end>"))
-    await client.events()
-    other = await client.http.get("/conversations/another")
-    assert other.json() == []
+    await client.run()
+    async with client.http.stream("GET", "/conversations/another") as response:
+        assert (await anext(received(response)))["rows"] == []
 
 
 @pytest.mark.parametrize("body", [{"text": ""}, {}, {"text": 1}, {"text": "x" * 100_001}])
 async def test_a_query_that_is_no_text_is_refused(page, body):
     client = await page(Model())
     assert (await client.http.post(CONVERSATION, json=body)).status_code == 422
+    assert await client.rows() == []
+
+
+async def test_a_strangers_page_cannot_ask(page):
+    client = await page(Model())
+    elsewhere = {"host": "evil.example"}
+    refused = await client.http.post(CONVERSATION, json={"text": "hello"}, headers=elsewhere)
+    assert refused.status_code == 400
+    as_a_form = {"content-type": "text/plain"}  # what a page may send anywhere without asking
+    refused = await client.http.post(CONVERSATION, content='{"text": "hello"}', headers=as_a_form)
+    assert refused.status_code == 422
     assert await client.rows() == []
 
 
@@ -238,13 +394,10 @@ async def test_stopped_in_the_middle_of_a_batch_the_program_leaves_a_whole_log(
 ):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    environment = {**os.environ, "PORT": str(port)}
-    environment.pop("OPENAI_API_KEY", None)
     program = await asyncio.create_subprocess_exec(
-        sys.executable,
-        examples / "web_agent.py",
+        *(sys.executable, examples / "web_agent.py", "--port", str(port)),
         cwd=tmp_path,
-        env=environment,
+        env={**os.environ},
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
@@ -253,11 +406,12 @@ async def test_stopped_in_the_middle_of_a_batch_the_program_leaves_a_whole_log(
         async with httpx.AsyncClient(base_url=address, transport=transport, timeout=60) as http:
             client = Client(http)
             assert await client.rows() == []
-            with pytest.raises(httpx.RemoteProtocolError):  # the connection breaks
-                async with client.ask() as response:
-                    async for event in received(response):
-                        if event["type"] == "execute":
-                            program.send_signal(signal.SIGINT)
+            async with client.watch() as watching:
+                await client.ask()
+                await watching.until("execute")
+                program.send_signal(signal.SIGINT)
+                with pytest.raises((httpx.RemoteProtocolError, StopAsyncIteration)):
+                    await watching.until("nothing")  # the connection ends
         await program.wait()
     finally:
         if program.returncode is None:
@@ -268,3 +422,4 @@ async def test_stopped_in_the_middle_of_a_batch_the_program_leaves_a_whole_log(
     calls = [content for kind, content in rows if kind == "call"]
     results = [json.loads(content) for kind, content in rows if kind == "result"]
     assert len(calls) == sum(map(len, results)) > 0
+    assert rows[-1][0] == "cancelled"

@@ -1,4 +1,4 @@
-"""The web page in a real browser: what its reader sees of a turn, and of one that ends early.
+"""The web page in a real browser: what its reader sees of a run, and of one that ends early.
 
 Needs Chromium or Chrome: on the PATH, or named by COGENCY_RS_CHROMIUM.
 """
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 from serving import Model, serving
-from tools import FAIL, OK, Waiting, block, call, raises, returns
+from tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns
 from web_agent import create_app
 
-from cogency_rs import SQLite, ToolResult
+from cogency_rs import SQLite, ToolOptions, ToolResult
 
 pytest.importorskip("playwright", reason="playwright is in the extra dev")
 from playwright.async_api import Locator, Page, async_playwright, expect
@@ -63,6 +63,14 @@ async def browser():
         await browser.close()
 
 
+async def _pay(euros: int, **_: Any) -> ToolResult:
+    return ToolResult(f"paid {euros} euros")
+
+
+PAY = FunctionTool("pay", _pay, schema={"euros": {"type": "integer", "required": True}})
+PAY.options = ToolOptions(requires_approval=True)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 class Tab:
     """The page in a tab, and what went wrong in it."""
 
@@ -75,9 +83,25 @@ class Tab:
     def find(self, selector: str) -> Locator:
         return self.page.locator(f"#conversation {selector}")
 
+    @property
+    def state(self) -> Locator:
+        return self.page.locator("#state")
+
+    async def open(self, address: str) -> None:
+        await self.page.goto(address)
+        await self.is_loaded()
+
+    async def reload(self) -> None:
+        await self.page.reload()
+        await self.is_loaded()
+
+    async def is_loaded(self) -> None:
+        await expect(self.page.locator("#fields")).to_be_enabled()
+
     async def ask(self, text: str = "hello") -> None:
         await self.page.fill("#text", text)
         await self.page.press("#text", "Enter")
+        await expect(self.find(".user").last).to_have_text(text)
 
     async def answered(self) -> None:
         await expect(self.page.locator("#send")).to_be_visible()
@@ -95,14 +119,13 @@ async def tab(browser: Any, model: Any, *tools: Any) -> AsyncIterator[Tab]:
     """The page of an agent, in a new tab."""
     async with serving(create_app(model, tools, SQLite(":memory:"))) as address:
         opened = Tab(await browser.new_page())
-        await opened.page.goto(address)
-        await expect(opened.page.locator("#state")).to_be_empty()
+        await opened.open(address)
         yield opened
         assert opened.errors == []
         await opened.page.close()
 
 
-async def test_a_turn_is_shown_while_it_happens(browser):
+async def test_a_run_is_shown_while_it_happens(browser):
     waiting = Waiting()
     model = Model(
         ("<think>hm, ", None, "let me see</think>", f"Looking.{block('wait', 'fail')}"),
@@ -110,18 +133,21 @@ async def test_a_turn_is_shown_while_it_happens(browser):
     )
     async with tab(browser, model, waiting, FAIL) as page:
         await page.ask("What is it?")
-        await expect(page.find(".user")).to_have_text("What is it?")
-        await expect(page.find(".think p")).to_have_text("hm, ")
+        await expect(page.find(".think .text")).to_have_text("hm,")
+        await expect(page.find(".think .text")).to_be_visible()
         await expect(page.page.locator("#send")).to_be_hidden()
 
         model.release.set()
-        await expect(page.find(".think p")).to_have_text("hm, let me see")
         await expect(page.find(".respond")).to_have_text("Looking.")
-        await expect(page.find(".call[data-state=running]")).to_have_count(2)
+        await expect(page.find(".think .text")).to_have_text("hm, let me see")
+        await expect(page.find(".think .text")).to_be_hidden()  # thoughts are folded, once complete
+        await expect(page.find(".call[data-state=failure]")).to_have_count(1)
+        await expect(page.find(".call[data-state=running]")).to_have_count(1)
+        await expect(page.find(".call .seconds")).to_have_text([re.compile(r"\d s")] * 2)
 
         model.release.clear()
         waiting.release.set()
-        await expect(page.find(".respond").last).to_have_text("It is ")
+        await expect(page.find(".respond").last).to_have_text("It is")
         assert await page.calls() == [("success", "waited"), ("failure", "it failed")]
 
         model.release.set()
@@ -142,16 +168,163 @@ async def test_a_call_shows_its_arguments_and_its_content(browser):
         await expect(page.find(".call .content")).to_have_text(re.compile('"file": "a.txt"'))
 
 
+MARKDOWN = """\
+# Title
+
+A **bold** and *fine* `<code>` [link](https://example.org/a), 2 * 3 * 4, [not](javascript:alert(1)).
+
+- one
+- two **bold**
+
+| a | b |
+| --- | --- |
+| 1 | `2` |
+
+```
+**not bold**
+<b>
+```
+"""
+
+
+async def test_simple_markdown_is_drawn(browser):
+    async with tab(browser, Model(f"{MARKDOWN}<end>")) as page:
+        await page.ask()
+        await page.answered()
+        await expect(page.find(".respond h3")).to_have_text("Title")
+        await expect(page.find(".respond p strong")).to_have_text("bold")
+        await expect(page.find(".respond em")).to_have_text("fine")
+        await expect(page.find(".respond p code")).to_have_text("<code>")
+        await expect(page.find(".respond a")).to_have_attribute("href", "https://example.org/a")
+        await expect(page.find(".respond p")).to_contain_text(
+            "2 * 3 * 4, [not](javascript:alert(1))."
+        )
+        await expect(page.find(".respond li")).to_have_text(["one", "two bold"])
+        await expect(page.find(".respond :is(th, td)")).to_have_text(["a", "b", "1", "2"])
+        await expect(page.find(".respond pre")).to_have_text("**not bold**\n<b>")
+
+
 async def test_opened_again_the_page_shows_the_same(browser):
     model = Model(f"<think>hm</think>Looking.{block('ok', 'fail')}", "Done.<end>")
     async with tab(browser, model, OK, FAIL) as page:
         await page.ask()
         await page.answered()
-        shown = await page.find("> *").all_text_contents()
+        shown = await page.find("> :not(.call)").all_text_contents()
         calls = await page.calls()
-        await page.page.reload()
-        await expect(page.find("> *")).to_have_text(shown)
+        await page.reload()
+        await expect(page.find("> :not(.call)")).to_have_text(shown)
         assert await page.calls() == calls
+
+
+async def test_opened_again_in_the_middle_of_an_answer_the_page_goes_on(browser):
+    waiting = Waiting()
+    model = Model(f"Waiting.{block('wait')}", ("It is ", None, "42.<end>"))
+    async with tab(browser, model, waiting) as page:
+        await page.ask()
+        await waiting.started.wait()
+        await page.reload()
+        await expect(page.find(".call[data-state=running]")).to_have_count(1)
+        await expect(page.page.locator("#stop")).to_be_visible()
+        waiting.release.set()
+        await expect(page.find(".respond").last).to_have_text("It is")
+        await page.reload()
+        await expect(page.find(".respond")).to_have_text(["Waiting.", "It is"])
+        model.release.set()
+        await expect(page.find(".respond")).to_have_text(["Waiting.", "It is 42."])
+        await page.answered()
+        assert await page.calls() == [("success", "waited")]
+
+
+async def test_two_tabs_show_the_same_run(browser):
+    waiting = Waiting()
+    async with tab(browser, Model(block("wait"), "Done.<end>"), waiting) as page:
+        other = Tab(await browser.new_page())
+        await other.open(page.page.url)
+        await page.ask("from one tab")
+        await expect(other.find(".user")).to_have_text("from one tab")
+        await expect(other.page.locator("#stop")).to_be_visible()
+        waiting.release.set()
+        for each in (page, other):
+            await expect(each.find(".respond")).to_have_text("Done.")
+            assert await each.calls() == [("success", "waited")]
+        assert other.errors == []
+        await other.page.close()
+
+
+async def test_a_run_outlives_its_tab(browser):
+    waiting = Waiting()
+    async with tab(browser, Model(block("wait"), "Done.<end>"), waiting) as page:
+        await page.ask()
+        await waiting.started.wait()
+        address = page.page.url
+        await page.page.goto("about:blank")
+        waiting.release.set()
+        await page.open(address)
+        await expect(page.find(".respond")).to_have_text("Done.")
+        assert await page.calls() == [("success", "waited")]
+
+
+@pytest.mark.parametrize("opened", ["live", "from the log"])
+@pytest.mark.parametrize(
+    ("button", "calls"),
+    [
+        ("Approve", [("success", "ok"), ("success", "paid 5 euros")]),
+        ("Deny", [("success", "ok"), ("failure", re.compile("was rejected by user"))]),
+    ],
+)
+async def test_a_call_waits_until_its_reader_decides(browser, opened, button, calls):
+    model = Model(f"Paying.{block('ok', call('pay', euros=5))}", "Done.<end>")
+    async with tab(browser, model, OK, PAY) as page:
+        await page.ask()
+        if opened == "from the log":
+            await expect(page.find(".decide")).to_be_visible()
+            await page.reload()
+        await expect(page.find(".decide pre")).to_have_text('{ "euros": 5 }')
+        await expect(page.state).to_have_text("Waits for you")
+        await expect(page.find(".call .outcome").first).to_have_text("waits for the others")
+        await page.find(f".decide button:text('{button}')").click()
+        await expect(page.find(".respond").last).to_have_text("Done.")
+        await page.answered()
+        await expect(page.find(".call")).to_have_count(2)
+        await expect(page.find(".decide")).to_have_count(0)
+        for card, (state, outcome) in zip(await page.find(".call").all(), calls, strict=True):
+            await expect(card).to_have_attribute("data-state", state)
+            await expect(card.locator(".outcome")).to_have_text(outcome)
+        await expect(page.state).to_be_empty()
+
+
+async def test_each_of_two_calls_is_decided_by_itself_and_in_any_tab(browser):
+    model = Model(block(call("pay", euros=1), call("pay", euros=2)), "Done.<end>")
+    async with tab(browser, model, PAY) as page:
+        await page.ask()
+        other = Tab(await browser.new_page())
+        await other.open(page.page.url)
+        await page.find(".decide button:text('Approve')").first.click()
+        await expect(other.find(".decide")).to_have_count(1)
+        await expect(other.find(".call .outcome").first).to_have_text(
+            "approved, and waits for the others"
+        )
+        await other.find(".decide button:text('Deny')").click()
+        for each in (page, other):
+            await expect(each.find(".respond").last).to_have_text("Done.")
+            await expect(each.find(".call")).to_have_count(2)
+            [first, second] = await each.calls()
+            assert first == ("success", "paid 1 euros")
+            assert second[0] == "failure"
+        assert other.errors == []
+        await other.page.close()
+
+
+async def test_another_question_gives_up_what_waits(browser):
+    model = Model(block(call("pay", euros=1)), "Never mind.<end>")
+    async with tab(browser, model, PAY) as page:
+        await page.ask()
+        await expect(page.find(".decide")).to_be_visible()
+        await page.ask("Something else")
+        await expect(page.find(".respond").last).to_have_text("Never mind.")
+        await page.answered()
+        await expect(page.find(".decide")).to_have_count(0)
+        assert await page.calls() == [("failure", "denied")]
 
 
 HTML = """<img src=x onerror="document.title = 'run'"><script>document.title = 'run'</script>"""
@@ -161,6 +334,7 @@ HTML = """<img src=x onerror="document.title = 'run'"><script>document.title = '
     ("turn", "tool", "shown_in"),
     [
         pytest.param(HTML, OK, ".respond", id="in the text of the model"),
+        pytest.param(f"- {HTML}", OK, ".respond li", id="in its markdown"),
         pytest.param(f"<think>{HTML}</think>", OK, ".think", id="in its reasoning"),
         pytest.param(block(call("ok", x=HTML)), OK, ".args", id="in an argument"),
         pytest.param(block(call(HTML)), OK, ".name", id="in the name of a call"),
@@ -181,12 +355,24 @@ async def test_html_is_shown_as_text_and_never_run(browser, turn, tool, shown_in
                 await page.ask(HTML)
                 await page.answered()
             else:
-                await page.page.reload()
+                await page.reload()
             await expect(page.find(".user")).to_have_text(HTML)
             found = await page.find(shown_in).first.text_content()
             assert HTML in found.replace('\\"', '"')
             await expect(page.find(":is(img, script)")).to_have_count(0)
             assert "cogency-rs" in await page.page.title()
+
+
+async def test_what_is_to_be_approved_is_shown_as_text_too(browser):
+    def anything(**_: Any) -> ToolResult:
+        return ToolResult("ok")
+
+    tool = FunctionTool("pay", anything)
+    tool.options = PAY.options  # pyright: ignore[reportAttributeAccessIssue]
+    async with tab(browser, Model(block(call("pay", to=HTML))), tool) as page:
+        await page.ask()
+        await expect(page.find(".decide pre")).to_contain_text("<img src=x")
+        await expect(page.find(":is(img, script)")).to_have_count(0)
 
 
 async def test_even_html_that_became_part_of_the_page_would_not_run(browser):
@@ -199,50 +385,69 @@ async def test_even_html_that_became_part_of_the_page_would_not_run(browser):
         assert "cogency-rs" in await page.page.title()
 
 
-async def test_stop_cancels_the_turn_and_the_conversation_goes_on(browser):
+async def test_a_long_result_does_not_make_the_page_wider(browser):
+    long = "x" * 5000
+    tool = returns(ToolResult("read", long))
+    async with tab(browser, Model(f"{long}{block(call('t', x=long))}", "Done.<end>"), tool) as page:
+        await page.page.set_viewport_size({"width": 390, "height": 844})
+        await page.ask(long)
+        await page.answered()
+        await page.find(".call summary").click()
+        assert await page.page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+async def test_stop_cancels_the_run_and_the_conversation_goes_on(browser):
     waiting = Waiting()
     model = Model(f"Waiting.{block('ok', 'wait')}", "Hello again.<end>")
     async with tab(browser, model, OK, waiting) as page:
         await page.ask()
-        await expect(page.find(".call[data-state=running]")).to_have_count(2)
+        await expect(page.find(".call[data-state=running]")).to_have_count(1)
+        await expect(page.find(".call[data-state=success]")).to_have_count(1)
+        await waiting.started.wait()
         await page.page.click("#stop")
         await page.answered()
-        assert await page.calls() == [("success", "ok"), ("failure", "Cancelled")]
+        assert await page.calls() == [("success", "ok"), ("failure", "cancelled")]
         assert waiting.journal == ["started", "stopped"]
-        await expect(page.find(".note")).to_have_text(re.compile("ended without an answer"))
+        await expect(page.find(".note")).to_have_text(re.compile("was stopped"))
         await page.ask()
         await expect(page.find(".respond").last).to_have_text("Hello again.")
+        await page.answered()
+        await page.reload()
+        await expect(page.find(".note")).to_have_text(re.compile("was stopped"))
+        assert [state for state, _ in await page.calls()] == ["success", "failure"]
 
 
-async def test_a_tab_that_is_closed_cancels_the_turn_and_another_one_shows_it(browser):
-    waiting = Waiting()
-    async with tab(browser, Model(block("wait")), waiting) as page:
-        await page.ask()
-        await waiting.started.wait()
-        address, other = page.page.url, Tab(await browser.new_page())
-        await page.page.close()
-        await other.page.goto(address)
-        await expect(other.find(".call")).to_have_attribute("data-state", "failure")
-        assert await other.calls() == [("failure", "Cancelled")]
-        assert waiting.journal == ["started", "stopped"]
-
-
-async def test_when_the_server_comes_back_the_page_shows_what_became_of_the_turn(
+async def test_when_the_server_comes_back_the_page_shows_what_became_of_the_run(
     browser, tmp_path: Path
 ):
     waiting, file = Waiting(), tmp_path / "log.db"
     page = Tab(await browser.new_page())
     async with serving(create_app(Model(block("wait")), [waiting], SQLite(file))) as address:
-        await page.page.goto(address)
+        await page.open(address)
         await page.ask()
         await waiting.started.wait()
-    await expect(page.page.locator("#state")).to_have_text(re.compile("No connection"))
+    await expect(page.state).to_have_text(re.compile("No connection"))
     port = int(address.rpartition(":")[2])
     async with serving(create_app(Model("Hello again.<end>"), [], SQLite(file)), port):
         await expect(page.find(".call")).to_have_attribute("data-state", "failure")
-        assert await page.calls() == [("failure", "Cancelled")]
+        await expect(page.state).to_be_empty()
+        await expect(page.find(".note")).to_have_text(re.compile("was stopped"))
         await page.ask()
         await expect(page.find(".respond")).to_have_text("Hello again.")
+        await page.page.close()
+    assert page.errors == []
+
+
+async def test_a_run_whose_server_was_killed_can_go_on(browser, tmp_path: Path):
+    file = tmp_path / "log.db"
+    async with SQLite(file) as storage:
+        await storage.save_message("c", "", "user", "What is it?")
+    async with serving(create_app(Model("It is 42.<end>"), [], SQLite(file))) as address:
+        page = Tab(await browser.new_page())
+        await page.open(f"{address}/#c")
+        await page.find("#go-on button").click()
+        await expect(page.find(".respond")).to_have_text("It is 42.")
+        await expect(page.find("#go-on")).to_have_count(0)
         await page.page.close()
     assert page.errors == []
 
@@ -255,12 +460,16 @@ async def test_what_goes_wrong_is_shown(browser):
             raise ConnectionError("the model hung up")
 
     async with tab(browser, Broken()) as page:
-        await page.ask()
-        await page.answered()
-        await expect(page.find(".respond")).to_have_text("It is ")
-        await expect(page.find(".note.error")).to_have_text(
-            ["The answer was cut.", "ConnectionError: the model hung up"]
-        )
+        for _ in ("live", "from the log"):
+            if not await page.find(".user").count():
+                await page.ask()
+            else:
+                await page.reload()
+            await page.answered()
+            await expect(page.find(".respond")).to_have_text("It is")
+            await expect(page.find(".note.error").last).to_have_text(
+                "ConnectionError: the model hung up"
+            )
 
 
 async def test_a_malformed_block_is_shown_as_an_error(browser):
@@ -272,9 +481,13 @@ async def test_a_malformed_block_is_shown_as_an_error(browser):
         await expect(page.find(".note.error")).to_have_text(note)
 
 
-async def test_too_many_failures_are_shown(browser):
-    async with tab(browser, Model(*[block("fail")] * 3), FAIL) as page:
-        await page.ask()
-        await page.answered()
-        assert await page.calls() == [("failure", "it failed")] * 3
-        await expect(page.find(".note.error")).to_have_text("Max failures. Terminating.")
+async def test_a_question_that_is_refused_stays_where_it_was_written(browser):
+    waiting = Waiting()
+    async with tab(browser, Model(block("wait"), "Done.<end>"), waiting) as page:
+        await page.page.route(
+            "**/conversations/*", lambda route: route.fulfill(status=500, body="{}")
+        )
+        await page.page.fill("#text", "hello")
+        await page.page.press("#text", "Enter")
+        await expect(page.find(".note.error")).to_have_text("The server answered: 500")
+        await expect(page.page.locator("#text")).to_have_value("hello")

@@ -1,4 +1,4 @@
-"""What type checkers know of the log: `SQLite` keeps the protocol, and so does a class of the reader's."""
+"""What type checkers know of the log: our storages keep the protocol, and so does a class of the reader's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, assert_type
 
-from cogency_rs import CallRecord, Conversation, Log, LogPage, SQLite
+from cogency_rs import CallRecord, Conversation, Log, LogPage, PostgreSQL, SQLite
 
 
 class Mine:
@@ -49,3 +49,5 @@ async def main() -> None:
         assert_type(await log.conversations(), list[Conversation])
         async with log.claim("c") as claim:
             assert_type(claim.number, int)
+    async with PostgreSQL("postgresql://") as log:
+        await uses(log)

@@ -334,3 +334,45 @@ async def test_an_old_file_that_is_locked_can_be_read(path):
             assert len((await log.read(CONVERSATION)).rows) == 3
             assert await log.calls(CONVERSATION) == []
         elsewhere.execute("ROLLBACK")
+
+
+# Whose ids
+
+
+WRITTEN = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{}"
+    "<|tool_call_end|><|tool_calls_section_end|>"
+)
+
+
+async def test_an_id_that_the_model_wrote_is_in_its_row_and_never_what_a_call_is_known_by(log):
+    told: list[str] = []
+
+    @tool
+    async def look(context: ToolContext[None]) -> str:
+        told.append(context.execution_id)
+        return "ok"
+
+    turns = Accumulator(USER, CONVERSATION, execution=Execution(storage=log, tools=[look]))
+    for _ in range(2):
+        async for _event in turns.process(parse_tokens(WRITTEN, dialect="kimi-k2")):
+            pass
+    ids = [call.id for call in await log.calls(CONVERSATION)]
+    assert ids == told
+    assert len(set(ids)) == 2
+    assert "functions.look:0" not in ids
+    rows = await log.load_messages(CONVERSATION, USER)
+    assert [row["content"] for row in rows if row["type"] == "call"] == [
+        '{"name": "look", "args": {}, "id": "functions.look:0"}'
+    ] * 2
+
+
+async def test_an_id_that_a_provider_gave_is_what_a_call_is_known_by(log):
+    async def events():
+        yield event("call", '{"name": "ok", "args": {}, "id": "call_1"}')
+        yield event("execute")
+
+    turns = Accumulator(USER, CONVERSATION, execution=Execution(storage=log, tools=[OK]))
+    async for _event in turns.process(events()):
+        pass
+    assert [call.id for call in await log.calls(CONVERSATION)] == ["call_1"]

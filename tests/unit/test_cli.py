@@ -23,7 +23,9 @@ from cogency_rs import Dialect, __version__
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COMMANDS = ["chat", "ask", "demo", "parse", "dialects", "show", "timeline", "doctor"]
+COMMANDS = [
+    *("chat", "ask", "demo", "parse", "dialects", "show", "timeline", "copy", "serve", "doctor")
+]
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])

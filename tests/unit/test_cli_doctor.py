@@ -55,7 +55,9 @@ def test_it_says_what_is_installed_and_that_it_works():
             "synchronous": "FULL",
         },
         "cogency": theirs and {"version": theirs, "supported": theirs.startswith("3.3.")},
-        "extras": {name: version(name) for name in ("rich", "typer", "uvloop", "pydantic")},
+        "extras": {
+            name: version(name) for name in ("rich", "typer", "uvloop", "pydantic", "asyncpg")
+        },
         "turn": {"works": True},
     }
     assert found["package"]["version"] == __version__

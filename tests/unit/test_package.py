@@ -43,6 +43,9 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         ("SQLite", {"batch", "accumulator", "middleware"}),
         ("tool", {"batch", "storage.sqlite"}),
         ("to_messages", {"batch", "function_tool"}),
+        ("MCPServer", {"batch", "function_tool", "servers.connection", "servers.serve"}),
+        ("__version__", {"agent", "accumulator", "batch", "storage"}),
+        ("Accumulator", {"agent", "agent.results"}),
         ("ModelRequest", {"models.openai", "models.anthropic", "models.served"}),
     ],
 )

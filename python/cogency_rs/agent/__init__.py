@@ -2,7 +2,7 @@
 
 from .agent import Agent
 from .context import RunContext
-from .drivers import Driver, ScriptedDriver, TextDriver
+from .drivers import Driver, NativeDriver, ReActDriver, ScriptedDriver, TextDriver
 from .limits import UsageLimits
 from .recovery import Recovery
 from .response import ModelResponse
@@ -15,6 +15,8 @@ __all__ = [
     "Driver",
     "EventStream",
     "ModelResponse",
+    "NativeDriver",
+    "ReActDriver",
     "Recovery",
     "RunContext",
     "RunResult",

@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
-from typing import Any, Generic, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
+from ..batch import BatchOptions
 from ..errors import ConfigError
+from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
 from ..history import History
 from ..ids import uuid7
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
-from ..registry import tools_by_name
-from ..storage.memory import Memory
+from ..storage.log import is_log
+from ..telemetry import Telemetry, tracing_of
+from ..toolbox import Toolbox
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
-from .drivers import Driver, TextDriver
+from .delegate import Delegate
+from .drivers import Driver
 from .limits import UsageLimits
+from .options import DriverName, check_choice, driver_of, instance_of, storage_of
 from .output import output_of
 from .recovery import Recovery
 from .results import Deps, Output, RunResult
-from .run import Run, Settings
+from .run import Run
 from .runtime import check_model
+from .serving import Serving
+from .settings import Settings
 from .stored import Decisions
 from .stream import EventStream, StepStream
 
-__all__ = ["Agent"]
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
-DriverName = Literal["text", "native", "react"]
+    from ..servers import MCPServer
+
+__all__ = ["Agent"]
 
 
 class Agent(Generic[Deps, Output]):
@@ -40,6 +51,8 @@ class Agent(Generic[Deps, Output]):
     Args:
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
         tools: what it may call: functions with `@tool`, or any `Tool`.
+        servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
+            behind it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
         driver: how it is asked: `"text"` where it writes its calls as text, `"native"` where its provider has tool
             calls of its own, `"react"` for one JSON decision a step; or any `Driver`.
         dialect: of the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
@@ -70,6 +83,8 @@ class Agent(Generic[Deps, Output]):
         sandbox_dir: handed to tools that are objects; see `Execution`.
         access: likewise.
         name: what traces and errors call the agent.
+        telemetry: `True` or a tracer provider for spans and metrics of its runs, or a `Telemetry`; needs the extra
+            `otel`. Without it, a run has what the run that calls it has, or what `instrument` turned on.
 
     Raises:
         ConfigError: there is no model, or it is none; two tools of one name; a hook that is none; an option that no run
@@ -83,6 +98,7 @@ class Agent(Generic[Deps, Output]):
         model: Any,
         *,
         tools: Iterable[Any] = (),
+        servers: Mapping[str, MCPServer] | Iterable[MCPServer] = (),
         driver: DriverName | Driver = "text",
         dialect: Dialects | None = None,
         lenient: bool = True,
@@ -109,45 +125,52 @@ class Agent(Generic[Deps, Output]):
         sandbox_dir: str = ".cogency/sandbox",
         access: Access = "sandbox",
         name: str = "agent",
+        telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
         listed = tuple(tools)
-        for option, given, choices in (
-            ("on_failure", on_failure, ("continue", "raise")),
-            ("on_block", on_block, ("continue", "stop")),
-            ("on_busy", on_busy, ("wait", "error")),
-            ("calls", calls, ("whole", "stream")),
-        ):
-            if given not in choices:
-                wanted = " or ".join(f'"{choice}"' for choice in choices)
-                raise ConfigError(f"{option} must be {wanted}, got {given!r}")
-        chosen = _driver(driver, dialect, lenient)
+        check_choice("on_failure", on_failure, "continue", "raise")
+        check_choice("on_block", on_block, "continue", "stop")
+        check_choice("on_busy", on_busy, "wait", "error")
+        check_choice("calls", calls, "whole", "stream")
+        chosen = driver_of(driver, dialect, lenient)
         check_model(model)
-        known = tools_by_name(listed)
-        unknown = [each for each in stop_at_tools if each not in known]
-        if unknown:
+        known = Toolbox.of(listed).names
+        stopping = frozenset(stop_at_tools)
+        unknown = sorted(stopping - known.keys())
+        if unknown and not servers:  # which may have it
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
+        around = tuple(middleware)
+        BatchOptions(  # refuses what no batch could keep
+            tool_timeout=tool_timeout,
+            max_concurrency=max_concurrency,
+            middleware=around,
+            approve=approve,
+            approval_timeout=approval_timeout,
+        )
+        check_remote(known, around)
         self.name = name
         self._settings = Settings(
             model=model,
             tools=listed,
+            serving=Serving(servers) if servers else None,
             driver=chosen,
-            storage=Memory() if storage is None else storage,
+            storage=storage_of(storage, on_busy),
             instructions=instructions,
             identity=identity,
-            limits=_of(UsageLimits, "limits", limits),
-            recovery=_of(Recovery, "recovery", recovery),
-            history=_of(History, "history", history),
+            limits=instance_of(UsageLimits, "limits", limits),
+            recovery=instance_of(Recovery, "recovery", recovery),
+            history=instance_of(History, "history", history),
             hooks=tuple(sorted_hooks(hooks)),
-            middleware=tuple(middleware),
+            middleware=around,
             approve=approve,
             approval_timeout=approval_timeout,
             tool_timeout=tool_timeout,
             max_concurrency=max_concurrency,
             output=output_of(output_type),
             require_tool=require_tool,
-            stop_at_tools=frozenset(stop_at_tools),
+            stop_at_tools=stopping,
             finish_reasons=frozenset(finish_reasons),
             on_failure=on_failure,
             on_block=on_block,
@@ -156,6 +179,7 @@ class Agent(Generic[Deps, Output]):
             sandbox_dir=sandbox_dir,
             access=access,
             name=name,
+            tracing=tracing_of(telemetry),
         )
 
     @property
@@ -167,6 +191,25 @@ class Agent(Generic[Deps, Output]):
     def tools(self) -> tuple[Any, ...]:
         """The tools, in the order in which they were given."""
         return self._settings.tools
+
+    async def __aenter__(self) -> Self:
+        """Start the servers, so that they last for more than one run.
+
+        Raises:
+            ConfigError: one cannot be started; says which, why, and what to do.
+        """
+        if self._settings.serving is not None:
+            await self._settings.serving.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._settings.serving is not None:
+            await self._settings.serving.__aexit__(kind, error, traceback)
 
     async def run(
         self,
@@ -306,7 +349,15 @@ class Agent(Generic[Deps, Output]):
         Returns:
             A tool with one parameter, `question`. Its result is the run's output.
         """
-        return make_tool(_Delegate(self).ask, name=name, description=description)
+        delegate = Delegate(self.name, self._called)
+        return make_tool(delegate.ask, name=name, description=description, remote=False)
+
+    def _called(
+        self, question: str, context: ToolContext[Any], parent: Run | None
+    ) -> EventStream[Output]:
+        """Start a run for another agent."""
+        deps: Any = context.deps
+        return EventStream(self._run(question, None, context.user_id, deps, "event", None, parent))
 
     def _run(
         self,
@@ -316,18 +367,13 @@ class Agent(Generic[Deps, Output]):
         deps: Any,
         stream: StreamMode,
         limits: UsageLimits | None,
+        parent: Run | None = None,
     ) -> Run:
         given: object = question
         if not isinstance(given, str):
             raise TypeError(f"a question is text, not {type(given).__name__}")
-        ctx = RunContext(
-            conversation_id=conversation_id or uuid7(),
-            user_id=user_id,
-            deps=deps,
-            question=question,
-            storage=self._settings.storage,
-        )
-        return Run(self._settings, ctx, stream=stream, limits=limits)
+        ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
+        return Run(self._settings, ctx, stream=stream, parent=parent)
 
     def _resumed(
         self,
@@ -338,36 +384,36 @@ class Agent(Generic[Deps, Output]):
         stream: StreamMode,
         limits: UsageLimits | None,
     ) -> Run:
-        ctx = RunContext(
+        storage = self._settings.storage
+        if not is_log(storage):
+            raise ConfigError(
+                f"a run can be resumed only from a storage that keeps calls: {storage!r} is not a Log"
+            )
+        ctx = self._context(conversation_id, user_id, deps, "", limits)
+        return Run(self._settings, ctx, stream=stream, decisions=decisions, is_resumed=True)
+
+    def _context(
+        self,
+        conversation_id: str,
+        user_id: str,
+        deps: Any,
+        question: str,
+        limits: UsageLimits | None,
+        parent: Run | None = None,
+    ) -> RunContext[Any]:
+        return RunContext(
             conversation_id=conversation_id,
             user_id=user_id,
             deps=deps,
-            question="",
+            question=question,
             storage=self._settings.storage,
-        )
-        return Run(
-            self._settings,
-            ctx,
-            stream=stream,
-            decisions=decisions,
-            is_resumed=True,
-            limits=limits,
+            limits=instance_of(UsageLimits, "limits", limits or self._settings.limits),
+            parent=None if parent is None else parent.ctx,
         )
 
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self._settings.tools)
         return f"<agent {self.name!r} with {names or 'no tools'}>"
-
-
-class _Delegate:
-    """An agent that answers the questions of another."""
-
-    def __init__(self, agent: Agent[Any, Any]) -> None:
-        self._agent = agent
-
-    async def ask(self, question: str, context: ToolContext[Any]) -> Any:
-        result = await self._agent.run(question, user_id=context.user_id, deps=context.deps)
-        return result.output
 
 
 async def _over(run: Run) -> RunResult[Any]:
@@ -378,33 +424,3 @@ async def _over(run: Run) -> RunResult[Any]:
     if run.result is None:
         raise RuntimeError("a run ended without a result")
     return run.result
-
-
-_DRIVERS: dict[str, Callable[[], Driver]] = {}
-
-
-def _driver(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
-    if driver == "text":
-        return TextDriver(dialect or "cogency", lenient=lenient)
-    if dialect is not None:
-        raise ConfigError(
-            'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
-        )
-    if isinstance(driver, str):
-        if driver not in _DRIVERS:
-            known = ", ".join(f'"{name}"' for name in ("text", *_DRIVERS))
-            raise ConfigError(
-                f"there is no driver {driver!r}; choose one of {known}, or give a Driver"
-            )
-        return _DRIVERS[driver]()
-    if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
-        raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
-    return driver
-
-
-def _of(kind: Any, name: str, given: Any) -> Any:
-    if given is None:
-        return kind()
-    if not isinstance(given, kind):
-        raise ConfigError(f"{name} must be a {kind.__name__}, got {given!r}")
-    return given

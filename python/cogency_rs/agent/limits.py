@@ -1,41 +1,28 @@
-"""How much a run may take, and what is seen before each of its steps."""
+"""How much a run may take, and what it has taken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from time import monotonic
 
 from ..models import Usage
 from ..tools.options import check_count, check_seconds
 from .results import StopReason, StopSignal
 
-__all__ = ["Spent", "UsageLimits"]
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a run has taken so far.
-
-    Attributes:
-        steps: answers of the model.
-        tool_calls: calls that were carried out.
-        usage: tokens.
-        seconds: since it began.
-    """
-
-    steps: int
-    tool_calls: int
-    usage: Usage
-    seconds: float
+__all__ = ["Account", "UsageLimits"]
 
 
 @dataclass(frozen=True, slots=True)
 class UsageLimits:
-    """Bounds of one run. Where one is reached the run stops before its next step; it does not fail.
+    """Bounds of one run, and of the runs of agents that are its tools.
+
+    Where one is reached, the run stops before its next step; it does not fail.
 
     Attributes:
         steps: answers of the model; `None` for any number.
-        tool_calls: calls that are carried out. Those beyond are refused, and the model is told.
+        tool_calls: calls that are carried out. Those beyond are refused, and the model is told; a run of whose step all
+            calls were refused for this stops.
         total_tokens: tokens of all kinds: read, written, cached, reasoned.
         seconds: since the run began. A step that takes longer is stopped: its running calls are cancelled, and have
             their results in the log.
@@ -54,19 +41,100 @@ class UsageLimits:
             check_count(name, getattr(self, name))
         check_seconds("seconds", self.seconds)
 
-    def reached(self, spent: Spent) -> Iterator[StopSignal]:
-        """The bounds that are reached."""
-        for reason, what, used, most in (
-            (StopReason.STEPS_LIMIT, "Step", spent.steps, self.steps),
-            (StopReason.STEPS_LIMIT, "Tool call", spent.tool_calls, self.tool_calls),
-            (StopReason.TOKEN_LIMIT, "Token", spent.usage.total_tokens, self.total_tokens),
-        ):
-            if most is not None and used >= most:
-                yield StopSignal(reason, f"{what} limit reached: {used}/{most}", source="limits")
-        if self.seconds is not None and spent.seconds >= self.seconds:
-            yield self.out_of_time(spent.seconds)
 
-    def out_of_time(self, seconds: float) -> StopSignal:
+class Account:
+    """What a run has taken, and what it may still take.
+
+    What it takes counts for the run that called it, too, and so on upwards; and where one of those has reached a limit,
+    so has it.
+
+    Args:
+        limits: of the run.
+        parent: of the run that called it.
+
+    Attributes:
+        steps: answers of the model.
+        tool_calls: calls that were carried out.
+        usage: tokens.
+    """
+
+    def __init__(self, limits: UsageLimits, parent: Account | None = None) -> None:
+        self._limits = limits
+        self._parent = parent
+        self._began: float | None = None
+        self.steps = 0
+        self.tool_calls = 0
+        self.usage = Usage()
+
+    def begin(self) -> None:
+        """Start the clock."""
+        self._began = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return 0.0 if self._began is None else monotonic() - self._began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it may still take; `None` for as long as it likes. Below 0 when the time is over."""
+        limit = self._limits.seconds
+        return None if limit is None else limit - self.seconds
+
+    def take_step(self) -> None:
+        """Count an answer of the model."""
+        for account in self._upwards():
+            account.steps += 1
+
+    def take_usage(self, usage: Usage) -> None:
+        """Count tokens."""
+        for account in self._upwards():
+            account.usage = account.usage + usage
+
+    @property
+    def counts_calls(self) -> bool:
+        """Whether a limit of calls has to be kept."""
+        return any(account._limits.tool_calls is not None for account in self._upwards())
+
+    def take_call(self) -> StopSignal | None:
+        """Count a call, if it may be carried out; otherwise say why not."""
+        for account in self._upwards():
+            most = account._limits.tool_calls
+            if most is not None and account.tool_calls >= most:
+                text = f"Tool call limit reached: {account.tool_calls}/{most}"
+                return StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+        for account in self._upwards():
+            account.tool_calls += 1
+        return None
+
+    def reached(self) -> Iterator[StopSignal]:
+        """The limits for which no further step may begin."""
+        for account in self._upwards():
+            limits = account._limits
+            for reason, what, used, most in (
+                (StopReason.STEPS_LIMIT, "Step", account.steps, limits.steps),
+                (
+                    StopReason.TOKEN_LIMIT,
+                    "Token",
+                    account.usage.total_tokens,
+                    limits.total_tokens,
+                ),
+            ):
+                if most is not None and used >= most:
+                    yield StopSignal(
+                        reason, f"{what} limit reached: {used}/{most}", source="limits"
+                    )
+            left = account.seconds_left
+            if left is not None and left <= 0:
+                yield account.out_of_time()
+
+    def out_of_time(self) -> StopSignal:
         """That the time is over."""
-        message = f"Time limit reached: {seconds:.1f}/{self.seconds:g} s"
+        message = f"Time limit reached: {self.seconds:.1f}/{self._limits.seconds:g} s"
         return StopSignal(StopReason.TIME_LIMIT, message, source="limits")
+
+    def _upwards(self) -> Iterator[Account]:
+        account: Account | None = self
+        while account is not None:
+            yield account
+            account = account._parent

@@ -41,21 +41,35 @@ class Repetition:
         self._count = 0
 
     def enter(self, errors: Iterable[tuple[ErrorKey, str] | None]) -> StopSignal | None:
-        """Take what happened, in order: errors and what they say, or `None` for a success.
+        """Take what happened in a step, in order: errors and what they say, or `None` for a success.
+
+        Equal errors of one step count once: the model has not yet read the first.
 
         Returns:
             A signal, where the limit is reached.
         """
+        counted: ErrorKey | None = None  # in this step
         for error in errors:
             if error is None:
-                self._last, self._count = None, 0
+                self._last, self._count, counted = None, 0, None
                 continue
             key, message = error
+            if key == counted:
+                continue
+            counted = key
             self._count = self._count + 1 if key == self._last else 1
             self._last = key
             if self._limit is not None and self._count >= self._limit:
                 kind, tool = key
                 of = f" of '{tool}'" if tool else ""
-                text = f"{self._count} equal errors in a row: {kind}{of}: {message}"
+                text = f"{self._count} equal errors in a row: {kind}{of}: {_quoted(message)}"
                 return StopSignal(StopReason.RETRY_LIMIT, text, source="recovery")
         return None
+
+
+_MOST = 300
+"""Characters that are quoted of an error."""
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"

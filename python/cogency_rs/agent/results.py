@@ -78,11 +78,12 @@ class StopSignal:
     @classmethod
     def of(cls, stop: StopRun, source: str = "") -> StopSignal:
         """What a tool or a hook raised."""
+        context, source = stop.context, source or stop.source
         try:
             reason = StopReason(stop.reason)
         except ValueError:
-            reason = StopReason.UNKNOWN
-        return cls(reason, stop.message, MappingProxyType(stop.context), source)
+            reason, context = StopReason.UNKNOWN, {"reason": stop.reason, **context}
+        return cls(reason, stop.message, MappingProxyType(context), source)
 
 
 def first_signal(signals: Iterable[StopSignal]) -> StopSignal | None:
@@ -101,7 +102,7 @@ class Step:
         text: what it says to the user, joined and stripped.
         thoughts: its reasoning, likewise.
         calls: what it asked for, as the model wrote it.
-        executions: what became of the calls, in their order.
+        executions: what became of the calls, in their order; and, as failures, what a driver could make no call of.
         usage: the tokens it took.
         finish_reason: why the model stopped writing, in its provider's word.
         error: what was wrong with it, as the model is told; `None` if nothing was.

@@ -14,10 +14,15 @@ from ..context import StoredConversation, assemble_behind, bounds_of, system_pro
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from ..records import ToolExecution
 from ..signature import is_object, json_schema_of
+from ..storage.log import CallRecord, is_log
+from ..telemetry import current
+from ..toolbox import Toolbox
 from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
+from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
 from .response import ModelResponse
 from .triggers import Triggers
 
@@ -39,6 +44,13 @@ class Runtime:
         calls: whether calls come before they are complete, too.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
+        toolbox: which tool a call means.
+        visible_tools: the tools that the model is told of, in their order.
+        refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
+            failed; they are in the `Step`, and not in the log.
+        error: what the driver raises when the step that runs is over and in `RunResult.steps`.
+        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls behind the last question
+            that they led to, from 0.
     """
 
     ctx: RunContext[Any]
@@ -52,10 +64,16 @@ class Runtime:
     calls: CallMode = "whole"
     finish_reason: str | None = None
     used: Usage = field(default_factory=Usage)
+    refused: list[ToolExecution] = field(default_factory=list[ToolExecution])
+    error: Exception | None = None
+    reasoning: dict[int, list[dict[str, Any]]] = field(
+        default_factory=dict[int, list[dict[str, Any]]]
+    )
     _pin: Pin = field(default_factory=Pin)
     _prompts: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def __post_init__(self) -> None:
+        self.toolbox = Toolbox.of(self.execution.tools)
         # Once a run: what is listed must not change between two of its prompts.
         self.visible_tools: list[Any] = [
             tool for tool in self.execution.tools if _is_visible(tool, self.ctx)
@@ -96,8 +114,41 @@ class Runtime:
         conversation = StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
-    async def ask(self, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
+    async def dialogue(self) -> list[Passage]:
+        """What was said, as far as the history leaves it: for drivers that write their own prompt.
+
+        The cost is linear in that, each time.
+        """
+        ctx, rows = self.ctx, await self.rows()
+        calls = stored_calls(rows)
+        records: list[CallRecord] = []
+        if is_log(ctx.storage) and any(call.id is None for call in calls.values()):
+            records = await ctx.storage.calls(ctx.conversation_id, user_id=ctx.user_id)
+        bounds = Bounds(self.history.max_result_chars, bounds_of(self.execution.tools))
+        return dialogue(rows, with_ids(calls, records), bounds)
+
+    @property
+    def introduction(self) -> str:
+        """How a system prompt begins that a driver writes: who the model is, and what it is asked for."""
+        prompt = self._prompts.get("introduction")
+        if prompt is None:
+            # All that this dialect's prompt has behind it, where there are no tools, is that there are none.
+            whole = system_prompt((), self.identity, self.instructions or None, dialect="hermes")
+            prompt = self._prompts["introduction"] = whole.rpartition("\n\n# Tools\n\n")[0]
+        return prompt
+
+    async def behind_system(self, prompt: str, messages: Messages) -> Messages:
+        """Messages as they are sent: changed and merged as the history wants it, behind a system prompt."""
+        return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]
+
+    async def ask(
+        self, request: ModelRequest, *, model: Any = None
+    ) -> AsyncGenerator[str | Delta, None]:
         """Ask the model. Its tokens count for the run, whether or not the answer is read to its end.
+
+        Args:
+            request: what to ask.
+            model: whom, in place of the agent's model.
 
         Raises:
             TypeError: the model gives something else than text and `Delta`s.
@@ -106,7 +157,7 @@ class Runtime:
         """
         request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
-        source: Any = await _answer_to(self.model, request)
+        source: Any = await self._asked(self.model if model is None else model, request)
         try:
             if self.triggers.has("after_model_response"):
                 deltas: list[Any] = []
@@ -119,8 +170,12 @@ class Runtime:
                 for delta in response.deltas:
                     yield delta
             else:
+                take, written = answer.take, answer.written
                 async for delta in source:
-                    answer.take(delta)
+                    if type(delta) is str:  # as most are
+                        written.append(delta)
+                    else:
+                        take(delta)
                     yield delta
                 self.finish_reason = answer.finish_reason
         finally:
@@ -129,7 +184,15 @@ class Runtime:
                 await close()
             usage = answer.usage
             self.used = self.used + usage
-            self.ctx.usage = self.ctx.usage + usage
+            self.ctx.account.take_usage(usage)
+
+    async def _asked(self, model: Any, request: ModelRequest) -> AsyncIterator[Any]:
+        tracing = current()
+        if tracing is None:
+            return await _answer_to(model, request)
+        return tracing.answer(
+            model, request, self.ctx.conversation_id, lambda: _answer_to(model, request)
+        )
 
 
 class _Answer:
@@ -138,26 +201,23 @@ class _Answer:
     def __init__(self, request: ModelRequest, history: History) -> None:
         self._request = request
         self._count = history.count_tokens
-        self._written: list[str] = []
+        self.written: list[str] = []
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
     def take(self, delta: Any) -> None:
         """See the next piece."""
-        if type(delta) is str:
-            self._written.append(delta)
-            return
         match delta:
             case Usage():
                 self._reported = delta
             case Finish(reason):
                 self.finish_reason = reason
             case TextDelta(text) | ReasoningDelta(text):
-                self._written.append(text)
+                self.written.append(text)
             case ToolCallDelta():
-                self._written.append(delta.arguments)
+                self.written.append(delta.arguments)
             case str():
-                self._written.append(delta)
+                self.written.append(delta)
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
@@ -169,9 +229,14 @@ class _Answer:
         if reported is not None and not reported.is_estimate:
             return reported
         if reported is not None:  # what was read, of an answer that was closed before its end
-            return replace(reported, output_tokens=self._count("".join(self._written)))
-        read = sum(self._count(_text_of(message)) for message in self._request.messages)
-        written = self._count("".join(self._written))
+            return replace(reported, output_tokens=self._count("".join(self.written)))
+        read = 0
+        for message in self._request.messages:
+            content = message.get("content")
+            if not isinstance(content, str) or "tool_calls" in message:
+                content = _text_of(message)
+            read += self._count(content)
+        written = self._count("".join(self.written))
         return Usage(input_tokens=read, output_tokens=written, is_estimate=True)
 
 

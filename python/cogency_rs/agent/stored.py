@@ -1,4 +1,8 @@
-"""Where a conversation stands, as its log says: which calls of it have no results, and what came last."""
+"""Where a conversation stands, as its log says: which calls of it have no results, and what came last.
+
+A run that is over leaves the model's answer as its last row, or a row `end` with its output; one that was cancelled a
+row `cancelled`, one that failed a row `error`. After anything else its program ended.
+"""
 
 from __future__ import annotations
 
@@ -101,6 +105,12 @@ class OpenBatch:
         ]
         return replace(self, records=tuple(records))
 
+    @property
+    def denied(self) -> frozenset[str]:
+        """The ids of the calls that somebody refused, which are certain not to have run."""
+        decided = self.decided().items()
+        return frozenset(id for id, decision in decided if isinstance(decision, ToolDenied))
+
     def begun(self, worker: str) -> tuple[CallRecord, ...]:
         """The records of calls that are carried out now, for the first time or once more."""
         return tuple(
@@ -142,33 +152,42 @@ class StoredState:
     """Where a conversation stands.
 
     Attributes:
-        last: the type of its last row, such as say nothing aside; `None` of an empty one.
-        answer: the text of the last answer, where that came last.
+        last: the type of its last row, those aside that say nothing; `None` of an empty one.
+        answer: the text of the last answer, where that came last; of a run that a tool ended, its output.
         batch: the calls that have no results; `None` if all have.
         stale: records of earlier calls that were never settled.
+        ids: those of all its calls.
     """
 
     last: str | None
-    answer: str
+    answer: Any
     batch: OpenBatch | None
     stale: tuple[CallRecord, ...]
+    ids: frozenset[str]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last question has its answer."""
+        return self.batch is None and self.last in ("respond", "end")
 
     @classmethod
     async def read(cls, storage: Any, conversation_id: str) -> StoredState:
-        """Read it off the log; the cost is linear in the conversation."""
-        rows = (await storage.read(conversation_id)).rows
+        """Read it from the log; the cost is linear in the conversation."""
+        return cls._of(
+            (await storage.read(conversation_id)).rows, await storage.calls(conversation_id)
+        )
+
+    @classmethod
+    async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
+        """What a new question has to know of it: its rows are read only if calls of it are open."""
+        records = await storage.calls(conversation_id)
+        is_open = any(record.status in _OPEN for record in records)
+        return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
+
+    @classmethod
+    def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:
         said = [row for row in rows if row["type"] not in _SILENT]
-        last = said[-1]["type"] if said else None
-        answer: list[str] = []
-        for row in reversed(said):
-            if row["type"] != "respond":
-                break
-            answer.insert(0, row["content"])
-        open_records = [
-            record
-            for record in await storage.calls(conversation_id)
-            if record.status in ("open", "waiting")
-        ]
+        open_records = [record for record in records if record.status in _OPEN]
         calls = _calls_without_results(said)
         newest = open_records[-1].batch if open_records and calls else None
         ours = [record for record in open_records if record.batch == newest]
@@ -180,15 +199,41 @@ class StoredState:
             batch = OpenBatch(
                 tuple(replace(call, id=record.id) for call, record in named), tuple(ours)
             )
-        stale = tuple(record for record in open_records if record not in ours)
-        return cls(last, "".join(answer).strip(), batch, stale)
+        return cls(
+            last=said[-1]["type"] if said else None,
+            answer=_answer(said),
+            batch=batch,
+            stale=tuple(record for record in open_records if record not in ours),
+            ids=frozenset(record.id for record in records),
+        )
 
 
-_SILENT = frozenset({"metric", "execute", "end"})
+_OPEN = ("open", "waiting")
+_SILENT = frozenset({"metric", "execute"})
+
+
+def _answer(rows: Sequence[Any]) -> Any:
+    """What the last rows say to the user."""
+    if rows and rows[-1]["type"] == "end":
+        return _output(rows[-1]["content"])
+    answer: list[str] = []
+    for row in reversed(rows):
+        if row["type"] != "respond":
+            break
+        answer.insert(0, row["content"])
+    return "".join(answer).strip()
+
+
+def _output(content: str) -> Any:
+    """The output that a row `end` has; another program's may have none."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content
 
 
 def _calls_without_results(rows: Sequence[Any]) -> list[ToolCall]:
-    """The calls behind the last question and the last results."""
+    """The calls after the last question and the last results."""
     calls: list[ToolCall] = []
     for row in rows:
         if row["type"] in ("user", "result"):

@@ -27,7 +27,7 @@ class RunStream(Generic[Item, Output]):
 
     def __init__(self, run: Run, wanted: Callable[[Any], bool]) -> None:
         self._run = run
-        self._items = self._chosen(wanted)
+        self._items: AsyncGenerator[Item, None] = _chosen(run, wanted)
         self.conversation_id: str = run.ctx.conversation_id
 
     @property
@@ -66,12 +66,6 @@ class RunStream(Generic[Item, Output]):
     ) -> None:
         await self.aclose()
 
-    async def _chosen(self, wanted: Callable[[Any], bool]) -> AsyncGenerator[Item, None]:
-        async with aclosing(self._run.events()) as events:
-            async for event in events:
-                if wanted(event):
-                    yield event
-
 
 class EventStream(RunStream[dict[str, Any], Output]):
     """The events of a run."""
@@ -85,3 +79,11 @@ class StepStream(RunStream[Step, Output]):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run, lambda item: type(item) is Step)
+
+
+async def _chosen(run: Run, wanted: Callable[[Any], bool]) -> AsyncGenerator[Any, None]:
+    # Weak: no reference back to the stream, so that one which is dropped unread to its end is closed at once.
+    async with aclosing(run.events()) as events:
+        async for event in events:
+            if wanted(event):
+                yield event

@@ -45,6 +45,9 @@ _RULES = {
 }
 
 
+_NO_HOOKS: dict[str, list[Hooks]] = {name: [] for name in _RULES}
+
+
 class Triggers:
     """The hooks of one run, in the order in which they are asked.
 
@@ -54,7 +57,11 @@ class Triggers:
 
     def __init__(self, hooks: Sequence[Hooks], ctx: RunContext[Any]) -> None:
         self._ctx = ctx
-        self._hooks = {name: [each for each in hooks if _has(each, name)] for name in _RULES}
+        self._hooks = (
+            {name: [each for each in hooks if _has(each, name)] for name in _RULES}
+            if hooks
+            else _NO_HOOKS
+        )
 
     def has(self, trigger: str) -> bool:
         """Whether a hook has this trigger."""

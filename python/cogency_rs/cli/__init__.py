@@ -43,9 +43,11 @@ def _app() -> Any:
     from ..demo.command import demo
     from .ask import ask
     from .chat.command import chat
+    from .copy import copy
     from .dialects import dialects
     from .doctor import doctor
     from .parse import parse
+    from .serve import serve
     from .show import show
     from .timeline import timeline
 
@@ -72,6 +74,17 @@ def _app() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)
-    for command in (chat, ask, demo, parse, dialects, show, timeline, doctor):
+    for command in (
+        chat,
+        ask,
+        demo,
+        parse,
+        dialects,
+        show,
+        timeline,
+        copy,
+        serve,
+        doctor,
+    ):
         app.command(epilog=EXIT_CODES)(ends(command))
     return app

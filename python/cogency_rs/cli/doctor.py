@@ -23,6 +23,8 @@ from ..dropin import SUPPORTED
 from ..parser import parse_tokens
 from ..storage import SQLite
 from ..types import Execution, ToolResult
+from . import logs
+from .doctor_log import examine_log, print_log
 from .exits import FAILED
 from .page import Page
 
@@ -31,24 +33,33 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor", "examine"]
 
-EXTRAS = ("rich", "typer", "uvloop", "pydantic")
+EXTRAS = ("rich", "typer", "uvloop", "pydantic", "asyncpg")
 
 Fact = dict[str, Any]
 
 
 def doctor(
+    db: Annotated[
+        str | None,
+        typer.Argument(metavar="[DB]", help=f"{logs.DB} Say too who works on it."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Say what is installed and whether it works.
 
     It is tried: a block is parsed, two tools are run, a log is written in a temporary folder and read back. Ends with 0
-    if all of it can be used, else with 1.
+    if all of it can be used, else with 1. Of a log it says which process has a claim on which conversation, and which
+    calls have no result there. It is only read.
     """
     found = examine()
+    if db is not None:
+        found["log"] = examine_log(db)
     if json:
         print(json_.dumps(found))
     else:
         _print(found)
+        if db is not None:
+            print_log(found["log"])
     if not found["usable"]:
         raise typer.Exit(FAILED)
 

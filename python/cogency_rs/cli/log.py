@@ -19,20 +19,20 @@ import shutil
 import sqlite3
 import stat
 import time
-import uuid
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar
 
 from ..errors import StorageError
 from ..storage.calls import read_calls_by_row
-from ..storage.connection import is_lock
+from ..storage.connection import has_table, is_lock
 from ..storage.conversations import list_conversations
-from ..storage.log import CallRecord, Conversation
+from ..storage.log import Conversation
 from .exits import UnusableError
 from .progress import Progress
+from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time
 from .text import quoted
 
 try:
@@ -40,7 +40,7 @@ try:
 except ImportError:  # on Windows a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Conversation", "Row", "conversations", "rows"]
+__all__ = ["Conversation", "Row", "conversations", "rows", "state"]
 
 T = TypeVar("T")
 
@@ -52,26 +52,6 @@ _READERS_LOCK = 510, 0x4000_0002
 
 _STEPS = 100_000
 """Instructions of SQLite's between two looks at the clock, and at Ctrl-C."""
-
-_LATEST = 253370764800.0  # the year 9999
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a conversation.
-
-    Attributes:
-        timestamp: what the program that wrote it says of its time, in seconds since the epoch.
-        saved: when it was handed to the storage, which is in an id of version 7, to the millisecond; `None` where the
-            id is of another kind.
-        call: what else the log knows of a call; `None` of any other row, and of calls that plain cogency ran.
-    """
-
-    type: str
-    content: str
-    timestamp: float
-    saved: float | None
-    call: CallRecord | None = None
 
 
 def conversations(path: Path) -> list[Conversation]:
@@ -111,7 +91,7 @@ _COLUMNS = {"message_id", "conversation_id", "user_id", "type", "content", "time
 
 def _conversations(connection: sqlite3.Connection) -> list[Conversation]:
     return [
-        replace(found, first=_time(found.first), last=_time(found.last))
+        replace(found, first=shown_time(found.first), last=shown_time(found.last))
         for found in reversed(list_conversations(connection))
     ]
 
@@ -123,36 +103,43 @@ def _rows(
         errors="replace"
     ).decode()  # as the shell gave it: any bytes
     users = [str(user) for (user,) in connection.execute(_USERS, (conversation_id,))]
-    listed = f"`cogency-rs show {quoted(path)}` lists what there is"
-    if not users:
-        raise UnusableError(f"{path} has no conversation {quoted(conversation_id)}; {listed}")
-    if user_id is None and len(users) > 1:
-        raise UnusableError(
-            f"{len(users)} users have a conversation {quoted(conversation_id)} in {path}; "
-            f"say whose with --user: {', '.join(map(quoted, users[:5]))}{' …' * (len(users) > 5)}"
-        )
-    if user_id is not None and user_id not in users:
-        raise UnusableError(
-            f"the user {quoted(user_id)} has no conversation {quoted(conversation_id)} in {path}; {listed}"
-        )
-    found = connection.execute(_ROWS, (conversation_id, users[0] if user_id is None else user_id))
+    user = choose_user(path, users, conversation_id, user_id, listed_by=quoted(path))
+    found = connection.execute(_ROWS, (conversation_id, user))
     calls = read_calls_by_row(connection, conversation_id)
     return [
-        Row(str(type), content, _time(timestamp), _saved(id), calls.get(id))
+        Row(str(type), content, shown_time(timestamp), saved_at(id), calls.get(id))
         for id, type, content, timestamp in found
     ]
 
 
-def _time(timestamp: float) -> float:
-    return min(max(timestamp, 0.0), _LATEST)
+def state(path: Path) -> tuple[list[Lease], list[Doubtful]]:
+    """The claims that are held, and the calls that are in doubt.
+
+    Raises:
+        UnusableError: as above.
+        StorageError: as above.
+    """
+    return _read(path, _works)
 
 
-def _saved(id: object) -> float | None:
-    try:
-        parsed = uuid.UUID(str(id))
-    except ValueError:
-        return None
-    return (parsed.int >> 80) / 1000 if parsed.version == 7 else None
+_LEASES = """
+    SELECT conversation_id, number, worker, machine, expires_at - :now FROM claims
+    WHERE owner IS NOT NULL AND expires_at > :now ORDER BY conversation_id
+"""
+_DOUBTFUL = """
+    SELECT conversation_id, call_id, name, status, worker FROM calls
+    WHERE status IN ('open', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
+"""
+
+
+def _works(connection: sqlite3.Connection) -> tuple[list[Lease], list[Doubtful]]:
+    leases, doubtful = list[Lease](), list[Doubtful]()
+    if has_table(connection, "claims"):
+        now = {"now": time.time()}
+        leases = [Lease(*row) for row in connection.execute(_LEASES, now)]
+    if has_table(connection, "calls"):
+        doubtful = [Doubtful(*row) for row in connection.execute(_DOUBTFUL)]
+    return leases, doubtful
 
 
 # Opening.

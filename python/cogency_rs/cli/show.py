@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json as json_
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from . import log
+from . import logs
 from .page import KINDS, NARROWEST, STATES, TEXTS, Page, cut
 from .text import count, duration, first_lines, moment, one_line, shown, signature
 from .turns import Batch, Call, Said, Turn, turns_of
@@ -26,7 +25,7 @@ CALL_LINES, CONTENT_LINES = 4, 8
 
 
 def show(
-    db: Annotated[Path, typer.Argument(metavar="DB", help="The file of the log.")],
+    db: Annotated[str, typer.Argument(metavar="DB", help=logs.DB)],
     conversation: Annotated[
         str | None, typer.Argument(metavar="CONVERSATION", help="Its id; without, all are listed.")
     ] = None,
@@ -44,7 +43,7 @@ def show(
     The log may be cogency's or cogency-rs's, and another program may be writing it. It is only read.
     """
     if conversation is None:
-        listed = log.conversations(db)
+        listed = logs.conversations(db)
         if user is not None:
             listed = [entry for entry in listed if entry.user_id == user]
         if json:
@@ -52,7 +51,7 @@ def show(
         else:
             _list(db, listed)
         return
-    turns = turns_of(log.rows(db, conversation, user))
+    turns = turns_of(logs.rows(db, conversation, user))
     if json:
         _print_lines(_as_json(turns))
     else:
@@ -86,9 +85,9 @@ def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
                 yield {"turn": turn.number, "type": "calls", "calls": calls} | times
 
 
-def _list(db: Path, listed: list[log.Conversation]) -> None:
+def _list(db: str, listed: list[logs.Conversation]) -> None:
     page = Page()
-    page.line(Text(f"{count(len(listed), 'conversation')} in {one_line(str(db))}", "bold"))
+    page.line(Text(f"{count(len(listed), 'conversation')} in {one_line(logs.named(db))}", "bold"))
     for entry in listed:
         first, last = moment(entry.first), moment(entry.last)
         span = first if last == first else f"{first} to {last.removeprefix(first[:11])}"

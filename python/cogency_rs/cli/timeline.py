@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from . import log
+from . import logs
 from .exits import UnusableError
 from .picture import draw
 from .text import count, one_line
@@ -19,7 +19,7 @@ __all__ = ["timeline", "write_whole"]
 
 
 def timeline(
-    db: Annotated[Path, typer.Argument(metavar="DB", help="The file of the log.")],
+    db: Annotated[str, typer.Argument(metavar="DB", help=logs.DB)],
     conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Its id.")],
     output: Annotated[
         str,
@@ -46,7 +46,7 @@ def timeline(
     """
     if turn is not None and all:
         raise UnusableError("--turn and --all exclude each other; give one of them")
-    turns = turns_of(log.rows(db, conversation, user))
+    turns = turns_of(logs.rows(db, conversation, user))
     if turn is not None and turn > len(turns):
         raise UnusableError(
             f"there is no turn {turn}: the conversation has {count(len(turns), 'turn')}"

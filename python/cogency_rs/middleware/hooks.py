@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from ..errors import BlockTool, ConfigError, HookError, SkipTool, StopRun
 from ..records import ToolExecution
@@ -246,10 +246,10 @@ class HookRunner:
                 self._tell_of_block(invocation, hooks, str(block))
                 if self._on_block == "stop":
                     self._blocked_by = call.name
-                    self._ask_to_stop(StopRun(text))
+                    self._ask_to_stop(hooks, StopRun(text))
                 return failure(text, block)
             except StopRun as stop:
-                self._ask_to_stop(stop)
+                self._ask_to_stop(hooks, stop)
                 return stopped(stop)
             except SkipTool as skip:
                 return as_result(skip.value)
@@ -266,16 +266,21 @@ class HookRunner:
             if not _matches(hooks, execution.call.name):
                 continue
             try:
-                execution = await self._ask(
+                changed = await self._ask(
                     hooks.after_tool_execute, invocation, execution, ToolExecution
                 )
             except StopRun as stop:
-                self._ask_to_stop(stop)
+                self._ask_to_stop(hooks, stop)
+                continue
             except Exception as error:
                 return _failed(hooks, "after_tool_execute", error)
+            if changed.result is not execution.result:
+                self._tell_of_change(invocation, hooks, execution)
+            execution = changed
         return execution.result
 
-    def _ask_to_stop(self, why: StopRun) -> None:
+    def _ask_to_stop(self, hooks: Hooks, why: StopRun) -> None:
+        why.source = why.source or type(hooks).__name__
         if self._stop is not None:
             self._stop(why)
 
@@ -292,6 +297,21 @@ class HookRunner:
             }
         )
 
+    def _tell_of_change(
+        self, invocation: Invocation, hooks: Hooks, execution: ToolExecution
+    ) -> None:
+        """Say what became of a call before a hook changed it."""
+        invocation.context.emit(
+            {
+                "type": "tool_changed",
+                "name": execution.name,
+                "args": execution.args,
+                "status": execution.status,
+                "content": execution.value if execution.error is None else execution.error,
+                "hook": type(hooks).__name__,
+            }
+        )
+
     async def _ask(
         self, trigger: Callable[[Any, T], object], invocation: Invocation, given: T, wanted: type[T]
     ) -> T:
@@ -301,8 +321,14 @@ class HookRunner:
             answer = await answer
         if not isinstance(answer, wanted):
             kind = type(answer).__name__
-            raise TypeError(f"it must return a {wanted.__name__}, and returned {kind}")
-        return answer
+            raise _WrongAnswer(f"must return a {wanted.__name__}, and returned {kind}")
+        own, wanted_id = getattr(answer, "id", None), getattr(given, "id", None)
+        if own != wanted_id:
+            if own is not None or not isinstance(answer, ToolCall):
+                raise _WrongAnswer(f"may not change 'id' of the {wanted.__name__}")
+            answer.id = wanted_id  # a call that the hook made anew
+        made: Any = answer
+        return cast("T", made)
 
     def _context(self, invocation: Invocation) -> HookContext[Any]:
         fields: dict[str, Any] = vars(invocation.context)
@@ -318,7 +344,12 @@ def _matches(hooks: Hooks, name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+class _WrongAnswer(Exception):  # noqa: N818
+    """What a hook gave back may not be."""
+
+
 def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:
     name = type(hooks).__name__
-    text = f"Hook {name}.{trigger} failed: {reason(error)}"
+    why = str(error) if isinstance(error, _WrongAnswer) else f"failed: {reason(error)}"
+    text = f"Hook {name}.{trigger} {why}"
     return failure(text, HookError(text, hook=name, trigger=trigger, cause=error))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..tools import ToolContext
 from ..types import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from ..executors import Executor
 
 __all__ = ["Invocation", "Middleware", "Next"]
 
@@ -32,6 +35,7 @@ class Invocation:
         context: what the tool is told.
         attempt: which attempt this is, from 1.
         index: its place in the batch, from 0.
+        executor: what runs the tool, if it takes it; `None` to run it here.
     """
 
     id: str
@@ -40,6 +44,7 @@ class Invocation:
     context: ToolContext[Any]
     attempt: int = 1
     index: int = 0
+    executor: Executor | None = None
     _source: Source | None = field(default=None, repr=False, compare=False)
 
     @classmethod
@@ -48,6 +53,12 @@ class Invocation:
         made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
         object.__setattr__(made, "__dict__", fields)
+        return made
+
+    def on(self, executor: Executor) -> Invocation:
+        """The same call, whose tool an executor runs if it takes it. What is made late still is."""
+        made = type(self).__new__(type(self))
+        object.__setattr__(made, "__dict__", {**vars(self), "executor": executor})
         return made
 
     def waiting(self) -> AbstractContextManager[None]:

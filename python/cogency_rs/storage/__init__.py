@@ -9,11 +9,12 @@ from .log import CallRecord, Conversation, Log, LogPage
 
 if TYPE_CHECKING:
     from .memory import Memory as Memory
+    from .postgres import PostgreSQL as PostgreSQL
     from .sqlite import SQLite as SQLite
 
-__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "Memory", "SQLite"]
+__all__ = ["CallRecord", "Conversation", "Log", "LogPage", "Memory", "PostgreSQL", "SQLite"]
 
-_MODULES = {"Memory": ".memory", "SQLite": ".sqlite"}
+_MODULES = {"Memory": ".memory", "PostgreSQL": ".postgres", "SQLite": ".sqlite"}
 # A program with a storage of its own loads none of them.
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-__all__ = ["read_calls", "read_calls_by_row", "save_calls"]
+__all__ = ["columns_there", "read_calls", "read_calls_by_row", "save_calls"]
 
 _COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
 # The row of a call is known when it is saved, and stays.
@@ -77,7 +77,7 @@ def read_calls(
     if not has_table(connection, "calls"):
         return []
     values = {"conversation": conversation_id, "user": user_id}
-    query = _READ.format(_columns(connection))
+    query = _READ.format(columns_there(connection, _COLUMNS))
     return [CallRecord(*row) for row in connection.execute(query, values)]
 
 
@@ -88,14 +88,14 @@ def read_calls_by_row(
     if not has_table(connection, "calls"):
         return {}
     values = {"conversation": conversation_id, "user": ""}
-    rows = connection.execute(_READ.format(f"message_id, {_columns(connection)}"), values)
+    rows = connection.execute(
+        _READ.format(columns_there(connection, f"message_id, {_COLUMNS}")), values
+    )
     return {id: CallRecord(*row) for id, *row in rows if id is not None}
 
 
-def _columns(connection: sqlite3.Connection) -> str:
-    """The columns to read; a file that an earlier version made, and that was not written since, has no decisions."""
-    return (
-        _COLUMNS
-        if has_column(connection, "calls", "decision")
-        else _COLUMNS.replace("decision", "NULL")
-    )
+def columns_there(connection: sqlite3.Connection, columns: str) -> str:
+    """Columns of calls to read; a file that an earlier version made, and was not written since, has no decisions."""
+    if has_column(connection, "calls", "decision"):
+        return columns
+    return columns.replace("decision", "NULL")

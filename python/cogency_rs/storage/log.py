@@ -24,6 +24,7 @@ __all__ = [
     "Row",
     "check_row_type",
     "is_log",
+    "is_log_class",
 ]
 
 Row = tuple[str, str, float]
@@ -205,4 +206,9 @@ _METHODS = ("append", "read", "calls", "claim")
 
 def is_log(storage: object) -> bool:
     """Whether a storage keeps the protocol `Log`. Its class must have the methods: a mock has every attribute."""
-    return all(hasattr(type(storage), name) for name in _METHODS)
+    return is_log_class(type(storage))
+
+
+def is_log_class(kind: type[Any]) -> bool:
+    """Whether storages of a class keep it."""
+    return all(hasattr(kind, name) for name in _METHODS)

@@ -15,7 +15,7 @@ import json
 import os
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..errors import ConfigError, StorageError
 from ..ids import uuid7
@@ -25,6 +25,7 @@ from .claims import Claim
 from .connection import MEMORY
 from .conversations import delete_conversation, list_conversations
 from .database import Database, database_for
+from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
 from .leases import FileLeases, check_owner
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
 from .tail import check_cursor, read_tail
@@ -74,23 +75,6 @@ _SEARCH_MESSAGES = """
       ) DESC, timestamp DESC, messages.rowid
     LIMIT :limit
 """
-
-_PROFILE_FIELDS: dict[str, type[Any]] = dict.fromkeys(
-    ("who", "style", "focus", "interests", "misc"), str
-) | {"_meta": dict}
-_METRIC_FIELDS: dict[str, type[Any]] = {"step": dict, "total": dict}
-
-
-class ParseError(ValueError):
-    """A stored profile or metric that has not the shape it should have.
-
-    Attributes:
-        raw: the value as it was stored.
-    """
-
-    def __init__(self, message: str, raw: object = None) -> None:
-        super().__init__(message)
-        self.raw = raw
 
 
 class SQLite:
@@ -442,7 +426,7 @@ class SQLite:
         rows = await self._select(
             "SELECT data FROM profiles WHERE user_id = ? ORDER BY version DESC LIMIT 1", (user_id,)
         )
-        return _fields(rows[0][0], _PROFILE_FIELDS) if rows else {}
+        return read_fields(rows[0][0], PROFILE_FIELDS) if rows else {}
 
     async def load_latest_metric(self, conversation_id: str) -> dict[str, Any] | None:
         """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
@@ -459,7 +443,7 @@ class SQLite:
             " ORDER BY timestamp DESC, rowid DESC LIMIT 1",
             (conversation_id,),
         )
-        return _fields(rows[0][0], _METRIC_FIELDS) if rows and rows[0][0] else None
+        return read_fields(rows[0][0], METRIC_FIELDS) if rows and rows[0][0] else None
 
     async def search_messages(
         self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
@@ -533,17 +517,3 @@ def _done(value: T) -> asyncio.Future[T]:
 
 def _or_now(timestamp: float | None) -> float:
     return time.time() if timestamp is None else timestamp
-
-
-def _fields(stored: str, fields: dict[str, type[Any]]) -> dict[str, Any]:
-    """Read a stored JSON object and keep those `fields` that are set, each of its type."""
-    value: Any = json.loads(stored)
-    if not isinstance(value, dict):
-        raise ParseError(f"Expected dict, got {type(value).__name__}", value)
-    raw = cast("dict[str, Any]", value)
-    found = {name: raw[name] for name in fields if raw.get(name) is not None}
-    for name, value in found.items():
-        if not isinstance(value, fields[name]):
-            expected, got = fields[name].__name__, type(value).__name__
-            raise ParseError(f"Field '{name}' must be {expected}, got {got}", raw)
-    return found

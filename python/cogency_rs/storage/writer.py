@@ -18,7 +18,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StorageError
@@ -31,9 +31,10 @@ from .connection import (
     explain,
     is_lock,
 )
+from .waiters import Waiter, answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 __all__ = ["QUEUE_LIMIT", "Writer"]
 
@@ -43,19 +44,7 @@ QUEUE_LIMIT = 1024
 """Writes in the queue at most, and in one transaction; further callers wait in line, in order."""
 
 
-class _Waiter:
-    """Where one coroutine waits for an answer that comes from another thread."""
-
-    __slots__ = ("error", "future", "loop", "value")
-
-    def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.value: Any = None
-        self.error: StorageError | None = None
-
-
-class _Write(_Waiter):
+class _Write(Waiter):
     """A write in the queue; `work` runs inside a transaction, perhaps more than once."""
 
     __slots__ = ("work",)
@@ -70,7 +59,7 @@ class _Leave:
 
     __slots__ = ("user", "waiters")
 
-    def __init__(self, user: object, *waiters: _Waiter) -> None:
+    def __init__(self, user: object, *waiters: Waiter) -> None:
         self.user = user
         self.waiters = waiters
 
@@ -130,7 +119,7 @@ class Writer:
             self.leave_soon(user)
             return
         with contextlib.suppress(StorageError):  # it left before, as the last one
-            self._enter(_Leave(user, waiter := _Waiter()))
+            self._enter(_Leave(user, waiter := Waiter()))
             await waiter.future
 
     def leave_soon(self, user: object) -> None:
@@ -188,24 +177,24 @@ class Writer:
     # What follows runs in the writer's thread.
 
     def _run(self) -> None:
-        leaving: list[_Waiter] = []
+        leaving: list[Waiter] = []
         while not (self._stopped and self._queue.empty()):
             writes, leave = self._take()
             with self._in_sqlite:
                 self._commit(writes)
-            _answer(writes)
+            answer(writes)
             if leave is not None:
                 leaving += leave.waiters
                 if self._retire(leave.user):
                     with self._door:
                         self._stopped = True
                 else:
-                    _answer(leaving)
+                    answer(leaving)
                     leaving.clear()
             del writes, leave  # no row is held while waiting for the next
         with self._in_sqlite:
             self._disconnect()
-        _answer(leaving)
+        answer(leaving)
 
     def _take(self) -> tuple[list[_Write], _Leave | None]:
         """Wait for something to do; take all that is there, up to a leave."""
@@ -279,24 +268,3 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-def _answer(waiters: Iterable[_Waiter]) -> None:
-    """Wake all `waiters`, with one call per event loop."""
-    loops: defaultdict[asyncio.AbstractEventLoop, list[_Waiter]] = defaultdict(list)
-    for waiter in waiters:
-        loops[waiter.loop].append(waiter)
-    for loop, group in loops.items():
-        # A loop that was closed meanwhile refuses; nobody waits there any more.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, group)
-
-
-def _settle(waiters: list[_Waiter]) -> None:
-    for waiter in waiters:
-        if waiter.future.done():  # cancelled
-            continue
-        if waiter.error is not None:
-            waiter.future.set_exception(waiter.error)
-        else:
-            waiter.future.set_result(waiter.value)

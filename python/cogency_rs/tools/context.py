@@ -91,4 +91,6 @@ class ToolContext(Generic[Deps]):
         if not isinstance(given, str):
             raise TypeError(f"why a run is to end is said in text, not {message!r:.200}")
         if self._run is not None:
-            self._run.stop(StopRun(message))
+            why = StopRun(message)
+            why.source = self.call.name
+            self._run.stop(why)

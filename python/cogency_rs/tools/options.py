@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,9 @@ MAX_SECONDS = 366 * 24 * 3600.0
 NeedsApproval = bool | Callable[[ToolCall], "bool | Awaitable[bool]"]
 IsVisible = bool | Callable[["RunContext[Any]"], bool]
 Preview = Callable[[ToolCall], str | Awaitable[str]]
+
+Remote = bool | Mapping[str, Any] | None
+"""Whether the calls of a tool run in another process, and what they need there."""
 
 
 def check_seconds(name: str, seconds: Any) -> None:
@@ -75,6 +78,9 @@ class ToolOptions:
             that is not can be called all the same.
         max_result_chars: how many characters of a result's content the model is shown, in place of the history's
             `max_result_chars`. The log keeps all of them.
+        remote: whether calls run in another process, by an executor among the middleware such as `RayExecutor`: `True`,
+            or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
+            executor, if there is one.
         preview: what a call would do, as text such as a difference, for somebody who is asked to agree to it; it has no
             effect, and what it raises is a denial.
 
@@ -91,6 +97,7 @@ class ToolOptions:
     ends_run: bool = False
     visible: IsVisible = True
     max_result_chars: int | None = None
+    remote: Remote = None
     preview: Preview | None = None
 
     def __post_init__(self) -> None:
@@ -116,6 +123,11 @@ class ToolOptions:
         if not (isinstance(self.requires_approval, bool) or callable(self.requires_approval)):
             raise ConfigError(
                 f"requires_approval must be a bool or a function of the call, got {self.requires_approval!r}"
+            )
+        remote: object = self.remote
+        if not (remote is None or isinstance(remote, bool | Mapping)):
+            raise ConfigError(
+                f'remote must be True, False or what a call needs, such as {{"num_cpus": 1}}, got {remote!r}'
             )
 
     @property

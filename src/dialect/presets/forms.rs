@@ -1,8 +1,8 @@
 //! What rows have in common.
 
 use super::super::{
-    Args, Batch, Body, Dialect, Flag, Head, HeadForm, Heads, Json, LoneMark, Pair, Parameters,
-    Python, Shape, Str, Trim, Unmarked, Untyped,
+    Args, Batch, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, LoneMark, Pair,
+    Parameters, Python, Shape, Str, Trim, Unmarked, Untyped,
 };
 use super::super::{models, prompts};
 
@@ -40,6 +40,21 @@ impl Dialect {
         self.stop = marks(prompts::stop(relative));
         self.prompt = prompts::prompt(relative);
         self
+    }
+
+    /// A row that names no stops of its own has the marks that end its model's turn, and of its relative those that only the
+    /// system writes.
+    pub(super) fn stop_at_its_end(&mut self) {
+        if !prompts::stop(&self.name).is_empty() {
+            return;
+        }
+        let Frame { before, .. } = &self.prompt.results.around;
+        let frames = [before, &self.prompt.results.each.before];
+        self.stop.retain(|stop| frames.iter().any(|frame| frame.contains(&**stop)));
+        // One that calls may begin with would cut them off.
+        let begins_calls = |end: &&Str| self.open.iter().any(|open| open.starts_with(&***end));
+        let ends = self.turn_end.iter().filter(|end| !begins_calls(end)).cloned();
+        self.stop.splice(..0, ends);
     }
 
     /// The same, with another body that is read too.

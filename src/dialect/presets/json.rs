@@ -178,6 +178,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<tool_calls>"]),
             close: marks(&["</tool_calls>"]),
             ignored: marks(&["<answer>", "</answer>"]),
+            turn_end: marks(&["<|eos|>"]),
             ..dialect("hunyuan", json(Shape::Array, &["name"], &["arguments"])).prompted_as("jamba")
         },
         Dialect {
@@ -191,6 +192,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<TOOLCALL>"]),
             close: marks(&["</TOOLCALL>"]),
             reasoning: pairs(&[THINK]),
+            turn_end: marks(&["<|eot_id|>"]),
             ..dialect("nemotron-deci", json(Shape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {

@@ -46,7 +46,9 @@ static ROWS: LazyLock<Vec<Arc<Dialect>>> =
 
 /// The table. What a row does not name is as in `forms::dialect`.
 fn rows() -> Vec<Dialect> {
-    [json::rows(), named::rows(), tags::rows(), others::rows()].concat()
+    let mut rows = [json::rows(), named::rows(), tags::rows(), others::rows()].concat();
+    rows.iter_mut().for_each(Dialect::stop_at_its_end);
+    rows
 }
 
 #[cfg(test)]

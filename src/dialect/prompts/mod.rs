@@ -25,7 +25,7 @@ pub fn stop(name: &str) -> &'static [&'static str] {
     match name {
         "cogency" => &["<results>"],
         "hermes" | "qwen3-coder" | "mimo" => &["<|im_end|>", "<tool_response>"],
-        "llama3-json" => &["<|eot_id|>", "<|eom_id|>"],
+        "llama3-json" | "functionary-v31" => &["<|eot_id|>", "<|eom_id|>"],
         "react" | "react-json" => &["\nObservation:"],
         "mistral" | "mistral-v11" => &["</s>", "[TOOL_RESULTS]"],
         "cohere" => &["<|END_OF_TURN_TOKEN|>", "<|START_TOOL_RESULT|>"],
@@ -43,6 +43,7 @@ pub fn stop(name: &str) -> &'static [&'static str] {
         "anthropic" => &["<function_results>"],
         "harmony" | "beam-rfl" => &["<|call|>", "<|return|>"],
         "muse-glimmer" => &["<|eot|>"],
+        "kimi-k3" => &["<|end_of_msg|>"],
         "lfm2" => &["<|im_end|>", "<|tool_response_start|>"],
         "pythonic" => &["<|eot|>", "<|eom|>"],
         _ => &[],

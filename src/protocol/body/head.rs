@@ -25,6 +25,16 @@ pub struct HeadReader {
     /// The quote that is open in a head of attributes.
     quote: Option<u8>,
     call: Named,
+    end: CallEnd,
+}
+
+/// Where a call ends that no mark of its own closes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum CallEnd {
+    /// With its arguments.
+    Arguments,
+    /// With the message that it is, which one of these marks ends: where nothing follows, the message was cut.
+    Message(Vec<Str>),
 }
 
 /// What the head says.
@@ -61,7 +71,8 @@ impl ItemReader for HeadReader {
 
     /// A reader of the call whose `open` begins at `start`; where a block's own mark is that `open`, its end is `start`.
     fn new(_: &Head, start: usize, _: &Scope) -> Self {
-        Self { place: Place::Head(start, start), quote: None, call: Named::default() }
+        let (place, call) = (Place::Head(start, start), Named::default());
+        Self { place, quote: None, call, end: CallEnd::Arguments }
     }
 
     fn begins(form: &Head, text: &[u8]) -> Option<bool> {
@@ -118,8 +129,13 @@ impl ItemReader for HeadReader {
                     }
                 },
                 Place::Close(at, _) => {
-                    if !form.close.is_empty() {
+                    if !form.close.is_empty() || self.end != CallEnd::Arguments {
                         *at += leading_space(&text[*at..]);
+                    }
+                    if let CallEnd::Message(marks) = &self.end
+                        && (*at == text.len() || any_starts(&text[*at..], marks).is_none())
+                    {
+                        return Ok(None);
                     }
                     let end = match starts_with(&text[*at..], &form.close) {
                         None => return Ok(None),
@@ -163,11 +179,12 @@ impl ItemReader for HeadReader {
 }
 
 impl HeadReader {
-    /// A reader of a call whose name (a JSON string) stood elsewhere, and whose arguments begin at byte `start`.
+    /// A reader of a call that is a message, which any of `ends` ends. Its name (a JSON string) stood in the message's head;
+    /// its arguments begin at byte `start`.
     #[must_use]
-    pub fn named(form: &Head, name: String, start: usize, scope: &Scope) -> Self {
+    pub fn message(form: &Head, name: String, start: usize, ends: Vec<Str>, scope: &Scope) -> Self {
         let place = Place::Args(ArgsReader::new(&form.args, start, scope));
-        Self { place, quote: None, call: Named { name, id: None } }
+        Self { place, quote: None, call: Named { name, id: None }, end: CallEnd::Message(ends) }
     }
 
     /// Where the head of attributes ends that begins at `start`, outside quotes, or up to where that is known not to be; it

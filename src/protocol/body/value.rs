@@ -232,7 +232,8 @@ pub struct Unclosed {
 
 impl Marks<'_> {
     /// Where the value of this key should have ended that is all of `value`: `None` where it may well be one, because every
-    /// parameter that is opened in it is closed in it.
+    /// parameter that is opened in it is closed in it. A parameter that is opened behind the value's own mark, and never closed,
+    /// is another one.
     ///
     /// # Complexity
     /// O(`value`)
@@ -240,7 +241,7 @@ impl Marks<'_> {
     pub fn unclosed(self, value: &[u8], key: &str, schema: Option<Schema<'_>>) -> Option<Unclosed> {
         let form = self.forms.parameters;
         if form.close.contains("{key}")
-            || memchr::memmem::find(value, form.open.as_bytes()).is_none()
+            || memchr::memmem::find(value, first_word(&form.open).as_bytes()).is_none()
         {
             return None;
         }
@@ -249,9 +250,14 @@ impl Marks<'_> {
         // Marks of one dialect begin alike; where they do not, a call that begins is found by its first parameter.
         let mut found: Option<Unclosed> = None;
         let mut depth = 0_usize;
+        // Where its own mark may stand, behind which words follow and perhaps a parameter that is written wrongly.
+        let mut closed = None;
         for at in memchr::memchr3_iter(firsts[0], firsts[1], firsts[2], value) {
             let rest = &value[at..];
             if rest.starts_with(self.close.as_bytes()) {
+                if depth == 0 {
+                    closed.get_or_insert(at);
+                }
                 depth = depth.saturating_sub(1);
                 found = found.filter(|_| depth > 0);
             } else if depth == 0
@@ -259,6 +265,11 @@ impl Marks<'_> {
                 && (self.ends_call(rest) || self.begins_call(rest))
             {
                 found = Some(Unclosed { at, runs_over: true });
+            } else if let Some(at) = closed
+                && rest.starts_with(first_word(&form.open).as_bytes())
+            {
+                depth += 1;
+                found.get_or_insert(Unclosed { at, runs_over: true });
             } else if let Some(opened) = opened(form, rest) {
                 let is_own = found.is_none_or(|found| !found.runs_over);
                 if is_own && depth == 0 && !is_another(&opened, key, schema) {
@@ -299,6 +310,12 @@ impl Marks<'_> {
     fn begins_call(self, text: &[u8]) -> bool {
         !self.forms.call.is_empty() && text.starts_with(self.forms.call.as_bytes())
     }
+}
+
+/// A mark up to the end of its first word: what is left of it where a model writes the rest wrongly.
+fn first_word(mark: &str) -> &str {
+    let is_end = |character: char| character == ' ' || character == '=';
+    mark.find(is_end).map_or(mark, |end| &mark[..end])
 }
 
 /// The key of the parameter whose opening is complete at the start of `text`.

@@ -175,6 +175,11 @@ impl Parser {
                 return false;
             }
         };
+        // What lacks the mark of a head is none if another message begins in it.
+        if grammar.is_headless(number, &text[*start..end]) && heads.stands_in(&text[*start..end]) {
+            (self.state, self.at) = (State::Text, *start);
+            return true;
+        }
         let behind = end + heads.end.len();
         self.at = behind;
         let span = match heads.addressee(&text[*start..end]) {
@@ -354,11 +359,27 @@ impl Parser {
             self.at = behind;
             return true;
         }
+        let head = match inner {
+            Some(Inner::Recipient(head)) => match grammar.begins_head(head, &text[behind..]) {
+                Some(true) => Some(head),
+                Some(false) => {
+                    self.at = behind;
+                    return true;
+                }
+                None => {
+                    self.at = end;
+                    *start += self.stream_run(span.run, &text[*start..end], events);
+                    return false;
+                }
+            },
+            _ => None,
+        };
         self.end_run(span.run, text[*start..end].into(), Blank::Hidden, events);
-        self.state = State::Text;
+        self.state = head.map_or(State::Text, State::Head);
         (*start, self.at) = match inner {
             Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (behind, behind),
-            Some(Inner::Next) | None => (end, end), // the mark begins something else
+            // The mark begins something else.
+            Some(Inner::Next | Inner::Recipient(_)) | None => (end, end),
         };
         if grammar.spans[number].run == Run::Think && self.start == Start::Else {
             self.start = Start::Space(0, Lookahead::default());

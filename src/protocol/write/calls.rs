@@ -9,7 +9,7 @@ use super::super::canonical::json_string;
 use super::super::json::unescaped;
 use super::check::reads_back;
 use super::head::is_plain;
-use super::json::{Strings, Style, push_json};
+use super::json::{Brackets, Strings, Style};
 use super::sink::Sink;
 use super::{ShownCall, head, literal, xml};
 
@@ -139,18 +139,15 @@ fn push_json_block(
 ) {
     let form = &dialect.prompt.calls;
     let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks()) };
-    let push = |sink: &mut Sink<'_>, json: &str, layout| {
-        push_json(&mut sink.out, json, Style { layout, strings }, 0);
-    };
     match &body.shape {
         Shape::Array => {
-            let mut array = String::from("[");
-            for (index, call) in calls.iter().enumerate() {
-                array.push_str(if index > 0 { ", " } else { "" });
+            let style = Style { layout: form.json, strings };
+            let mut array = Brackets::new(&mut sink.out, style);
+            array.open(b'[');
+            for call in calls {
                 push_object(&mut array, dialect, body, call, thought);
             }
-            array.push(']');
-            push(sink, &array, form.json);
+            array.close(b']');
         }
         // The items of such a value are not those of an array.
         Shape::Object | Shape::Objects(_) => {
@@ -162,65 +159,57 @@ fn push_json_block(
                 if let (Shape::Objects(separator), 1..) = (&body.shape, index) {
                     sink.push(&**separator);
                 }
-                let mut object = String::new();
+                let mut object = Brackets::new(&mut sink.out, Style { layout, strings });
                 push_object(&mut object, dialect, body, call, thought);
-                push(sink, &object, layout);
             }
         }
     }
 }
 
-/// Adds a call as the canonical JSON object that a body holds.
+/// Adds a call as the JSON object that a body holds.
 fn push_object(
-    out: &mut String,
+    out: &mut Brackets<'_, '_>,
     dialect: &Dialect,
     body: &Json,
     call: &ShownCall,
     thought: Option<&[u8]>,
 ) {
-    out.push('{');
+    out.open(b'{');
     if let Some(Decision { key, call, thought_key, .. }) = &body.decision {
-        push_field(out, thought_key, &json_string(thought.unwrap_or_default()));
-        push_field(out, key, &json_string(call.as_bytes()));
+        out.field(thought_key, &json_string(thought.unwrap_or_default()));
+        out.field(key, &json_string(call.as_bytes()));
     }
     if let Some(server) = &body.server {
-        push_field(out, server, call.server.as_deref().unwrap_or(LOCAL));
+        out.field(server, call.server.as_deref().unwrap_or(LOCAL));
     }
     let id = body.id.as_deref().zip(call.id.as_deref());
     let id_first = dialect.prompt.calls.id_first;
     if let Some((key, id)) = id.filter(|_| id_first) {
-        push_field(out, key, id);
+        out.field(key, id);
     }
-    push_field(out, body.name.first().map_or("name", |key| key), &call.name);
-    push_field(out, body.args.first().map_or("args", |key| key), &call.args);
+    out.field(body.name.first().map_or("name", |key| key), &call.name);
+    out.field(body.args.first().map_or("args", |key| key), &call.args);
     if let Some((key, id)) = id.filter(|_| !id_first) {
-        push_field(out, key, id);
+        out.field(key, id);
     }
-    out.push('}');
+    out.close(b'}');
 }
 
-/// Adds a key and its value, canonical JSON, to an open object.
-fn push_field(out: &mut String, key: &str, value: &str) {
-    if !out.ends_with('{') {
-        out.push_str(", ");
-    }
-    let is_plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if is_plain {
-        out.extend(["\"", key, "\": ", value]);
-    } else {
-        out.extend([&*json_string(key.as_bytes()), ": ", value]);
-    }
-}
-
-/// The decision of a model that gives its answer, as the canonical JSON object that is it.
-pub fn answer(decision: &Decision, thought: &[u8], answer: &[u8]) -> String {
+/// Adds the decision of a model that gives its answer.
+pub fn push_answer(
+    out: &mut Vec<u8>,
+    style: Style<'_>,
+    decision: &Decision,
+    thought: &[u8],
+    answer: &[u8],
+) {
     let Decision { key, answer_key, thought_key, .. } = decision;
-    let mut object = String::from("{");
-    push_field(&mut object, thought_key, &json_string(thought));
-    push_field(&mut object, key, &json_string(decision.answer.as_bytes()));
-    push_field(&mut object, answer_key, &json_string(answer));
-    object.push('}');
-    object
+    let mut object = Brackets::new(out, style);
+    object.open(b'{');
+    object.field(thought_key, &json_string(thought));
+    object.field(key, &json_string(decision.answer.as_bytes()));
+    object.field(answer_key, &json_string(answer));
+    object.close(b'}');
 }
 
 /// Adds calls each of which is a message of its own, or stands in one.

@@ -19,7 +19,7 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
     sink.push(&*form.name.before);
     push_head(sink, head, call);
     sink.push(&*form.name.behind);
-    push_end_of_head(sink, head, &call.args);
+    push_end_of_head(sink, head);
     sink.push(&*form.head);
     push_arguments(sink, dialect, head, call);
     sink.push(&*head.close);
@@ -94,8 +94,8 @@ fn in_attribute(name: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// Adds the mark that ends a head, where it is not the one that begins the arguments or closes the call.
-fn push_end_of_head(sink: &mut Sink<'_>, head: &Head, args: &str) {
+/// Adds the mark that ends a head, where it is not the one that begins the arguments.
+fn push_end_of_head(sink: &mut Sink<'_>, head: &Head) {
     let Some(end) = head.ends.first() else { return };
     let begins = match &head.args {
         Args::Json | Args::Braces(_) => "{",
@@ -103,8 +103,7 @@ fn push_end_of_head(sink: &mut Sink<'_>, head: &Head, args: &str) {
         Args::Parameters(Parameters { around: Some(around), .. }) => &around.open,
         Args::Parameters(form) => &form.open,
     };
-    let is_closed = args == "{}" && head.ends.contains(&head.close);
-    if **end != *begins && !is_closed {
+    if **end != *begins {
         sink.push(&**end);
     }
 }

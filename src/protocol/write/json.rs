@@ -2,6 +2,7 @@
 
 use crate::dialect::JsonLayout;
 
+use super::super::canonical::json_string;
 use super::marks::{Marks, first_character};
 
 /// How JSON is written.
@@ -26,59 +27,133 @@ pub enum Strings<'a> {
 /// O(json)
 pub fn push_json(out: &mut Vec<u8>, json: &str, style: Style<'_>, outside: usize) {
     let bytes = json.as_bytes();
-    let (mut at, mut depth) = (0, outside);
+    // Up to `from` all is written: what needs no change is copied in one piece.
+    let (mut from, mut at, mut depth) = (0, 0, outside);
     while let Some(&byte) = bytes.get(at) {
         at += 1;
         match byte {
             b'"' => {
                 let end = at + string_length(&bytes[at..]);
-                out.push(b'"');
-                push_string(out, &json[at..end], style.strings);
-                out.push(b'"');
+                if let Strings::Readable(_) = style.strings {
+                    out.extend_from_slice(&bytes[from..at]);
+                    push_string(out, &json[at..end], style.strings);
+                    from = end;
+                }
                 at = end + 1;
             }
             b'[' | b'{' => {
-                out.push(byte);
                 depth += 1;
-                if !matches!(bytes.get(at), Some(b']' | b'}')) {
-                    break_line(out, style.layout, depth, depth);
+                if breaks_lines(style.layout, depth) && !matches!(bytes.get(at), Some(b']' | b'}'))
+                {
+                    out.extend_from_slice(&bytes[from..at]);
+                    break_line(out, style.layout, depth);
+                    from = at;
                 }
             }
             b']' | b'}' => {
-                if !matches!(bytes.get(at.wrapping_sub(2)), Some(b'[' | b'{')) {
-                    break_line(out, style.layout, depth, depth - 1);
+                if breaks_lines(style.layout, depth)
+                    && !matches!(bytes.get(at.wrapping_sub(2)), Some(b'[' | b'{'))
+                {
+                    out.extend_from_slice(&bytes[from..at - 1]);
+                    break_line(out, style.layout, depth - 1);
+                    from = at - 1;
                 }
                 depth -= 1;
-                out.push(byte);
             }
             b',' => {
-                out.push(byte);
                 at += 1; // its space
-                if !break_line(out, style.layout, depth, depth) {
-                    out.push(b' ');
+                if breaks_lines(style.layout, depth) {
+                    out.extend_from_slice(&bytes[from..at - 1]);
+                    break_line(out, style.layout, depth);
+                    from = at;
                 }
             }
-            _ => {
-                let rest = &bytes[at..];
-                let length = rest.iter().position(|byte| b",]}\"[{".contains(byte));
-                let end = at + length.unwrap_or(rest.len());
-                out.extend_from_slice(&bytes[at - 1..end]);
-                at = end;
-            }
+            _ => {}
+        }
+    }
+    out.extend_from_slice(&bytes[from..]);
+}
+
+/// Writes brackets and what stands in them, value by value.
+#[derive(Debug)]
+pub struct Brackets<'o, 's> {
+    out: &'o mut Vec<u8>,
+    style: Style<'s>,
+    depth: usize,
+    /// Whether nothing stands in the bracket that was opened last.
+    is_empty: bool,
+}
+
+impl<'o, 's> Brackets<'o, 's> {
+    /// None yet.
+    pub fn new(out: &'o mut Vec<u8>, style: Style<'s>) -> Self {
+        Self { out, style, depth: 0, is_empty: true }
+    }
+
+    /// Writes an opening bracket.
+    pub fn open(&mut self, bracket: u8) {
+        self.separate();
+        self.out.push(bracket);
+        self.depth += 1;
+        self.is_empty = true;
+    }
+
+    /// Writes a closing bracket.
+    pub fn close(&mut self, bracket: u8) {
+        if !self.is_empty && breaks_lines(self.style.layout, self.depth) {
+            break_line(self.out, self.style.layout, self.depth - 1);
+        }
+        self.depth -= 1;
+        self.is_empty = false;
+        self.out.push(bracket);
+    }
+
+    /// Writes a key, which is plain text, and its value, canonical JSON.
+    pub fn field(&mut self, key: &str, value: &str) {
+        self.separate();
+        if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            self.out.push(b'"');
+            self.out.extend_from_slice(key.as_bytes());
+            self.out.push(b'"');
+        } else {
+            push_json(self.out, &json_string(key.as_bytes()), self.style, self.depth);
+        }
+        self.out.extend_from_slice(b": ");
+        push_json(self.out, value, self.style, self.depth);
+    }
+
+    /// Writes what stands in front of the next value.
+    fn separate(&mut self) {
+        let is_first = std::mem::take(&mut self.is_empty);
+        if self.depth == 0 {
+            return;
+        }
+        self.out.extend_from_slice(if is_first { b"" } else { b"," });
+        if breaks_lines(self.style.layout, self.depth) {
+            break_line(self.out, self.style.layout, self.depth);
+        } else if !is_first {
+            self.out.push(b' ');
         }
     }
 }
 
-/// Begins a line in the bracket of this depth, where the layout has lines there; indented by so many levels.
-fn break_line(out: &mut Vec<u8>, layout: JsonLayout, depth: usize, levels: usize) -> bool {
+/// Whether the layout has a line for each value in a bracket of this depth.
+fn breaks_lines(layout: JsonLayout, depth: usize) -> bool {
+    match layout {
+        JsonLayout::Indented(_) => true,
+        JsonLayout::Items(_) => depth == 1,
+        JsonLayout::Compact => false,
+    }
+}
+
+/// Begins a line, indented by so many levels.
+fn break_line(out: &mut Vec<u8>, layout: JsonLayout, levels: usize) {
     let width = match layout {
-        JsonLayout::Indented(width) => width,
-        JsonLayout::Items(width) if depth == 1 => width,
-        JsonLayout::Compact | JsonLayout::Items(_) => return false,
+        JsonLayout::Indented(width) | JsonLayout::Items(width) => width,
+        JsonLayout::Compact => 0,
     };
     out.push(b'\n');
     out.resize(out.len() + width * levels, b' ');
-    true
 }
 
 /// How many bytes stand in front of the quote that ends a string.

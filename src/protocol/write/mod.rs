@@ -87,6 +87,7 @@ impl Renderer {
     #[must_use]
     pub fn turn(&self, parts: &[Part<'_>]) -> Option<Text> {
         let mut sink = Sink::new(self);
+        sink.out.reserve(parts.iter().map(Part::size).sum());
         turn::push_turn(&mut sink, &self.dialect, parts).then(|| Text::from(sink.out))
     }
 
@@ -117,8 +118,11 @@ impl Renderer {
         else {
             return None;
         };
-        let json = calls::answer(decision, thought.as_bytes(), answer.as_bytes());
-        Some(self.json(&json, JsonLayout::Compact))
+        let mut out = Vec::new();
+        let strings = json::Strings::Readable(self.marks());
+        let style = json::Style { layout: JsonLayout::Compact, strings };
+        calls::push_answer(&mut out, style, decision, thought.as_bytes(), answer.as_bytes());
+        Some(Text::from(out).to_string())
     }
 
     /// Writes canonical JSON with readable characters, in whose strings no mark stands.

@@ -4,8 +4,8 @@ use crate::dialect::{Body, Decision, Dialect, Frame, Json, JsonLayout, Pair};
 
 use super::super::text::{is_blank, trim};
 use super::ShownCall;
-use super::calls::{answer, push_calls};
-use super::json::{Strings, Style, push_json};
+use super::calls::{push_answer, push_calls};
+use super::json::{Strings, Style};
 use super::marks::push_reference;
 use super::sink::Sink;
 
@@ -21,6 +21,21 @@ pub enum Part<'a> {
     /// What the model wrote, as it wrote it.
     Raw(&'a [u8]),
 }
+
+impl Part<'_> {
+    /// How many bytes it takes, about.
+    pub fn size(&self) -> usize {
+        let size = |call: &ShownCall| call.name.len() + call.args.len() + CALL;
+        match self {
+            Self::Thought(text) | Self::Words(text) | Self::Raw(text) => text.len() + MARKS,
+            Self::Calls(calls) => MARKS + calls.iter().map(size).sum::<usize>(),
+        }
+    }
+}
+
+/// Bytes of room for the marks around a part, and for what a call has beside its name and its arguments.
+const MARKS: usize = 32;
+const CALL: usize = 128;
 
 /// Adds a turn, and tells whether anything of it is shown.
 pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part<'_>]) -> bool {
@@ -87,9 +102,9 @@ fn push_decisions(
         let thought = std::mem::take(&mut thoughts).join(&b'\n');
         match part {
             Part::Words(text) => {
-                let json = answer(decision, &thought, trim(text));
                 let strings = Strings::Readable(sink.marks());
-                push_json(&mut sink.out, &json, Style { layout: JsonLayout::Compact, strings }, 0);
+                let style = Style { layout: JsonLayout::Compact, strings };
+                push_answer(&mut sink.out, style, decision, &thought, trim(text));
             }
             Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, Some(&thought)),
             Part::Raw(text) => sink.push(text),

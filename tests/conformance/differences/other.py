@@ -101,17 +101,6 @@ OTHER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.OTHER,
-        "words_between_parameters",
-        expected="Text between two parameters is skipped.",
-        others="They were not tried.",
-        ours="The value before it goes on to a closing mark that a parameter or the end of the call follows.",
-        why="Text that a model writes about markup must not change its calls.",
-        cases=ids(
-            beam_rfl="41a3998f49",
-        ),
-    ),
-    calls(
-        Outcome.OTHER,
         "bare_words_in_braces",
         expected=(
             "A number, true, false or null that stands in braces without quotes is text where no schema says its "
@@ -178,17 +167,6 @@ OTHER: tuple[Difference, ...] = (
         cases=ids(
             forge_xml="566bcb8e85 24dffaab2f 9ac519b750",
             minimax_m3="88ff3f3d62",
-        ),
-    ),
-    calls(
-        Outcome.OTHER,
-        "text_beside_elements",
-        expected="Text that stands beside elements becomes a member `$text`.",
-        others="Most do the same.",
-        ours="A value that does not begin with an element is text, with the marks in it.",
-        why="A name that no schema has helps no tool.",
-        cases=ids(
-            minimax_m3="f3c8ae56d1 d0ecc1c997",
         ),
     ),
     calls(

@@ -10,7 +10,7 @@ from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas
 from ...errors import LLMError
 from ...models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...parser import parse_tokens
-from ...types import Dialects
+from ...types import Dialects, ToolCall
 from ..context import RunContext
 from ..runtime import Runtime
 
@@ -41,7 +41,8 @@ class TextDriver:
     ) -> None:
         self.dialect = dialect
         first = dialect[0] if isinstance(dialect, tuple) else dialect
-        self._stop = tuple((Dialect(first) if isinstance(first, str) else first).stop)
+        self._first = Dialect(first) if isinstance(first, str) else first
+        self._stop = tuple(self._first.stop)
         self._lenient = lenient
         self._begins_in_think = begins_in_think
         self._limits = limits
@@ -60,6 +61,11 @@ class TextDriver:
             lenient=self._lenient,
             begins_in_think=self._begins_in_think,
         )
+
+    @property
+    def call_form(self) -> str:
+        """What a call looks like, for a model that wrote none."""
+        return self._first.write_calls([ToolCall("tool_name", {"argument": "value"})]).strip()
 
     def _tools(self, runtime: Runtime) -> ToolSchemas:
         """The schemas of the tools, which are read once for all runs that have them."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.text import Text
 
 from .. import log
-from ..exits import UnusableError, complain
+from ..exits import UnusableError, complain, complaints
 from ..show import Reading
 from ..text import count, one_line, quoted
 from ..turns import turns_of
@@ -39,7 +39,7 @@ def run_chat(
     """
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
     view = View(unfolds=unfolds)
-    with Background() as background:
+    with complaints(), Background() as background:
         assembly = background.enter(assembled(options, complain))
         session = Session(
             assembly,

@@ -289,7 +289,7 @@ impl XmlArgs {
             calls.know_args(to);
             calls.refuse(expected("an argument", character(text, at)), at);
         }
-        self.innermost().has_text = true;
+        self.innermost().texts.push(from..to);
     }
 
     fn innermost(&mut self) -> &mut Element {

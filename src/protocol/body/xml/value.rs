@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::super::canonical::{Layout, Writer, json_string};
 use super::super::super::json::Container;
-use super::super::super::text::is_blank;
+use super::super::super::text::{is_blank, trim};
 use super::super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
 use super::string::{Comments, decoded};
 use crate::dialect::Xml;
@@ -23,14 +23,17 @@ pub struct Element {
     pub next: Option<usize>,
     /// Whether it was read as a string, in which tags are text.
     pub is_string: bool,
-    /// Whether there is text in it, beside elements.
-    pub has_text: bool,
+    /// The text in it, beside elements.
+    pub texts: Vec<Range<usize>>,
     /// Whether there is a CDATA section in it.
     pub has_cdata: bool,
 }
 
 /// The name that marked elements of an array have where no schema says what is one.
 const ITEM: &[u8] = b"item";
+
+/// The member that holds the text beside marked elements; with another `$` in front where an element has this name.
+const TEXT: &str = "$text";
 
 /// What may stand in an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +89,8 @@ enum Step<'s> {
     /// Elements of one name, as the value of a key.
     Member(Vec<usize>, Option<Schema<'s>>),
     Value(usize, Option<Schema<'s>>),
+    /// A key and the text that it holds, as canonical JSON.
+    Text(String, String),
     Close,
 }
 
@@ -123,6 +128,10 @@ impl Arguments<'_> {
                     }
                 }
                 Step::Value(element, schema) => self.value(element, schema, &mut out),
+                Step::Text(key, text) => {
+                    out.writer.raw_key(&json_string(key.as_bytes()));
+                    out.writer.raw_scalar(&text);
+                }
             }
         }
         Some(out.writer.finish())
@@ -132,23 +141,26 @@ impl Arguments<'_> {
         let element = &self.elements[at];
         let is_text = element.is_string || content(schema) == Content::String;
         match element.first {
-            Some(first) if !element.has_text && !is_text => match self.shape(at, first, schema) {
-                Shape::Object => self.object(at, schema, out),
-                Shape::Array => {
-                    out.open(Container::Array);
-                    let from = out.steps.len();
-                    for part_at in self.parts(at) {
-                        let schema = schema.and_then(|schema| part(schema, self.key(part_at)));
-                        out.steps.push(Step::Value(part_at, schema));
+            Some(_) if !is_text && self.is_mixed(element, schema) => self.object(at, schema, out),
+            Some(first) if element.texts.is_empty() && !is_text => {
+                match self.shape(at, first, schema) {
+                    Shape::Object => self.object(at, schema, out),
+                    Shape::Array => {
+                        out.open(Container::Array);
+                        let from = out.steps.len();
+                        for part_at in self.parts(at) {
+                            let schema = schema.and_then(|schema| part(schema, self.key(part_at)));
+                            out.steps.push(Step::Value(part_at, schema));
+                        }
+                        out.steps[from..].reverse();
                     }
-                    out.steps[from..].reverse();
+                    Shape::Item => {
+                        out.open(Container::Array);
+                        self.object(at, schema.and_then(Schema::items), out);
+                    }
                 }
-                Shape::Item => {
-                    out.open(Container::Array);
-                    self.object(at, schema.and_then(Schema::items), out);
-                }
-            },
-            // Text beside elements is no object: the check of the arguments says so.
+            }
+            // Elsewhere text beside elements is no object: the check of the arguments says so.
             Some(_) => {
                 let text = decoded(self.form, &self.text[element.content.clone()], Comments::Kept);
                 out.writer.raw_scalar(&self.typed(&text, element, schema, out.depth));
@@ -157,7 +169,14 @@ impl Arguments<'_> {
         }
     }
 
-    /// Opens an object of the elements in this one: those of one name are one value, in the place of the first.
+    /// Whether text beside elements is a member of its own: where every tag is marked, so that no text looks like one.
+    fn is_mixed(&self, element: &Element, schema: Option<Schema<'_>>) -> bool {
+        let types = schema.map(Schema::types).unwrap_or_default();
+        let may_be_object = types.is_empty() || types.has(Types::OBJECT);
+        !self.form.prefix.is_empty() && !element.texts.is_empty() && may_be_object
+    }
+
+    /// Opens an object of the elements in this one, and of the text beside them: those of one name are one value, in the place of the first.
     fn object<'s>(&self, at: usize, schema: Option<Schema<'s>>, out: &mut Output<'s>) {
         out.open(Container::Object);
         let mut names: HashMap<&[u8], usize> = HashMap::new();
@@ -172,6 +191,17 @@ impl Arguments<'_> {
                     out.steps.push(Step::Member(vec![part_at], schema));
                 }
             }
+        }
+        let texts = &self.elements[at].texts;
+        if !texts.is_empty() {
+            let mut name = TEXT.to_owned();
+            while names.contains_key(name.as_bytes()) {
+                name.insert(0, '$');
+            }
+            let said: Vec<u8> =
+                texts.iter().flat_map(|range| &self.text[range.clone()]).copied().collect();
+            let text = decoded(self.form, trim(&said), Comments::Dropped);
+            out.steps.push(Step::Text(name, json_string(&text)));
         }
         out.steps[from..].reverse();
     }

@@ -52,6 +52,16 @@ fn marked_arguments_end_in_front_of_the_tag_that_closes_the_call() {
         ("§<list>§<t>1§</t>§<t>2§</t>§</list>", "{\"list\": {\"t\": [1, 2]}}"),
         ("§<a b>x§</a b>§<t<u>y§</t<u>", "{\"a b\": \"x\", \"t<u\": \"y\"}"),
         ("§<x>5.0§</x>§<ss>\n §</ss>", "{\"x\": 5.0, \"ss\": []}"),
+        (
+            "§<list>hi §<k>v§</k> there\n§</list>",
+            "{\"list\": {\"k\": \"v\", \"$text\": \"hi  there\"}}",
+        ),
+        ("§<list>x§<$text>1§</$text>§</list>", "{\"list\": {\"$text\": 1, \"$$text\": \"x\"}}"),
+        (
+            "§<list>x§<list>y§<k>z§</k>§</list>§</list>",
+            "{\"list\": {\"list\": {\"k\": \"z\", \"$text\": \"y\"}, \"$text\": \"x\"}}",
+        ),
+        ("§<c>x§<k>v§</k>§</c>", "{\"c\": \"x]<]minimax[>[<k>v]<]minimax[>[</k>\"}"),
         ("§<c/>§<k><![CDATA[1]]>§</k>", "{\"c\": \"\", \"k\": \"<![CDATA[1]]>\"}"),
     ] {
         assert_eq!(marked_args("f", inside).as_deref(), Ok(expected), "{inside}");

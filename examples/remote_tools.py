@@ -1,0 +1,78 @@
+"""Tools on Ray: in processes of their own, on this machine or on a cluster.
+
+    python examples/remote_tools.py [ADDRESS]
+
+Two tools compute at the same time in two processes. One has state, which an actor keeps from call to call. One loses
+its worker in the middle of a call: it is not known whether it happened, so it is not run again, and the others do not
+notice. Without an ADDRESS, a Ray of its own is started on this machine and ended again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+from cogency_rs import Execution, ToolCall, execute_calls, tool
+from cogency_rs.executors.ray import Actor, RayExecutor
+
+
+@tool(remote={"num_cpus": 1})
+def count_primes(below: int) -> int:
+    """Count prime numbers. A plain `def` may compute as long as it likes: it has a process of its own."""
+    return sum(
+        all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+        for number in range(2, below)
+    )
+
+
+@tool(remote={"num_cpus": 1})
+def pay(amount: int) -> str:
+    """Pay an amount, on a machine that fails."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return f"paid {amount}"
+
+
+class Notebook:
+    """State: its tools run in one actor, which has the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    @tool(remote=Actor(num_cpus=0))
+    def write(self, note: str) -> int:
+        """Write a note, and say how many there are."""
+        self.notes.append(note)
+        return len(self.notes)
+
+
+async def main() -> None:
+    notebook = Notebook()
+    calls = [
+        ToolCall("count_primes", {"below": 30_000}),
+        ToolCall("count_primes", {"below": 20_000}),
+        ToolCall("pay", {"amount": 10}),
+        ToolCall("write", {"note": "milk"}),
+        ToolCall("write", {"note": "tea"}),
+    ]
+    address = sys.argv[1] if len(sys.argv) > 1 else "local"
+    settings = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address == "local":
+        settings |= {"num_cpus": 2, "object_store_memory": 80_000_000, "include_dashboard": False}
+    async with RayExecutor(address, settings=settings) as ray:
+        records = await execute_calls(
+            calls,
+            execution=Execution(tools=[count_primes, pay, notebook.write]),
+            middleware=[ray],
+        )
+    for record in records:
+        print(f"{record.status:8} {record.name}: {record.error or record.value}")
+    print(f"the notebook here: {notebook.notes}")
+
+
+if __name__ == "__main__":
+    # What became of lost workers is in the log too, which is left out here.
+    logging.getLogger("cogency_rs").setLevel(logging.CRITICAL)
+    asyncio.run(main())

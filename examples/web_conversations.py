@@ -1,0 +1,184 @@
+"""The conversations of `web_agent.py`: one run at a time in each, and any number of pages that watch it.
+
+A page that begins to watch gets the conversation as it stands, `log`, and then what happens: `begin` when a run begins,
+the events of the run, and `over` when it is over. What it has missed it is never sent: it gets the whole again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+from weakref import WeakValueDictionary
+
+from cogency_rs import Agent, EventStream, Invocation, Next, ToolResult, format_results_array
+
+logger = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+
+MOST_BEHIND = 10_000
+"""Messages that may wait for one page. A page that is further behind is sent away, and comes back for the whole."""
+
+
+class Busy(Exception):  # noqa: N818
+    """A conversation has one run at a time."""
+
+
+async def progress(invocation: Invocation, next: Next) -> ToolResult:
+    """A middleware that tells the reader when each call of a batch begins and ends, without waiting for the others."""
+    emit, index, began = invocation.context.emit, invocation.index, monotonic()
+    emit({"type": "started", "index": index})
+    result = await next(invocation)
+    with suppress(TypeError, ValueError):  # it is not JSON: the results of the batch will say so
+        [item] = json.loads(format_results_array([invocation.call], [result]))
+        emit({"type": "finished", "index": index, "seconds": monotonic() - began, "result": item})
+    return result
+
+
+class Conversation:
+    """One conversation.
+
+    Args:
+        id: which one.
+        agent: who answers; its storage is a `Log`.
+        running: holds the conversations in which a run goes on.
+    """
+
+    def __init__(self, id: str, agent: Agent[Any, str], running: set[Conversation]) -> None:
+        self._id = id
+        self._agent = agent
+        self._running = running
+        self._turn = asyncio.Lock()  # for whoever reads the log, and begins or ends a run
+        self._task: asyncio.Task[None] | None = None
+        self._is_stopped = False
+        self._log: Message = {}  # how it stood before the run
+        self._events: list[Message] = []  # those of the run
+        self._pages: set[asyncio.Queue[Message | None]] = set()
+
+    async def ask(self, text: str) -> None:
+        """Begin a run with a question.
+
+        Raises:
+            Busy: a run goes on.
+        """
+        await self._begin(self._agent.stream(text, conversation_id=self._id))
+
+    async def resume(self, decisions: dict[str, bool]) -> None:
+        """Go on where the last run stopped, with what somebody decided of its calls.
+
+        Raises:
+            Busy: a run goes on.
+        """
+        await self._begin(self._agent.resume_stream(self._id, decisions))
+
+    async def stop(self) -> None:
+        """Stop the run, if one goes on; its calls have their results when this returns."""
+        task = self._task
+        if task is not None:
+            if not self._is_stopped:  # a second cancellation would disturb the first
+                self._is_stopped = True
+                task.cancel()
+            await asyncio.wait([task])
+
+    async def watch(self) -> AsyncGenerator[str, None]:
+        """What a page is sent, as server-sent events."""
+        page: asyncio.Queue[Message | None] = asyncio.Queue(MOST_BEHIND)
+        async with self._turn:
+            log = await self._read() if self._task is None else self._log
+            now = [log, *([{"type": "begin"}, *self._events] if self._task else [])]
+            self._pages.add(page)
+        try:
+            yield "retry: 1000\n\n"
+            for message in now:
+                yield server_sent(message)
+            while (message := await page.get()) is not None:
+                yield server_sent(message)
+        finally:
+            self._pages.discard(page)
+
+    async def _begin(self, stream: EventStream[str]) -> None:
+        async with self._turn:
+            if self._task is not None:
+                raise Busy("this conversation has a run already: stop it, or wait for its end")
+            self._log, self._events, self._is_stopped = await self._read(), [], False
+            self._running.add(self)
+            self._task = asyncio.create_task(self._carry_out(stream))
+            self._tell({"type": "begin"})
+
+    async def _carry_out(self, stream: EventStream[str]) -> None:
+        try:
+            async with stream:
+                async for event in stream:
+                    self._events.append(event)
+                    self._tell(event)
+        except Exception as error:
+            logger.exception("A run of conversation %s failed", self._id)
+            reason = f"{type(error).__name__}: {error}"
+            self._tell({"type": "error", "kind": "failed", "content": reason})
+        finally:
+            async with self._turn:
+                self._task = None
+                self._running.discard(self)
+                self._tell({"type": "over", "stopped": self._is_stopped, **await self._state()})
+
+    def _tell(self, message: Message) -> None:
+        for page in list(self._pages):
+            try:
+                page.put_nowait(message)
+            except asyncio.QueueFull:
+                self._pages.discard(page)
+                with suppress(asyncio.QueueEmpty):
+                    while True:
+                        page.get_nowait()
+                page.put_nowait(None)
+
+    async def _read(self) -> Message:
+        """The conversation as its log has it."""
+        page = await self._agent.storage.read(self._id)
+        return {"type": "log", "rows": page.rows, **await self._state()}
+
+    async def _state(self) -> Message:
+        """What became of its calls, in their order, and which of them somebody has to agree to."""
+        asking = {
+            tool.name
+            for tool in self._agent.tools
+            if getattr(getattr(tool, "options", None), "requires_approval", False)
+        }
+        calls = [
+            {
+                "id": record.id,
+                "status": record.status,
+                "asks": record.status == "waiting" and record.name in asking,
+                "decided": record.decision and json.loads(record.decision)["approved"],
+                "seconds": record.completed_at - record.started_at
+                if record.completed_at and record.started_at
+                else None,
+            }
+            for record in await self._agent.storage.calls(self._id)
+        ]
+        return {"calls": calls}
+
+
+class Conversations:
+    """Conversations by id, as long as a run goes on in them or a page watches."""
+
+    def __init__(self, agent: Agent[Any, str]) -> None:
+        self._agent = agent
+        self._running: set[Conversation] = set()
+        self._known: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
+
+    def __getitem__(self, id: str) -> Conversation:
+        return self._known.setdefault(id, Conversation(id, self._agent, self._running))
+
+    async def stop(self) -> None:
+        """Stop every run."""
+        await asyncio.gather(*[conversation.stop() for conversation in [*self._running]])
+
+
+def server_sent(message: Message) -> str:
+    return f"data: {json.dumps(message)}\n\n"

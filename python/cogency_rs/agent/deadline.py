@@ -1,0 +1,52 @@
+"""A step that may last so long and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import TypeVar
+
+from .limits import Account
+
+__all__ = ["Deadline"]
+
+T = TypeVar("T")
+
+
+class Deadline:
+    """Ends a step when the time of its run is over.
+
+    Attributes:
+        is_over: whether it did.
+    """
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self.is_over = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is one."""
+        return self._account.seconds_left is not None
+
+    async def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        """The events that come in time. After that their source is closed: its calls are cancelled and settled."""
+        while (left := self._account.seconds_left) is not None:
+            if left <= 0:
+                self.is_over = True
+                await events.aclose()
+                return
+            limit = asyncio.timeout(left)
+            try:
+                async with limit:
+                    event = await anext(events)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                self.is_over = True
+                return
+            yield event
+        async for event in events:
+            yield event

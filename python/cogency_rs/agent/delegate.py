@@ -1,0 +1,68 @@
+"""An agent as a tool of another: a run of its own, that counts for the run which called it and ends with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolError
+from ..middleware import Invocation, Middleware, Next
+from ..tools import ToolContext
+from ..types import ToolResult
+
+if TYPE_CHECKING:
+    from .run import Run
+    from .stream import EventStream
+
+__all__ = ["Delegate", "calling", "has_delegate"]
+
+_present: ContextVar[Run | None] = ContextVar("cogency_rs_run", default=None)
+"""The run whose call the present task carries out."""
+
+
+def calling(run: Run) -> Middleware:
+    """Tell the tools of a run that it is the one that calls them; in the task of each call."""
+
+    async def layer(invocation: Invocation, next: Next) -> ToolResult:
+        token = _present.set(run)
+        try:
+            return await next(invocation)
+        finally:
+            _present.reset(token)
+
+    return layer
+
+
+class Delegate:
+    """Answers the questions of another agent.
+
+    Args:
+        name: the agent's, for errors.
+        start: starts a run for a question, as a call of a tool; told of the run that calls it.
+    """
+
+    def __init__(
+        self, name: str, start: Callable[[str, ToolContext[Any], Run | None], EventStream[Any]]
+    ) -> None:
+        self._name = name
+        self._start = start
+
+    async def ask(self, question: str, context: ToolContext[Any]) -> Any:
+        """Carry a run out; its output."""
+        stream = self._start(question, context, _present.get())
+        async with stream:
+            async for _ in stream:
+                pass
+        result = stream.result
+        if result.status == "completed":
+            return result.output
+        why = result.stop.message if result.stop is not None else result.status
+        said = f" The last it said: {result.output}" if result.output else ""
+        raise ToolError(f"agent {self._name!r} stopped before it had an answer: {why}.{said}")
+
+
+def has_delegate(tools: Iterable[Any]) -> bool:
+    """Whether one of these tools is an agent."""
+    functions = (getattr(tool, "__wrapped__", None) for tool in tools)
+    return any(isinstance(getattr(each, "__self__", None), Delegate) for each in functions)

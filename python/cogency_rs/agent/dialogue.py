@@ -1,0 +1,308 @@
+"""The rows of a log as what was said: for drivers that write their own prompt.
+
+The rules are those of the core's fold. Calls without results have a failure each; results without calls are left out; a
+report is there until a call, results or a question follows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..codec import parse_tool_call
+from ..errors import ToolParseError
+from ..signature import is_object
+from ..storage.log import CallRecord
+from ..types import ToolCall
+
+__all__ = [
+    "Bounds",
+    "CallOutcome",
+    "Passage",
+    "Question",
+    "Report",
+    "Said",
+    "compact_json",
+    "dialogue",
+    "shown_text",
+    "stored_calls",
+    "with_ids",
+]
+
+INTERRUPTED = "Interrupted before completion"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the user said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """What became of a call, as the model is shown it.
+
+    Attributes:
+        value: the content of a success, any value of JSON; the message of a failure.
+        outcome: what a success says beside its content; "" for nothing.
+        is_error: whether it failed.
+    """
+
+    value: Any
+    outcome: str = ""
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model said, up to the results of its calls if it made any.
+
+    Attributes:
+        thoughts: its reasoning.
+        texts: what it said to the user.
+        calls: what it asked for, each with an id.
+        outcomes: what became of them; one for each.
+    """
+
+    thoughts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    outcomes: tuple[CallOutcome, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What it said to the user, a line behind the other."""
+        return "\n".join(text for text in self.texts if text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the model wrote that could not be used, and what it is told of that.
+
+    Attributes:
+        raw: its own text; may be empty.
+        content: what it is told.
+    """
+
+    raw: str
+    content: str
+
+
+Passage = Question | Said | Report
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many characters of each result's content are shown.
+
+    Attributes:
+        all: of tools that have no bound of their own; `None` for all characters.
+        tools: of single tools, by name.
+    """
+
+    all: int | None = None
+    tools: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def cut(self, tool: str, value: Any) -> Any:
+        """A content as it is shown: what is too long is text, and says how much is missing."""
+        most = self.tools.get(tool, self.all)
+        if most is None:
+            return value
+        text = value if isinstance(value, str) else compact_json(value)
+        if len(text) <= most:
+            return value
+        missing = len(text) - most
+        return f"{text[:most]}\n[… {missing} of {len(text)} characters are not shown]"
+
+
+def compact_json(value: Any) -> str:
+    """A value as JSON without spaces; characters as they are, unless UTF-8 has no bytes for one."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def shown_text(outcome: CallOutcome) -> str:
+    """The text of a success or a failure: a string as it is, any other value as JSON."""
+    value = outcome.value
+    text = value if isinstance(value, str) else compact_json(value)
+    return f"{outcome.outcome}\n{text}" if outcome.outcome else text
+
+
+def stored_calls(rows: Sequence[Any]) -> dict[int, ToolCall]:
+    """The calls among rows, by the place of their row."""
+    found: dict[int, ToolCall] = {}
+    for place, row in enumerate(rows):
+        if row["type"] == "call":
+            try:
+                found[place] = parse_tool_call(str(row["content"]))
+            except ToolParseError:
+                continue  # another program may have written the row
+    return found
+
+
+def with_ids(calls: dict[int, ToolCall], records: Sequence[CallRecord]) -> dict[int, ToolCall]:
+    """Give each call an id: its own, or that of its record, or one by its place, which stays.
+
+    Args:
+        calls: by place, oldest first.
+        records: what the log knows of all calls of the conversation, oldest first.
+    """
+    found = dict(calls)
+    # A history leaves out the oldest rows, so they are matched from the end.
+    for (place, call), record in zip(reversed(calls.items()), reversed(records), strict=False):
+        if record.name != call.name:
+            break
+        if call.id is None:
+            found[place] = replace(call, id=record.id)
+    for number, (place, call) in enumerate(found.items()):
+        if call.id is None:
+            # Nine letters and digits, which every provider takes.
+            found[place] = replace(call, id=f"call{number:05}")
+    return found
+
+
+def dialogue(
+    rows: Sequence[Any],
+    calls: Mapping[int, ToolCall] | None = None,
+    bounds: Bounds | None = None,
+) -> list[Passage]:
+    """Fold rows.
+
+    Args:
+        rows: with `type` and `content`, oldest first.
+        calls: those among them, with ids, by the place of their row; ids by place where not given.
+        bounds: how much of results is shown.
+
+    The cost is linear in the rows.
+    """
+    if calls is None:
+        calls = with_ids(stored_calls(rows), ())
+    fold = _Fold(bounds or Bounds())
+    for place, row in enumerate(rows):
+        content = str(row["content"])
+        match row["type"]:
+            case "user":
+                fold.question(content)
+            case "call":
+                if place in calls:
+                    fold.call(calls[place])
+            case "result":
+                fold.results(content)
+            case "error":
+                if (report := _report(content)) is not None:
+                    fold.pieces.append(report)
+            case "think" | "respond" as kind:
+                fold.pieces.append((kind, content))
+            case _:
+                pass
+    return fold.end()
+
+
+def _report(content: str) -> Report | None:
+    try:
+        read = json.loads(content)
+    except ValueError:
+        return None
+    match read:
+        case {
+            "kind": "malformed" | "truncated" | "unfinished",
+            "raw": str(raw),
+            "content": str(told),
+        }:
+            return Report(raw, told)
+        case _:
+            return None
+
+
+class _Fold:
+    """What was said since the last results, and all that is complete."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._passages: list[Passage] = []
+        self._calls: list[ToolCall] = []
+        self.pieces: list[tuple[str, str] | Report] = []
+
+    def question(self, text: str) -> None:
+        self._forget_reports()
+        self._close(self.pieces, [])
+        self.pieces = []
+        self._passages.append(Question(text))
+
+    def call(self, call: ToolCall) -> None:
+        self._forget_reports()
+        self._calls.append(call)
+
+    def results(self, content: str) -> None:
+        if not self._calls:
+            self._forget_reports()
+            return
+        # A report that came behind the calls is of the same answer: it is shown behind their results.
+        late = [piece for piece in self.pieces if isinstance(piece, Report)]
+        self._forget_reports()
+        self._close(self.pieces, self._outcomes(content))
+        self.pieces = [*late]
+
+    def end(self) -> list[Passage]:
+        """All passages, with those that are not over."""
+        stretch: list[tuple[str, str] | Report] = []
+        for piece in self.pieces:
+            if isinstance(piece, Report):
+                self._close(stretch, [])
+                self._passages.append(piece)
+                stretch = []
+            else:
+                stretch.append(piece)
+        self._close(stretch, [])
+        return self._passages
+
+    def _forget_reports(self) -> None:
+        self.pieces = [piece for piece in self.pieces if not isinstance(piece, Report)]
+
+    def _close(
+        self, pieces: Sequence[tuple[str, str] | Report], outcomes: Sequence[CallOutcome]
+    ) -> None:
+        said = [piece for piece in pieces if not isinstance(piece, Report)]
+        calls, self._calls = self._calls, []
+        # Results are saved right behind their calls, so it is the first calls that lack them.
+        missing = len(calls) - len(outcomes)
+        failed = [CallOutcome(INTERRUPTED, is_error=True)] * missing
+        outcomes = [*failed, *outcomes[max(-missing, 0) :]]
+        if said or calls:
+            self._passages.append(
+                Said(
+                    tuple(text for kind, text in said if kind == "think"),
+                    tuple(text for kind, text in said if kind == "respond"),
+                    tuple(calls),
+                    tuple(outcomes),
+                )
+            )
+
+    def _outcomes(self, content: str) -> list[CallOutcome]:
+        try:
+            items: Any = json.loads(content)
+        except ValueError:
+            items = None
+        match items:
+            case [*listed]:
+                return [self._outcome(item) for item in listed]
+            case _:
+                return [CallOutcome(content)]  # no program of ours wrote it
+
+    def _outcome(self, item: Any) -> CallOutcome:
+        if not is_object(item):
+            return CallOutcome(item)
+        value = self._bounds.cut(str(item.get("tool", "")), item.get("content"))
+        outcome = item.get("outcome")
+        return CallOutcome(
+            value,
+            outcome if isinstance(outcome, str) else "",
+            is_error=item.get("status") == "failure",
+        )

@@ -1,0 +1,111 @@
+"""A model that its provider lets call tools in a form of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from ...errors import ConfigError
+from ...models import ModelRequest, SpecificTool, ToolChoice, ToolDeclaration
+from ..context import RunContext
+from ..runtime import Runtime, parameters_of
+from .native_answer import NativeAnswer
+from .native_history import batches_of_turn, native_messages
+
+__all__ = ["NativeDriver"]
+
+_CHOICES = ("auto", "required", "none")
+
+
+class NativeDriver:
+    """Declares the tools to the provider, and reads the calls that it hands over.
+
+    Args:
+        tool_choice: which tools the model may call in each step: `"auto"` as it likes, `"required"` at least one,
+            `"none"` none at all, so that none is declared, or `SpecificTool(name)`. With `"required"` or a
+            `SpecificTool` the run is over when a tool ends it, or at a limit.
+        parallel_tool_calls: whether one answer may hold several calls.
+        drop_echoed_args: leave out the text of an answer that is nothing but the arguments of one of its calls, as a
+            JSON object, perhaps in a Markdown fence. Until it is known, text that begins so is held back.
+
+    Raises:
+        ConfigError: `tool_choice` is none of these.
+
+    Where the arguments of a call break, or are cut, nothing of the answer runs; the model is shown its calls, as text,
+    and what was wrong, until it does better. Reasoning is sent back with the calls that it led to, with the provider's
+    signatures as long as the run lasts: the log has only its text.
+    """
+
+    def __init__(
+        self,
+        tool_choice: ToolChoice = "auto",
+        *,
+        parallel_tool_calls: bool = True,
+        drop_echoed_args: bool = True,
+    ) -> None:
+        given: object = tool_choice
+        if not (given in _CHOICES or isinstance(given, SpecificTool)):
+            raise ConfigError(
+                f'tool_choice must be "auto", "required", "none" or SpecificTool(name), got {tool_choice!r}'
+            )
+        self._tool_choice: ToolChoice = tool_choice
+        self._parallel_tool_calls = parallel_tool_calls
+        self._drops_echo = drop_echoed_args
+
+    async def step(
+        self, run: RunContext[Any], runtime: Runtime
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Make one step; see `Driver.step`.
+
+        Raises:
+            ConfigError: the tool that must be called is not there.
+        """
+        passages = await runtime.dialogue()
+        batch = batches_of_turn(passages)
+        messages = await runtime.behind_system(
+            runtime.introduction, native_messages(passages, runtime.reasoning)
+        )
+        request = self._request(runtime, messages)
+        answer = NativeAnswer(
+            shows_calls=runtime.calls == "stream",
+            drops_echo=self._drops_echo,
+            may_call=bool(request.tools),
+        )
+        async with aclosing(runtime.ask(request)) as deltas:
+            try:
+                async for delta in deltas:
+                    for event in answer.take(delta):
+                        yield event
+                    if answer.is_broken:
+                        break
+            except Exception:
+                for event in answer.release():
+                    yield event
+                raise
+        runtime.reasoning[batch] = answer.reasoning
+        for event in answer.finish():
+            yield event
+
+    def _request(self, runtime: Runtime, messages: list[dict[str, Any]]) -> ModelRequest:
+        choice = self._tool_choice
+        visible = {id(tool) for tool in runtime.visible_tools}
+        # By the names that calls are asked for with: tools of two servers may have one.
+        tools = [
+            ToolDeclaration(name, tool.description or "", parameters_of(tool))
+            for name, tool in runtime.toolbox.names.items()
+            if id(tool) in visible
+        ]
+        if isinstance(choice, SpecificTool) and choice.name not in {tool.name for tool in tools}:
+            names = ", ".join(tool.name for tool in tools) or "none"
+            raise ConfigError(
+                f"tool_choice names {choice.name!r}, and there is no such tool. Tools: {names}"
+            )
+        if choice == "none" or not tools:
+            choice, tools = "none", []
+        return ModelRequest(
+            messages,
+            tools=tuple(tools),
+            tool_choice=choice,
+            parallel_tool_calls=self._parallel_tool_calls,
+        )

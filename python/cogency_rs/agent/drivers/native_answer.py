@@ -1,0 +1,258 @@
+"""A model's answer in its provider's own form to events, without any waiting.
+
+Invariants: text, reasoning and calls keep their order; no call is handed out before every call of the answer is whole,
+so nothing of a batch runs of which a part is broken.
+"""
+
+from __future__ import annotations
+
+from time import time
+from typing import Any
+
+from ...codec import format_call_agent
+from ...ids import uuid7
+from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
+from ...models.call_numbers import CallNumbers
+from ...types import ToolCall
+from .endings import cut_of, event_of_cut
+from .json_object import JsonFault, ObjectReader, line_and_column
+from .native_echo import Echo
+
+__all__ = ["NativeAnswer"]
+
+Event = dict[str, Any]
+
+_AGAIN = "No call was run. Make the call again, with arguments that are one JSON object."
+_TOLD = {
+    "malformed": (
+        "malformed",
+        f"Malformed tool call. In the arguments of {{call}}: {{problem}} {{place}}. {_AGAIN}",
+    ),
+    "stopped": (
+        "unfinished",
+        f"You stopped inside the arguments of {{call}}, {{place}}: {{problem}}. {_AGAIN}",
+    ),
+    "length": (
+        "truncated",
+        "Your output reached the length that is allowed and was cut inside the arguments of {call}, {place}. No call "
+        "was run. Put less into one call, and split what is long over several.",
+    ),
+    "unknown": (
+        "truncated",
+        f"Your output ended inside the arguments of {{call}}, {{place}}. {_AGAIN} Put less into it.",
+    ),
+}
+"""The kind of an error, and what the model is told: of arguments that break, and of such that ended too early."""
+
+
+class NativeAnswer:
+    """Reads one answer.
+
+    Args:
+        shows_calls: whether calls are shown before they are complete, too.
+        drops_echo: whether text is held back while it may be an echo of a call's arguments, and dropped if it is.
+        may_call: whether tools were declared to the model.
+
+    Attributes:
+        is_broken: whether a call cannot be read any more: the rest of the answer is not wanted.
+        reasoning: its blocks of reasoning as the provider wants them back, `{"text", "signature"}`.
+    """
+
+    def __init__(
+        self, *, shows_calls: bool = False, drops_echo: bool = True, may_call: bool = True
+    ) -> None:
+        self.is_broken = False
+        self.reasoning: list[dict[str, str | None]] = []
+        self._shows_calls = shows_calls
+        self._may_call = may_call
+        self._calls: list[_Call] = []
+        self._numbers = CallNumbers()
+        self._reason: str | None = None
+        # What waits for the end of the answer, in order: all behind the first thing that has to.
+        self._held: list[Event | _Call] = []
+        self._echo = Echo() if drops_echo and may_call else None
+        self._is_signed = True  # the last block of reasoning is over
+
+    def take(self, delta: str | Delta) -> list[Event]:
+        """Read the next piece; returns the events that it completes."""
+        match delta:
+            case str() | TextDelta():
+                text = delta if isinstance(delta, str) else delta.text
+                return self._text(text) if text else []
+            case ReasoningDelta(text, signature):
+                self._reasoned(text, signature)
+                return self._say("think", text) if text else []
+            case ToolCallDelta():
+                return self._call(delta)
+            case Finish(reason):
+                self._reason = reason
+                return []
+            case _:  # usage, which the runtime has counted
+                return []
+
+    def finish(self) -> list[Event]:
+        """The answer is over: what was held back, then the calls that run, or why none does."""
+        fault = self._fault()
+        if fault is not None:
+            return [*self.release(), fault]
+        calls = [each.call() for each in self._calls]
+        if self._echo is not None and self._echo.is_of(calls):
+            self._held = [each for each in self._held if not _is_text(each)]
+        events = [
+            _event("call", format_call_agent(each.call())) if isinstance(each, _Call) else each
+            for each in self._held
+        ]
+        self._held = []
+        if calls:
+            return [*events, {"type": "execute", "timestamp": time()}]
+        cut = event_of_cut(self._reason)
+        return events if cut is None else [*events, cut]
+
+    def release(self) -> list[Event]:
+        """What was held back and is no call: the answer broke off."""
+        held, self._held = self._held, []
+        return [each for each in held if not isinstance(each, _Call)]
+
+    # Text
+
+    def _text(self, text: str) -> list[Event]:
+        if self._echo is not None:
+            self._echo.take(text)
+            if not self._echo.is_possible:
+                self._echo = None
+                events = [] if self._calls else self.release()
+                return [*events, *self._say("respond", text)]
+        return self._say("respond", text)
+
+    def _say(self, kind: str, text: str) -> list[Event]:
+        event = _event(kind, text)
+        if self._calls or (self._echo is not None and self._echo.has_text):
+            self._held.append(event)
+            return []
+        return [event]
+
+    def _reasoned(self, text: str, signature: str | None) -> None:
+        if not text and signature is None:
+            return
+        if self._is_signed:
+            self.reasoning.append({"text": "", "signature": None})
+        block = self.reasoning[-1]
+        block["text"] = f"{block['text']}{text}"
+        block["signature"] = signature
+        self._is_signed = signature is not None
+
+    # Calls
+
+    def _call(self, delta: ToolCallDelta) -> list[Event]:
+        delta = self._numbers.read(delta.index, delta.id, delta.name, delta.arguments)
+        number = delta.index or 0
+        is_new = number == len(self._calls)
+        if is_new:
+            self._calls.append(call := _Call(number))
+            self._held.append(call)
+        call = self._calls[number]
+        call.add(delta)
+        self.is_broken = call.reader.fault is not None or not self._may_call
+        if not self._shows_calls:
+            return []
+        events: list[Event] = []
+        if is_new or delta.name:
+            start = {"type": "tool_call_start", "index": number, "name": call.name or None}
+            events.append({**start, "timestamp": time()})
+        if delta.arguments:
+            events.append({**_event("tool_call_delta", delta.arguments), "index": number})
+        return events
+
+    def _fault(self) -> Event | None:
+        """Why nothing runs of the calls, as an event."""
+        if self._calls and not self._may_call:
+            told = "No tool can be called now, and nothing was run. Answer in words."
+            return self._error("malformed", told, self._calls[0], 0)
+        is_cut = event_of_cut(self._reason) is not None
+        # The answer is left at a call that breaks, so that another may be incomplete for that reason only.
+        for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
+            if not call.name:
+                told = (
+                    "Malformed tool call: {call} names no tool. No call was run. Make the call again, with the "
+                    "name of one of your tools."
+                )
+                return self._error("malformed", told, call, 0, "missing_tool_name")
+            if call.reader.is_empty and not (is_cut and call is self._calls[-1]):
+                continue  # it has no arguments
+            fault = call.reader.finish() or call.unreadable()
+            if fault is not None:
+                case = cut_of(self._reason) if fault.is_the_end else "malformed"
+                return self._error(*_TOLD[case], call, fault.at, problem=fault.problem)
+        return None
+
+    def _error(
+        self,
+        kind: str,
+        told: str,
+        call: _Call,
+        at: int,
+        code: str = "invalid_payload",
+        problem: str = "",
+    ) -> Event:
+        raw, start = "", 0
+        for each in self._calls:
+            raw += f"\n{each.name} " if raw else f"{each.name} "
+            start = len(raw) if each is call else start
+            raw += "".join(each.arguments)
+        line, column = line_and_column(raw, start + at)
+        place = f"at line {line}, column {column}"
+        return {
+            "type": "error",
+            "kind": kind,
+            "code": code,
+            "content": told.format(call=call.title, problem=problem, place=place),
+            "raw": raw,
+            "line": line,
+            "column": column,
+            "timestamp": time(),
+        }
+
+
+class _Call:
+    """One call while it arrives."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.id: str | None = None
+        self.name = ""
+        self.arguments: list[str] = []
+        self.reader = ObjectReader()
+
+    def add(self, delta: ToolCallDelta) -> None:
+        """Take the next piece."""
+        self.id = self.id or delta.id
+        self.name = self.name or delta.name or ""
+        self.arguments.append(delta.arguments)
+        self.reader.feed(delta.arguments)
+
+    @property
+    def title(self) -> str:
+        """How the model is told of it."""
+        return f"call {self.number} ({self.name})" if self.name else f"call {self.number}"
+
+    def unreadable(self) -> JsonFault | None:
+        """Why arguments that are JSON cannot be read all the same."""
+        try:
+            self.reader.value()
+        except ValueError as error:
+            return JsonFault(str(error).partition(";")[0], 0)
+        return None
+
+    def call(self) -> ToolCall:
+        """What is asked for. A call without arguments has none; one without an id gets one."""
+        self.id = self.id or uuid7()
+        args = {} if self.reader.is_empty else self.reader.value()
+        return ToolCall(self.name, args, self.id)
+
+
+def _is_text(held: Event | _Call) -> bool:
+    return not isinstance(held, _Call) and held["type"] == "respond"
+
+
+def _event(kind: str, content: str) -> Event:
+    return {"type": kind, "content": content, "timestamp": time()}

@@ -1,0 +1,120 @@
+"""A conversation as providers of tool calls want it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...history import Messages
+from ..dialogue import CallOutcome, Passage, Question, Report, Said, compact_json, shown_text
+
+__all__ = ["Reasoning", "batches_of_turn", "native_messages"]
+
+Reasoning = Sequence[Mapping[str, Any]]
+"""Blocks of reasoning as a provider wants them back: `text` and `signature`."""
+
+
+def batches_of_turn(passages: Sequence[Passage]) -> int:
+    """How many batches of calls stand behind the last question."""
+    count = 0
+    for passage in passages:
+        match passage:
+            case Question():
+                count = 0
+            case Said(calls=calls):
+                count += bool(calls)
+            case Report():
+                pass
+    return count
+
+
+def native_messages(
+    passages: Sequence[Passage], reasoning: Mapping[int, Reasoning] | None = None
+) -> Messages:
+    """Write messages in the form of chat completions.
+
+    Args:
+        passages: what was said.
+        reasoning: blocks of reasoning, by the batch of calls behind the last question that they led to, from 0. Where
+            there is none, what the log has of it stands there without a signature.
+
+    Returns:
+        A message of the assistant has `tool_calls` if it made any, and `reasoning` if these are behind the last
+        question. Behind it stands a message of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and
+        `is_error`. What could not be used is shown as text.
+
+    The cost is linear in what was said.
+    """
+    known = reasoning or {}
+    last_question = max(
+        (place for place, each in enumerate(passages) if isinstance(each, Question)), default=-1
+    )
+    messages: Messages = []
+    batch = 0
+    for place, passage in enumerate(passages):
+        match passage:
+            case Question(text):
+                messages.append({"role": "user", "content": text})
+            case Report(raw, content):
+                _say(messages, raw)
+                messages.append({"role": "user", "content": content})
+            case Said(calls=()):
+                _say(messages, passage.text)
+            case Said():
+                message = _calling(passage)
+                if place > last_question:
+                    if blocks := known.get(batch) or _unsigned(passage):
+                        message["reasoning"] = list(blocks)
+                    batch += 1
+                messages.append(message)
+                messages += _results(passage)
+    return messages
+
+
+def _say(messages: Messages, text: str) -> None:
+    """Add what the assistant says; to its last message, if that made no calls."""
+    if not text.strip():
+        return
+    last = messages[-1] if messages else {}
+    if last.get("role") == "assistant" and "tool_calls" not in last:
+        last["content"] = f"{last['content']}\n{text}"
+    else:
+        messages.append({"role": "assistant", "content": text})
+
+
+def _calling(said: Said) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": said.text,
+        "tool_calls": [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": compact_json(call.args)},
+            }
+            for call in said.calls
+        ],
+    }
+
+
+def _unsigned(said: Said) -> Reasoning:
+    text = "\n".join(said.thoughts).strip()
+    return [{"text": text, "signature": None}] if text else []
+
+
+def _results(said: Said) -> Messages:
+    return [
+        {
+            "role": "tool",
+            "tool_call_id": call.id,
+            "tool_execution_id": call.id,
+            "is_error": outcome.is_error,
+            "content": _content(outcome),
+        }
+        for call, outcome in zip(said.calls, said.outcomes, strict=True)
+    ]
+
+
+def _content(outcome: CallOutcome) -> str:
+    text = shown_text(outcome)
+    return f"Error in tool call: {text}" if outcome.is_error else text

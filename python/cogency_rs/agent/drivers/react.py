@@ -1,0 +1,194 @@
+"""A model that decides step by step, each decision one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from time import time
+from typing import Any
+
+from ...codec import format_call_agent
+from ...errors import ConfigError, LLMError
+from ...ids import uuid7
+from ...models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from ...records import ToolExecution, utc
+from ...results import failure
+from ...types import ToolCall
+from ..context import RunContext
+from ..runtime import Runtime, check_model
+from .endings import event_of_cut
+from .react_decision import DecisionReader, FinalAnswer, Refusal, decide_on, no_answer
+from .react_history import CALL_FORM, react_messages, react_prompt, to_answer
+
+__all__ = ["ReActDriver"]
+
+_PSEUDO_CALLS = frozenset({"decision_extraction", "decision_validation"})
+
+_STOP = ("\nObservation:",)
+"""What a model writes that goes on by itself; inside the object no such line can stand."""
+
+
+class ReActDriver:
+    """Asks for one decision a step: a thought, and a call or the answer. Needs no tool calls of the provider's.
+
+    Args:
+        max_retries: how often in a row the model is asked again where its decision cannot be used, each time in a step
+            of its own that shows it what was wrong. One more such decision, and the run fails with `LLMError`.
+        final_via_model: whether the answer is written in a second request without tools, in place of the one in the
+            decision.
+        final_model: who writes it then; the agent's model where not given.
+
+    Raises:
+        ConfigError: `max_retries` is below 0, or `final_model` cannot be a model.
+
+    A decision that cannot be used is an `error` event with the code `"decision_error"` where there is none, and
+    `"validation_error"` where it asks for what cannot be. It is also an execution in its `Step`, of the name
+    `"decision_extraction"` or `"decision_validation"`, that failed.
+    """
+
+    def __init__(
+        self, max_retries: int = 2, *, final_via_model: bool = False, final_model: Any = None
+    ) -> None:
+        if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
+            raise ConfigError(f"max_retries must be a whole number from 0 on, got {max_retries!r}")
+        if final_model is not None:
+            check_model(final_model)
+        self._max_retries = max_retries
+        self._final_via_model = final_via_model or final_model is not None
+        self._final_model = final_model
+
+    @property
+    def call_form(self) -> str:
+        """What a call looks like, for a model that wrote none."""
+        return CALL_FORM
+
+    async def step(
+        self, run: RunContext[Any], runtime: Runtime
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Make one step; see `Driver.step`."""
+        said = react_messages(await runtime.dialogue())
+        prompt = react_prompt(runtime.introduction, runtime.visible_tools)
+        request = ModelRequest(await runtime.behind_system(prompt, said), stop=_STOP)
+        reader = DecisionReader(shows_answer=not self._final_via_model)
+        reason, has_reasoned = None, False
+        async with aclosing(_texts(runtime, request)) as pieces:
+            async for piece in pieces:
+                match piece:
+                    case Finish():
+                        reason = piece.reason
+                    case ReasoningDelta(text):
+                        has_reasoned = True
+                        yield _event("think", text)
+                    case str():
+                        for event in reader.feed(piece):
+                            if has_reasoned and event["type"] == "think":
+                                has_reasoned = False
+                                yield _event("think", "\n\n")
+                            yield event
+                if reader.is_broken:
+                    break
+        read = reader.finish(reason)
+        asked = (
+            read
+            if isinstance(read, Refusal)
+            else decide_on(
+                read,
+                reader.text,
+                runtime.toolbox,
+                needs_answer=not self._final_via_model,
+            )
+        )
+        match asked:
+            case Refusal():
+                yield self._refuse(asked, run, runtime)
+            case ToolCall():
+                yield _event("call", format_call_agent(asked))
+                yield {"type": "execute", "timestamp": time()}
+            case FinalAnswer(text) if self._final_via_model:
+                thought = str(read.get("thought") or "") if isinstance(read, dict) else ""
+                final = to_answer(said, thought, text)
+                messages = await runtime.behind_system(runtime.introduction, final)
+                is_silent = True
+                async with aclosing(self._answer(runtime, messages)) as events:
+                    async for event in events:
+                        is_silent = is_silent and event["type"] == "think"
+                        yield event
+                if is_silent:
+                    yield self._refuse(no_answer(reader.text), run, runtime)
+            case FinalAnswer(text):
+                if not reader.has_answered:
+                    yield _event("respond", text)
+
+    async def _answer(
+        self, runtime: Runtime, messages: list[dict[str, Any]]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """The answer that a second request gives."""
+        request = ModelRequest(messages, tool_choice="none")
+        async with aclosing(_texts(runtime, request, self._final_model)) as pieces:
+            async for piece in pieces:
+                match piece:
+                    case Finish():
+                        if (cut := event_of_cut(piece.reason)) is not None:
+                            yield cut
+                    case ReasoningDelta(text):
+                        yield _event("think", text)
+                    case str():
+                        yield _event("respond", piece)
+
+    def _refuse(self, refusal: Refusal, run: RunContext[Any], runtime: Runtime) -> dict[str, Any]:
+        """Note a decision that cannot be used; after too many of them in a row the run fails."""
+        now = utc(time())
+        runtime.refused.append(
+            ToolExecution(
+                id=uuid7(),
+                call=ToolCall(refusal.name, {"text": refusal.raw}),
+                result=failure(refusal.problem),
+                started_at=now,
+                completed_at=now,
+                status="failure",
+                attempt=0,
+            )
+        )
+        before = 0
+        for step in reversed(run.steps):
+            if not any(each.name in _PSEUDO_CALLS for each in step.executions):
+                break
+            before += 1
+        if before >= self._max_retries:
+            runtime.error = LLMError(
+                f"The model made no decision that can be used, in {before + 1} answers in a row. The last one: "
+                f"{refusal.problem} It wrote: {refusal.raw[:200]!r}. Give it fewer or simpler tools, raise max_retries "
+                "or use a model that writes JSON"
+            )
+        return refusal.event()
+
+
+async def _texts(
+    runtime: Runtime, request: ModelRequest, model: Any = None
+) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
+    """What the model writes: its text as `str`, and the rest that counts."""
+    async with aclosing(runtime.ask(request, model=model)) as deltas:
+        async for delta in deltas:
+            match delta:
+                case str():
+                    if delta:
+                        yield delta
+                case TextDelta(text):
+                    if text:
+                        yield text
+                case ReasoningDelta(text):
+                    if text:
+                        yield delta
+                case Finish():
+                    yield delta
+                case ToolCallDelta():
+                    raise LLMError(
+                        "the server read a tool call out of the model's text itself, so there is no text of it: turn "
+                        'its tool parser off, or use Agent(driver="native")'
+                    )
+                case _:  # usage, which the runtime has counted
+                    pass
+
+
+def _event(kind: str, content: str) -> dict[str, Any]:
+    return {"type": kind, "content": content, "timestamp": time()}

@@ -1,0 +1,283 @@
+"""One decision of a model as JSON, read while it arrives: `thought, type, tool, args, answer`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import time
+from typing import Any
+
+from ...signature import is_object
+from ...toolbox import Toolbox
+from ...types import ToolCall
+from ..dialogue import compact_json
+from ..runtime import parameters_of
+from .endings import cut_of
+from .json_object import FieldText, ObjectReader, line_and_column
+
+__all__ = ["DecisionReader", "FinalAnswer", "Refusal", "decide_on", "no_answer"]
+
+ANSWER = "final_answer"
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    """The decision to answer.
+
+    Attributes:
+        text: the answer; may be empty where the model is to write it apart.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a decision cannot be carried out.
+
+    Attributes:
+        name: of the pseudo-call that stands for it.
+        code: of its event.
+        kind: likewise.
+        problem: what is wrong.
+        hint: what the model should write instead.
+        raw: what it wrote.
+        place: line and column in `raw`, from 1, where that is known.
+    """
+
+    name: str
+    code: str
+    kind: str
+    problem: str
+    hint: str
+    raw: str
+    place: tuple[int, int] | None = None
+
+    def event(self) -> Event:
+        """Its `error` event."""
+        line, column = self.place or (None, None)
+        return {
+            "type": "error",
+            "kind": self.kind,
+            "code": self.code,
+            "content": f"{self.problem} {self.hint}",
+            "raw": self.raw,
+            "line": line,
+            "column": column,
+            "timestamp": time(),
+        }
+
+
+class DecisionReader:
+    """Reads the text of one answer.
+
+    What stands before the object, such as reasoning in tags, is a thought; what stands behind it is not looked at.
+
+    Args:
+        shows_answer: whether the answer is text for the user as it stands here.
+
+    Attributes:
+        is_broken: whether the object cannot be read any more: the rest of the text is not wanted.
+        has_answered: whether the answer was shown while it came.
+    """
+
+    def __init__(self, *, shows_answer: bool = True) -> None:
+        self.is_broken = False
+        self.has_answered = False
+        self._shows_answer = shows_answer
+        self._pieces: list[str] = []
+        self._length = 0
+        self._preamble = _Preamble()
+        self._begins: int | None = None  # where the object begins
+        self._object = ObjectReader(is_alone=False)
+        self._type = self._value = ""  # the type of the decision, and one that may go on
+
+    @property
+    def text(self) -> str:
+        """All that was fed."""
+        return "".join(self._pieces)
+
+    def feed(self, text: str) -> list[Event]:
+        """Read the next piece; returns the thought and the answer as far as they came."""
+        self._pieces.append(text)
+        self._length += len(text)
+        events: list[Event] = []
+        if self._begins is None:
+            found = self._preamble.skip(text)
+            if found is None:
+                return []
+            text = found
+            self._begins = self._length - len(text)
+            if thought := self._preamble.thought:
+                events.append(_event("think", f"{thought}\n"))
+        for piece in self._object.feed(text):
+            events += self._show(piece)
+        self.is_broken = self._object.fault is not None
+        return events
+
+    def finish(self, reason: str | None) -> dict[str, Any] | Refusal:
+        """The decision, once the text has ended, or why there is none."""
+        raw = self.text
+        fault = self._object.finish()
+        if fault is None:
+            try:
+                return self._object.value()
+            except ValueError as error:
+                return _no_decision(f"No decision: {error}.", raw)
+        if self._begins is None and cut_of(reason) != "length":
+            return _no_decision("No decision: your answer holds no JSON object.", raw)
+        begins = len(raw) if self._begins is None else self._begins
+        line, column = place = line_and_column(raw, begins + fault.at)
+        at = f"at line {line}, column {column}"
+        if not fault.is_the_end:
+            return _no_decision(f"No decision: {fault.problem} {at}.", raw, place)
+        match cut_of(reason):
+            case "length":
+                problem = f"Your output reached the length that is allowed and was cut {at}."
+                return _no_decision(problem, raw, place, "truncated", "Write less at once.")
+            case "stopped":
+                problem = f"No decision: you stopped {at}, and {fault.problem}."
+                return _no_decision(problem, raw, place, "unfinished")
+            case _:
+                problem = f"No decision: your output ended {at}, and {fault.problem}."
+                return _no_decision(problem, raw, place, "truncated")
+
+    def _show(self, piece: FieldText) -> list[Event]:
+        match piece.key:
+            case "thought" if piece.text:
+                return [_event("think", piece.text)]
+            case "type":
+                self._value += piece.text
+                if piece.is_whole:
+                    self._type, self._value = self._value, ""
+            case "answer" if piece.text and self._type == ANSWER and self._shows_answer:
+                self.has_answered = True
+                return [_event("respond", piece.text)]
+            case _:
+                pass
+        return []
+
+
+class _Preamble:
+    """What stands before the object. The cost is linear, however it is cut.
+
+    Attributes:
+        thought: what it says, without the marks of reasoning and fences.
+    """
+
+    def __init__(self) -> None:
+        self.thought = ""
+        self._pieces: list[str] = []
+        self._mark = ""  # behind which to look for the object; "" where that is here
+        self._is_begun = False
+        self._tail = ""
+
+    def skip(self, text: str) -> str | None:
+        """Read the next piece; returns what of it belongs to the object, once that begins."""
+        if not self._is_begun:
+            self._tail += text
+            start = self._tail.lstrip()
+            if _OPEN.startswith(start):
+                return None  # perhaps the mark, and perhaps nothing but space
+            self._is_begun = True
+            self._mark = _CLOSE if start.startswith(_OPEN) else ""
+            text, self._tail = self._tail, ""
+        if self._mark:
+            window = self._tail + text
+            place = window.find(self._mark)
+            if place < 0:
+                self._tail = window[1 - len(self._mark) :]
+                self._pieces.append(window[: len(window) - len(self._tail)])
+                return None
+            place += len(self._mark)
+            self._pieces.append(window[:place])
+            self._mark = self._tail = ""
+            text = window[place:]
+        place = text.find("{")
+        if place < 0:
+            self._pieces.append(text)
+            return None
+        said = "".join([*self._pieces, text[:place]])
+        self.thought = _FENCE.sub("", said.replace(_OPEN, "").replace(_CLOSE, "")).strip()
+        return text[place:]
+
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_FENCE = re.compile(r"```\w*\s*\Z")
+
+
+def _event(kind: str, content: str) -> Event:
+    return {"type": kind, "content": content, "timestamp": time()}
+
+
+_AGAIN = "Write one JSON object, with thought, type, tool, args and answer as you were told."
+
+
+def _no_decision(
+    problem: str,
+    raw: str,
+    place: tuple[int, int] | None = None,
+    kind: str = "malformed",
+    hint: str = _AGAIN,
+) -> Refusal:
+    return Refusal("decision_extraction", "decision_error", kind, problem, hint, raw, place)
+
+
+def _not_valid(problem: str, hint: str, raw: str) -> Refusal:
+    return Refusal("decision_validation", "validation_error", "malformed", problem, hint, raw)
+
+
+def no_answer(raw: str) -> Refusal:
+    """That a final answer is empty."""
+    problem = "Answer is required when type=final_answer."
+    return _not_valid(problem, "Write it, or call a tool.", raw)
+
+
+def decide_on(
+    decision: Mapping[str, Any], raw: str, tools: Toolbox, *, needs_answer: bool = True
+) -> ToolCall | FinalAnswer | Refusal:
+    """Say what a decision asks for, or why it cannot be carried out.
+
+    Args:
+        decision: as the model wrote it.
+        raw: the text it wrote it in.
+        tools: those that it may call.
+        needs_answer: whether the answer must stand in it.
+    """
+
+    def refused(problem: str, hint: str) -> Refusal:
+        return _not_valid(problem, hint, raw)
+
+    match decision.get("type"):
+        case "call_tool":
+            name, args = decision.get("tool"), decision.get("args")
+            names = f"Tools: {', '.join(tools.names) or 'none'}."
+            if not isinstance(name, str) or not name.strip():
+                return refused("Tool name is required when type=call_tool.", names)
+            tool = tools.find(ToolCall(name, {}))
+            if tool is None:
+                return refused("Requested tool is not available.", names)
+            if args is None:
+                required = parameters_of(tool).get("required")
+                if required:
+                    return refused(
+                        "Arguments are required when type=call_tool.",
+                        f"Give args as a JSON object with {', '.join(required)}.",
+                    )
+                args = {}
+            if not is_object(args):
+                return refused("Arguments must be a JSON object.", 'Write "args": {"name": value}.')
+            return ToolCall(name, args)
+        case "final_answer":
+            answer = decision.get("answer")
+            if answer is None:
+                answer = ""
+            text = answer if isinstance(answer, str) else compact_json(answer)
+            if needs_answer and not text.strip():
+                return no_answer(raw)
+            return FinalAnswer(text)
+        case _:
+            return refused("Decision type must be call_tool or final_answer.", _AGAIN)

@@ -1,0 +1,77 @@
+"""Checks what an agent is given, so that what cannot work is refused when the agent is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from ..errors import ConfigError
+from ..storage.log import is_log
+from ..storage.memory import Memory
+from ..types import Dialects
+from .drivers import Driver, NativeDriver, ReActDriver, TextDriver
+
+__all__ = ["DriverName", "check_choice", "driver_of", "instance_of", "storage_of"]
+
+DriverName = Literal["text", "native", "react"]
+
+_DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": ReActDriver}
+
+
+def storage_of(storage: Any, on_busy: str) -> Any:
+    """The log, if it can be one."""
+    if storage is None:
+        return Memory()
+    given: object = storage
+    missing = [
+        name
+        for name in ("save_message", "load_messages")
+        if not callable(getattr(storage, name, None))
+    ]
+    if isinstance(storage, type) or (missing and not is_log(storage)):
+        raise ConfigError(
+            f"{storage!r} cannot be the log of an agent: it needs the methods of Log, or at least "
+            "save_message and load_messages; give SQLite(), or leave it out for a log in memory"
+        )
+    if on_busy == "error" and not hasattr(type(given), "claim"):
+        raise ConfigError(
+            f'on_busy="error" needs a storage that conversations can be claimed in: {storage!r} has no claim'
+        )
+    return storage
+
+
+def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
+    """How the model is asked."""
+    if driver == "text":
+        return TextDriver(dialect or "cogency", lenient=lenient)
+    if dialect is not None:
+        raise ConfigError(
+            'dialect is what the driver "text" speaks: leave it out, or give driver="text"'
+        )
+    if isinstance(driver, str):
+        if driver not in _DRIVERS:
+            known = ", ".join(f'"{name}"' for name in ("text", *_DRIVERS))
+            raise ConfigError(
+                f"there is no driver {driver!r}; choose one of {known}, or give a Driver"
+            )
+        return _DRIVERS[driver]()
+    if not callable(getattr(driver, "step", None)) or isinstance(driver, type):
+        raise ConfigError(f"{driver!r} cannot be a driver: it needs a method step(run, runtime)")
+    given: Driver = driver
+    return given
+
+
+def instance_of(kind: Any, name: str, given: Any) -> Any:
+    """An option that is of a class, or what it is by default."""
+    if given is None:
+        return kind()
+    if not isinstance(given, kind):
+        raise ConfigError(f"{name} must be a {kind.__name__}, got {given!r}")
+    return given
+
+
+def check_choice(name: str, given: str, *choices: str) -> None:
+    """Refuse a word that is not one of the choices."""
+    if given not in choices:
+        wanted = " or ".join(f'"{choice}"' for choice in choices)
+        raise ConfigError(f"{name} must be {wanted}, got {given!r}")

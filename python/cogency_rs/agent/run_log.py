@@ -1,0 +1,74 @@
+"""What a run writes to the log besides its turns: the question, and how it came to an end."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from time import time
+from typing import Any
+
+from .._core import check_json
+from ..storage.log import CallRecord, Row
+from ..turn_log import save_to_the_end
+from .context import RunContext
+
+__all__ = ["RunLog"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class RunLog:
+    """The log of a conversation, for one run.
+
+    Each method saves to the end, also when the run is cancelled meanwhile.
+    """
+
+    def __init__(self, ctx: RunContext[Any]) -> None:
+        self._ctx = ctx
+        self._has_begun = False  # a run that wrote nothing says nothing of its end either
+
+    async def append(self, rows: Sequence[Row], calls: Sequence[CallRecord] = ()) -> None:
+        """Save rows and calls together."""
+        ctx = self._ctx
+        self._has_begun = True
+        await save_to_the_end(ctx.storage, ctx.conversation_id, ctx.user_id, rows, calls)
+
+    async def report(self, code: str, content: str) -> dict[str, Any]:
+        """Say what is wrong with an answer, so that the model is shown it; returns the event that says it."""
+        now = time()
+        report = {"kind": "malformed", "code": code, "content": content, "raw": ""}
+        await self.append((("error", json.dumps(report), now),))
+        return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
+
+    async def ended(self, output: Any) -> None:
+        """Say that the run is over, although the model has not answered: a tool gave the output."""
+        try:
+            check_json(output)
+            content = json.dumps(output)
+        except (TypeError, ValueError):
+            content = json.dumps(str(output))
+        await self.append((("end", content, time()),))
+
+    async def cancelled(self, message: str) -> dict[str, Any]:
+        """Say that a person stopped the run; returns the event that says it."""
+        now = time()
+        await self.append((("cancelled", message, now),))
+        return {"type": "cancelled", "content": message, "timestamp": now}
+
+    async def note_cancellation(self) -> None:
+        """Say that the run was cancelled; one that cannot be saved is logged."""
+        await self._note("cancelled", "")
+
+    async def note_failure(self, error: Exception) -> None:
+        """Say that the run failed, likewise. No prompt shows it: it is not the model's error."""
+        content = f"{type(error).__name__}: {error}"
+        await self._note("error", json.dumps({"kind": "failed", "content": content, "raw": ""}))
+
+    async def _note(self, type: str, content: str) -> None:
+        if not self._has_begun:
+            return
+        try:
+            await self.append(((type, content, time()),))
+        except Exception:
+            logger.exception("How a run ended could not be saved (%s)", type)

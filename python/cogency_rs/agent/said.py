@@ -1,0 +1,83 @@
+"""What a step says: the events of one answer, put together, and what they amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..records import ToolExecution
+from ..registry import tool_call
+from ..toolbox import Toolbox
+from ..types import ToolCall, TurnOutcome
+from .recovery import ErrorKey
+from .results import StepKind
+
+__all__ = ["Said", "kind_of"]
+
+
+@dataclass
+class Said:
+    """What the events of a step say so far."""
+
+    texts: list[list[str]] = field(default_factory=list[list[str]])  # the pieces of each
+    thoughts: list[list[str]] = field(default_factory=list[list[str]])
+    last: str = ""  # the type of the event before
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    errors: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """See an event."""
+        last, self.last = self.last, event["type"]
+        match event["type"]:
+            case "respond" | "think" as type:
+                pieces = self.texts if type == "respond" else self.thoughts
+                if last != type:
+                    pieces.append([])
+                pieces[-1].append(event["content"])
+            case "call":
+                self.calls.append(tool_call(event["content"]))
+            case "error":
+                self.errors.append(event)
+            case _:
+                pass
+
+    @property
+    def text(self) -> str:
+        """What is said to the user: what stands between calls is a paragraph each."""
+        return _paragraphs(self.texts)
+
+    @property
+    def reasoning(self) -> str:
+        """The model's reasoning, likewise."""
+        return _paragraphs(self.thoughts)
+
+    @property
+    def error(self) -> str | None:
+        """What the model is told of the last error."""
+        return str(self.errors[-1].get("content")) if self.errors else None
+
+    def happened(
+        self, executions: Sequence[ToolExecution], tools: Toolbox
+    ) -> Iterator[tuple[ErrorKey, str] | None]:
+        """Errors with what they say, and `None` for each success, in order; see `Repetition`."""
+        for error in self.errors:
+            kind = str(error.get("code") or error.get("kind"))
+            yield (kind, ""), str(error.get("content"))
+        for each in executions:
+            kind = "unknown_tool" if tools.find(each.call) is None else "tool_execution"
+            yield ((kind, each.name), str(each.error)) if each.error is not None else None
+        if not self.errors and not executions:
+            yield None
+
+
+def _paragraphs(texts: list[list[str]]) -> str:
+    return "\n\n".join(text for pieces in texts if (text := "".join(pieces).strip()))
+
+
+def kind_of(outcome: TurnOutcome, *, calls: bool, is_refused: bool) -> StepKind:
+    """What kind of step it was that came out so; `calls` is whether calls ran, or wait."""
+    if calls:
+        return "tool_execution"
+    unusable = (TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED, TurnOutcome.FAILED)
+    return "error" if is_refused or outcome in unusable else "final_response"

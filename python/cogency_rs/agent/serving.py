@@ -1,0 +1,84 @@
+"""The MCP servers of an agent: started when the first of its runs needs them, closed when the last is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from operator import is_not
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..servers import MCPServer, ServerGroup
+
+__all__ = ["Serving"]
+
+
+class Serving:
+    """Servers that several runs share; each of them, and whoever wants them to last longer, is inside `async with`.
+
+    Args:
+        servers: by the names that the model may call them by, or a list.
+
+    Raises:
+        ConfigError: they are no servers.
+    """
+
+    def __init__(self, servers: Mapping[str, MCPServer] | Iterable[MCPServer]) -> None:
+        from ..servers import ServerGroup  # needs the extra `mcp`
+
+        given: Any = servers
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise ConfigError(f"servers must be a dict or a list of MCPServers, got {given!r}")
+        self._servers: Any = given if isinstance(given, Mapping) else tuple(servers)
+        ServerGroup(self._servers)  # refuses names that cannot be
+        self._group: ServerGroup | None = None
+        self._users = 0
+        self._listed: tuple[Any, ...] = ()
+        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start them, if nobody has.
+
+        Raises:
+            ConfigError: one cannot be started; says which, why, and what to do.
+        """
+        from ..servers import ServerGroup
+
+        async with self._alone():
+            if self._group is None:
+                group = ServerGroup(self._servers)
+                await group.__aenter__()
+                self._group = group
+            self._users += 1
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        async with self._alone():
+            self._users -= 1
+            if self._users == 0 and self._group is not None:
+                group, self._group = self._group, None
+                await group.__aexit__(None, None, None)
+
+    async def tools(self, own: Sequence[Any]) -> tuple[Any, ...]:
+        """The agent's own tools, and behind them those of the servers as they are now."""
+        if self._group is None:
+            raise RuntimeError("servers are asked inside `async with`")
+        listed = await self._group.tools(own)
+        if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
+            self._listed = tuple(listed)
+        return self._listed  # the same one where nothing has changed: what is made of it is kept
+
+    def _alone(self) -> asyncio.Lock:
+        """A lock of the running loop: an agent may be used in one loop after another."""
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        return self._lock[1]

@@ -1,0 +1,55 @@
+"""What all runs of an agent have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..history import History
+from ..middleware import Hooks, Middleware
+from ..middleware.approval import Approve
+from ..types import Access, CallMode
+from .drivers import Driver
+from .limits import UsageLimits
+from .output import OutputReader
+from .recovery import Recovery
+from .serving import Serving
+
+if TYPE_CHECKING:
+    from ..telemetry.spans import Tracing
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of an agent, checked; see `Agent`."""
+
+    model: Any
+    tools: tuple[Any, ...]
+    serving: Serving | None
+    driver: Driver
+    storage: Any
+    instructions: str
+    identity: str | None
+    limits: UsageLimits
+    recovery: Recovery
+    history: History
+    hooks: tuple[Hooks, ...]
+    middleware: tuple[Middleware, ...]
+    approve: Approve | None
+    approval_timeout: float
+    tool_timeout: float | None
+    max_concurrency: int | None
+    output: OutputReader
+    require_tool: bool
+    stop_at_tools: frozenset[str]
+    finish_reasons: frozenset[str]
+    on_failure: Literal["continue", "raise"]
+    on_block: Literal["continue", "stop"]
+    on_busy: Literal["wait", "error"]
+    calls: CallMode
+    sandbox_dir: str
+    access: Access
+    name: str
+    tracing: Tracing | None

@@ -1,0 +1,70 @@
+"""The log that a command names: the file of a SQLite log, or the DSN of one in PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..storage.log import Conversation
+from ..storage.postgres.address import is_dsn
+from . import database_log, log
+from .stored import Doubtful, Lease, Row
+
+__all__ = ["DB", "Conversation", "Row", "State", "conversations", "named", "rows", "state"]
+
+DB = "The log: its file, or the postgresql:// address of its database."
+
+
+@dataclass(frozen=True)
+class State:
+    """Who works on a log, and what is not known to have ended.
+
+    Attributes:
+        leases: the claims that are held.
+        doubtful: the calls that have no result, or of which nobody knows whether they ended.
+    """
+
+    leases: list[Lease]
+    doubtful: list[Doubtful]
+
+
+def conversations(db: str) -> list[Conversation]:
+    """List the conversations of a log, the one with the latest row last.
+
+    Raises:
+        UnusableError: there is no log of that name.
+        StorageError: it cannot be read at this moment.
+    """
+    return database_log.conversations(db) if is_dsn(db) else log.conversations(Path(db))
+
+
+def rows(db: str, conversation_id: str, user_id: str | None = None) -> list[Row]:
+    """Read a conversation, in the order of its timestamps.
+
+    Args:
+        db: the log.
+        conversation_id: which one.
+        user_id: whose, if several users have a conversation of that id.
+
+    Raises:
+        UnusableError: as above; or there is no such conversation, or it is not clear whose is meant.
+        StorageError: as above.
+    """
+    if is_dsn(db):
+        return database_log.rows(db, conversation_id, user_id)
+    return log.rows(Path(db), conversation_id, user_id)
+
+
+def state(db: str) -> State:
+    """Find out who works on a log, and which calls are in doubt.
+
+    Raises:
+        UnusableError: as above.
+        StorageError: as above.
+    """
+    return State(*(database_log.state(db) if is_dsn(db) else log.state(Path(db))))
+
+
+def named(db: str) -> str:
+    """A log's name as it is shown: never with a password."""
+    return database_log.place(db) if is_dsn(db) else db

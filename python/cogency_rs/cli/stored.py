@@ -1,0 +1,110 @@
+"""What commands read of a log, wherever it is kept."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from ..storage.log import CallRecord
+from .exits import UnusableError
+from .text import quoted
+
+__all__ = ["Doubtful", "Lease", "Row", "choose_user", "saved_at", "shown_time"]
+
+_LATEST = 253370764800.0  # the year 9999
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a conversation.
+
+    Attributes:
+        timestamp: what the program that wrote it says of its time, in seconds since the epoch.
+        saved: when it was handed to the storage, which is in an id of version 7, to the millisecond; `None` where the
+            id is of another kind.
+        call: what else the log knows of a call; `None` of any other row, and of calls that plain cogency ran.
+    """
+
+    type: str
+    content: str
+    timestamp: float
+    saved: float | None
+    call: CallRecord | None = None
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A claim that a process holds.
+
+    Attributes:
+        number: how many claims there were on the conversation, with this one.
+        worker: the process, `"host:pid"`.
+        machine: where that number means one process.
+        expires_in: seconds until it runs out, if it is not renewed.
+    """
+
+    conversation_id: str
+    number: int
+    worker: str
+    machine: str
+    expires_in: float
+
+
+@dataclass(frozen=True)
+class Doubtful:
+    """A call that has no result in the log, or of which nobody knows whether it ended.
+
+    Attributes:
+        status: "open", "waiting" or "unknown".
+        worker: the process that carried it out, `"host:pid"`.
+    """
+
+    conversation_id: str
+    call_id: str
+    name: str
+    status: str
+    worker: str | None
+
+
+def choose_user(
+    place: object, users: list[str], conversation_id: str, user_id: str | None, *, listed_by: str
+) -> str:
+    """Say whose conversation is meant.
+
+    Args:
+        place: of the log, as messages name it.
+        users: who have a conversation of that id.
+        conversation_id: which one.
+        user_id: who was asked for, if anybody.
+        listed_by: what to give `cogency-rs show` to see what there is.
+
+    Raises:
+        UnusableError: nobody has it, or that one has not; or several have, and nobody was asked for.
+    """
+    listed = f"`cogency-rs show {listed_by}` lists what there is"
+    if not users:
+        raise UnusableError(f"{place} has no conversation {quoted(conversation_id)}; {listed}")
+    if user_id is None and len(users) > 1:
+        raise UnusableError(
+            f"{len(users)} users have a conversation {quoted(conversation_id)} in {place}; "
+            f"say whose with --user: {', '.join(map(quoted, users[:5]))}{' …' * (len(users) > 5)}"
+        )
+    if user_id is not None and user_id not in users:
+        raise UnusableError(
+            f"the user {quoted(user_id)} has no conversation {quoted(conversation_id)} in {place}; {listed}"
+        )
+    return users[0] if user_id is None else user_id
+
+
+def shown_time(timestamp: float) -> float:
+    """A time that can be shown, whatever was stored."""
+    return min(max(timestamp, 0.0), _LATEST)
+
+
+def saved_at(id: object) -> float | None:
+    """When a row of this id was saved, in seconds since the epoch; `None` if the id does not say it."""
+    try:
+        parsed = uuid.UUID(str(id))
+    except ValueError:
+        return None
+    return (parsed.int >> 80) / 1000 if parsed.version == 7 else None

@@ -1,0 +1,73 @@
+"""Where tools run, if not in the program's own process.
+
+An executor is middleware that has the tool itself run elsewhere. What stands around the call stays where it is: checks
+of arguments, hooks, approval, retries, time limits, observers and the cap on how many run at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import ConfigError
+from ..middleware.invocation import Invocation, Middleware, Next
+from ..tools import options_of
+from ..types import ToolResult
+
+__all__ = ["Executor", "check_remote"]
+
+
+class Executor(ABC):
+    """Runs tools in another place; a middleware."""
+
+    @abstractmethod
+    def takes(self, tool: Any) -> bool:
+        """Whether it runs this tool. One that it does not take runs in the program."""
+
+    @abstractmethod
+    async def run(self, invocation: Invocation, execution: Any) -> Any:
+        """Run the tool of a call whose arguments have been checked, once.
+
+        Args:
+            invocation: the call.
+            execution: what the calls of its batch run with.
+
+        Returns:
+            What the tool returned. What the tool raises passes on.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; by now the tool has been, too.
+            UnknownOutcome: it is not known whether the tool ran to its end.
+        """
+
+    def check(self, tool: Any) -> None:  # noqa: B027  # most have nothing to refuse
+        """Refuse a tool that could never be run here.
+
+        Raises:
+            ConfigError: says why.
+        """
+
+    async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
+        """Carry a call out, its tool here."""
+        if self.takes(invocation.tool):
+            invocation = invocation.on(self)
+        return await next(invocation)
+
+
+def check_remote(tools: Mapping[str, Any], middleware: Iterable[Middleware]) -> None:
+    """Refuse tools that want to run elsewhere if nothing there takes them.
+
+    Raises:
+        ConfigError: a tool says `remote=...` and no executor takes it, or one takes it that could never run it.
+    """
+    executors = [layer for layer in middleware if isinstance(layer, Executor)]
+    for name, tool in tools.items():
+        taking = [executor for executor in executors if executor.takes(tool)]
+        for executor in taking:
+            executor.check(tool)
+        if options_of(tool).remote and not taking:
+            raise ConfigError(
+                f"tool {name!r} is to run in another process, and nothing in middleware= takes it there: add a "
+                "cogency_rs.executors.ray.RayExecutor, or leave out remote="
+            )

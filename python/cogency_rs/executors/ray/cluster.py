@@ -1,0 +1,117 @@
+"""The way to Ray: is it installed, does a cluster answer, who started it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import socket
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from importlib import import_module
+from typing import Any
+
+from ...errors import ConfigError
+
+__all__ = ["Cluster", "check_answers", "check_installed"]
+
+PATIENCE = 5.0
+"""Seconds that the port of a cluster has to answer. Ray itself tries for minutes, and then ends the program."""
+
+_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d+)")
+
+
+def check_installed() -> None:
+    """Refuse a Python without Ray.
+
+    Raises:
+        ConfigError: Ray is not installed.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise ConfigError(
+            "RayExecutor needs ray, which is not installed; run: pip install 'cogency-rs[ray]'"
+        )
+
+
+class Cluster:
+    """A connection to Ray. Everything here blocks, so it is called in a thread.
+
+    Args:
+        address: as in `ray.init`.
+        settings: further arguments of `ray.init`.
+    """
+
+    def __init__(self, address: str | None, settings: Mapping[str, Any]) -> None:
+        self._address = address
+        self._settings = settings
+        self._close = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def connect(self) -> Any:
+        """Connect, unless the program has done so, and give Ray's module.
+
+        Raises:
+            ConfigError: no cluster answers there, or Ray refuses the settings.
+        """
+        check_installed()
+        ray: Any = import_module("ray")
+        if ray.is_initialized():
+            return ray
+        check_answers(self._address or os.environ.get("RAY_ADDRESS"))
+        connected: Future[None] = Future()
+        self._close.clear()
+        thread = threading.Thread(
+            target=self._stay, args=(ray, connected), name="cogency-rs-ray", daemon=True
+        )
+        thread.start()
+        connected.result()
+        self._thread = thread
+        return ray
+
+    def close(self) -> None:
+        """Disconnect, if it was connected here; a local Ray that was started for it ends."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._close.set()
+            thread.join()
+
+    def _stay(self, ray: Any, connected: Future[None]) -> None:
+        """Connect, stay, and disconnect in the end.
+
+        Linux ends the processes of a local Ray when the thread ends that started them.
+        """
+        address = self._address or os.environ.get("RAY_ADDRESS")
+        try:
+            ray.init(address=self._address, **self._settings)
+        except (Exception, SystemExit) as error:  # it exits where a cluster does not let it in
+            where = f"at {address!r}" if address else "on this machine"
+            text = " ".join(str(error).split())
+            refused = ConfigError(
+                f"Ray cannot be reached {where}: {type(error).__name__}: {text:.300}"
+            )
+            refused.__cause__ = error
+            connected.set_exception(refused)
+            return
+        connected.set_result(None)
+        self._close.wait()
+        ray.shutdown()
+
+
+def check_answers(address: str | None) -> None:
+    """Refuse an address where nothing answers; only of those that name a port.
+
+    Raises:
+        ConfigError: nothing answers there.
+    """
+    place = _PLACE.fullmatch(address or "")
+    if place is None:
+        return  # "auto", "local" and others, which Ray looks up at once
+    try:
+        host = place["ipv6"] or place["host"]
+        socket.create_connection((host, int(place["port"])), timeout=PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"no Ray cluster answers at {address!r} ({error}): start one with `ray start --head`, or give RayExecutor "
+            "another address, None for a Ray of its own"
+        ) from error

@@ -1,0 +1,242 @@
+"""`RayExecutor`: has tools run on Ray.
+
+Invariants: a call is submitted at most once; a call that is stopped here is stopped there, and its end is waited for,
+though not for ever; nothing here blocks the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from ...errors import ConfigError, ToolError
+from ...middleware import Invocation
+from ...patience import all_done, outlast
+from ...results import reason
+from ...tools import options_of
+from ...tools.options import check_count, check_seconds
+from ...workers import in_thread
+from .. import Executor
+from .cluster import Cluster, check_installed
+from .failures import failure_of_call, failure_of_shipping
+from .once import Once
+from .options import ray_options
+from .sending import LARGE, ActorOf, PackedTool, Sending
+from .shipping import CarriedVariables, RemoteReply, unpack, unpack_error
+from .slots import Slots
+
+__all__ = ["RayExecutor"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class RayExecutor(Executor):
+    """Middleware that runs tools on Ray: `execute_tools(..., middleware=[RayExecutor()])`.
+
+    Each call is a Ray task, or a call of an actor where the tool says `remote=Actor(...)`. A call whose worker is lost
+    is `unknown`, and is not run again unless the tool says `idempotent=True`. What stands around calls, such as
+    approval, retries and time limits, is as for any other tool.
+
+    Use it as an async context manager, or `await start()`, to connect before the first call does. If the program has
+    called `ray.init` itself, that connection is used, and is left open.
+
+    Args:
+        address: of a cluster, as in `ray.init`; `None` for the one in `RAY_ADDRESS`, or else a Ray of its own on this
+            machine.
+        max_in_flight: how many calls may be on Ray at once, of one event loop; further ones wait here, which does not
+            count as their time. `None` for no bound.
+        context_vars: context variables whose values go along with each call.
+        send_deps: send a copy of `Execution.deps` with each call; else tools that use it fail.
+        every_tool: run all tools on Ray but those that say `remote=False`; else only those that say `remote=...`.
+        grace: seconds that a call which is stopped has to end on its worker; then the worker of a task is ended.
+        settings: further arguments of `ray.init`, such as `{"num_cpus": 4, "runtime_env": {...}}`.
+
+    Raises:
+        ConfigError: Ray is not installed, or an option cannot be kept.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        max_in_flight: int | None = None,
+        context_vars: Iterable[ContextVar[Any]] = (),
+        send_deps: bool = False,
+        every_tool: bool = True,
+        grace: float = 5.0,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        check_installed()
+        check_count("max_in_flight", max_in_flight)
+        check_seconds("grace", grace)
+        carried = list(context_vars)
+        given: list[object] = [*carried]
+        for each in given:
+            if not isinstance(each, ContextVar):
+                raise ConfigError(f"context_vars must be ContextVar objects, got {each!r}")
+        self._sending = Sending(CarriedVariables(carried), send_deps=send_deps)
+        self._every_tool = every_tool
+        self._grace = grace
+        self._cluster = Cluster(address, settings or {})
+        self._ray: Once[Any] = Once(self._cluster.connect)
+        self._in_flight = Slots(max_in_flight)
+
+    async def start(self) -> None:
+        """Connect to Ray, if that has not been done.
+
+        Raises:
+            ConfigError: no cluster answers at the address.
+        """
+        await self._ray.get()
+
+    async def aclose(self) -> None:
+        """End the actors; and the connection, if it was made here. It may be started again."""
+        ray = self._ray.known()
+        actors = self._sending.forget()
+        self._ray = Once(self._cluster.connect)
+        if ray is not None:
+            await in_thread(partial(self._close, ray, actors))
+
+    def _close(self, ray: Any, actors: list[ActorOf]) -> None:
+        for actor in actors:
+            handle = actor.handle.known()
+            if handle is not None:
+                ray.kill(handle)
+        self._cluster.close()
+
+    async def __aenter__(self) -> RayExecutor:
+        """Connect to Ray."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        await self.aclose()
+
+    def takes(self, tool: Any) -> bool:
+        """Whether a tool runs on Ray."""
+        remote = options_of(tool).remote
+        if tool is None or remote is False:
+            return False
+        return self._every_tool or remote is not None
+
+    def check(self, tool: Any) -> None:
+        """Refuse a tool whose `remote=` has options that cannot be kept.
+
+        Raises:
+            ConfigError: says which.
+        """
+        ray_options(tool)
+
+    async def run(self, invocation: Invocation, execution: Any) -> Any:
+        """Run the tool of a call on Ray; see `Executor`.
+
+        Raises:
+            ToolError: it could not be sent, or no worker could run it.
+        """
+        name = invocation.call.name
+        with invocation.waiting():
+            try:
+                ray = await self._ray.get()
+            except ConfigError as error:
+                raise ToolError(f"Tool '{name}' was not run: {error}", cause=error) from error
+        if not ray.is_initialized():  # else Ray would start another one by itself
+            raise ToolError(
+                f"Tool '{name}' was not run: the program has closed its connection to Ray"
+            )
+        async with self._in_flight.one(invocation):
+            tool = await self._sending.tool(invocation.tool, ray)
+            async with tool.slots.one(invocation):
+                sent: Any = self._sending.call(tool, invocation, execution)
+                if len(sent) > LARGE:
+                    sent = await in_thread(partial(ray.put, sent))
+                reply = await self._reply(tool, sent, ray)
+        return _outcome(reply, invocation)
+
+    async def _reply(self, tool: PackedTool, sent: Any, ray: Any) -> RemoteReply:
+        """Submit a call, and wait until it is over.
+
+        Raises:
+            ToolError: Ray could not carry it out, or it is not known whether it did.
+        """
+        reference = tool.submit(sent)
+        coming: asyncio.Future[Any] = asyncio.wrap_future(reference.future())
+        try:
+            await all_done([coming])
+        except asyncio.CancelledError:
+            ending = asyncio.ensure_future(self._stop(tool, reference, coming, ray))
+            await outlast([ending])
+            raise
+        try:
+            data: bytes = coming.result()
+        except Exception as error:
+            if tool.actor is not None and any(
+                c.__name__ == "ActorDiedError" for c in type(error).__mro__
+            ):
+                tool.actor.is_lost = True
+            failed = failure_of_call(error, tool.tool.name)
+            logger.warning("%s", failed, exc_info=error)
+            raise failed from error
+        try:
+            reply: RemoteReply = (
+                unpack(data) if len(data) < LARGE else await in_thread(partial(unpack, data))
+            )
+        except Exception as error:
+            raise ToolError(
+                f"Tool '{tool.tool.name}' ran, and its result cannot be read here: {reason(error)}",
+                cause=error,
+            ) from error
+        if reply.unusable is not None:
+            raise failure_of_shipping(reply.unusable, tool.tool.name)
+        return reply
+
+    async def _stop(
+        self, tool: PackedTool, reference: Any, coming: asyncio.Future[Any], ray: Any
+    ) -> None:
+        """Stop a call on its worker, and wait until it is over.
+
+        A task that does not stop when it is asked is ended together with its worker.
+        """
+        coming.add_done_callback(_look_at)
+        for force in (False, True) if tool.actor is None else (False,):
+            try:
+                await in_thread(partial(ray.cancel, reference, force=force))
+            except Exception:
+                logger.warning("Ray could not cancel a call of %r", tool.tool.name, exc_info=True)
+            over, _ = await asyncio.wait([coming], timeout=self._grace)
+            if over:
+                return
+        logger.warning(
+            "A call of %r still runs on Ray, %g s after it was cancelled",
+            tool.tool.name,
+            self._grace,
+        )
+
+
+def _look_at(coming: asyncio.Future[Any]) -> None:
+    """What became of a call that was stopped is of no interest, and asyncio need not complain."""
+    if not coming.cancelled():
+        coming.exception()
+
+
+def _outcome(reply: RemoteReply, invocation: Invocation) -> Any:
+    """What a tool returned; what it emitted is handed on.
+
+    What the tool raised passes on.
+    """
+    context = invocation.context
+    for event in reply.events:
+        context.emit(event)
+    if reply.stop is not None:
+        context.stop(reply.stop)
+    if reply.error is None:
+        return reply.value
+    error = unpack_error(reply.error)
+    if reply.value is None:
+        raise error
+    reply.value.exception = error
+    return reply.value

@@ -1,0 +1,94 @@
+"""What Ray's errors mean for a call: whether it is known that the tool did not run.
+
+What is not known to have ended is unknown, and so is every error of Ray's that is not in this table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import ToolError, UnknownOutcome
+
+__all__ = ["failure_of_call", "failure_of_shipping", "one_line"]
+
+NEVER_RAN = {
+    "RuntimeEnvSetupError": "its runtime_env cannot be set up on the worker",
+    "TaskUnschedulableError": "no worker can run it",
+    "ActorUnschedulableError": "no worker can run it",
+    "TaskPlacementGroupRemoved": "its placement group was removed",
+    "ActorPlacementGroupRemoved": "its placement group was removed",
+    "PendingCallsLimitExceeded": "too many calls wait for its actor",
+    "AuthenticationError": "Ray refuses the program's token",
+}
+"""Errors after which it is known that the tool did not run, and what they mean, by the names of Ray's classes."""
+
+LOST = {
+    "WorkerCrashedError": "the worker that ran it was lost",
+    "LocalRayletDiedError": "Ray on this machine was lost",
+    "NodeDiedError": "the machine that ran it was lost",
+    "OutOfMemoryError": "its worker was killed because memory ran out",
+    "ActorDiedError": "the actor that ran it was lost, and its state with it",
+    "ActorUnavailableError": "the actor that ran it cannot be reached",
+    "TaskCancelledError": "someone else cancelled it",
+}
+"""Errors after which nothing is known, and what they mean."""
+
+
+def failure_of_call(error: BaseException, name: str) -> ToolError:
+    """What an error of Ray's means for a call.
+
+    Args:
+        error: what waiting for the call's reply raised.
+        name: of the tool.
+    """
+    kinds = [each.__name__ for each in type(error).__mro__]
+    for kind in kinds:
+        if why := NEVER_RAN.get(kind):
+            return ToolError(
+                f"Tool '{name}' was not run: {why}: {one_line(error)}", cause=_cause(error)
+            )
+        if why := LOST.get(kind):
+            return _unknown(name, why, error)
+    if "RayTaskError" in kinds:
+        return _failed_around(error, name)
+    return _unknown(name, one_line(error), error)
+
+
+def failure_of_shipping(problem: str, name: str) -> ToolError:
+    """A tool that a worker cannot load."""
+    advice = ""
+    if "ModuleNotFoundError" in problem or "ImportError" in problem:
+        advice = "; install what is missing on the workers, or name it in runtime_env"
+    return ToolError(
+        f"Tool '{name}' was not run, because a worker cannot load it: {problem}{advice}"
+    )
+
+
+def _failed_around(error: Any, name: str) -> ToolError:
+    """An exception on a worker that is not the tool's, which this package would have caught."""
+    text = str(error)
+    if "ModuleNotFoundError: " in text and "import" in text:
+        problem = text[text.rindex("ModuleNotFoundError: ") :].splitlines()[0]
+        return failure_of_shipping(problem, name)
+    last = text.strip().splitlines()[-1:] or [""]
+    return ToolError(
+        f"Tool '{name}' ran, and its result cannot be sent back: {last[0]:.300}",
+        cause=_cause(error),
+    )
+
+
+def _unknown(name: str, why: str, error: BaseException) -> UnknownOutcome:
+    return UnknownOutcome(
+        f"It is not known whether the call of '{name}' happened: {why}. Find out before it is called again.",
+        cause=_cause(error),
+    )
+
+
+def _cause(error: BaseException) -> Exception | None:
+    return error if isinstance(error, Exception) else None
+
+
+def one_line(error: BaseException) -> str:
+    """The class of an error and the beginning of its text."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{text and f': {text:.200}'}"

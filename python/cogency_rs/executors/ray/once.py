@@ -1,0 +1,52 @@
+"""Work that is done once in a thread, however many ask for it, on whatever loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+__all__ = ["Once"]
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """What `work` returns, or raises; after an error the next one who asks begins anew.
+
+    Args:
+        work: called in a thread of its own, which may block. It returns something else than `None`.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._outcome: Future[T] | None = None
+        self._known: T | None = None
+
+    async def get(self) -> T:
+        """Give the outcome. Cancelled, the work goes on for the others."""
+        if self._known is not None:
+            return self._known
+        outcome = self._outcome
+        if outcome is None or (outcome.done() and outcome.exception() is not None):
+            outcome = self._outcome = Future()
+            outcome.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
+            threading.Thread(target=self._run, args=(outcome,), daemon=True).start()
+        if outcome.done():
+            return outcome.result()
+        return await asyncio.wrap_future(outcome)
+
+    def known(self) -> T | None:
+        """Give the outcome if it is there."""
+        return self._known
+
+    def _run(self, outcome: Future[T]) -> None:
+        try:
+            value = self._work()
+        except BaseException as error:
+            outcome.set_exception(error)
+        else:
+            self._known = value
+            outcome.set_result(value)

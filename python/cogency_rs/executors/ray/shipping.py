@@ -1,0 +1,341 @@
+"""What is sent to a worker and what comes back, as bytes.
+
+Invariant: nothing that belongs to one process is sent. In place of the log a worker has an `Absent`, which says so when
+it is used; context variables are sent by where they are found.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, NoReturn, cast
+
+from ...errors import ToolError
+from ...function_tool import FunctionTool
+from ...types import Execution, ToolCall
+
+__all__ = [
+    "Absent",
+    "CarriedVariables",
+    "RemoteCall",
+    "RemoteError",
+    "RemoteReply",
+    "RemoteTraceback",
+    "pack",
+    "pack_error",
+    "unpack",
+    "unpack_error",
+]
+
+Place = tuple[str, str]
+"""A module and a name in it."""
+
+STATE = "state"
+
+DIGEST = 32
+"""Bytes of a digest."""
+
+LENGTH = 4
+"""Bytes of a length."""
+
+
+class Absent:
+    """What stays in the program, as a worker sees it: any use of it is a failure that says so."""
+
+    def __init__(self, what: str, advice: str) -> None:
+        self._text = f"{what} cannot be used in another process: {advice}"
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ToolError(self._text)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python looks for by itself, as in copying
+            raise AttributeError(name)
+        self._refuse()
+
+    __call__ = __getitem__ = __iter__ = __len__ = __contains__ = __aenter__ = __enter__ = _refuse
+    __bool__: Any = _refuse
+
+    def __exit__(self, *_: Any) -> None: ...
+
+    async def __aexit__(self, *_: Any) -> None: ...
+
+    def __reduce__(self) -> Any:
+        return _absent, (self._text,)
+
+
+def _absent(text: str) -> Absent:
+    made = Absent.__new__(Absent)
+    made._text = text  # pyright: ignore[reportPrivateUsage]
+    return made
+
+
+@dataclass(slots=True)
+class RemoteCall:
+    """A call, and all that its tool is told.
+
+    Attributes:
+        call: with arguments that have been checked.
+        execution_id: the id of the call, the same in every attempt.
+        conversation_id: which conversation.
+        user_id: whose turn it is; may be empty.
+        execution: what the batch runs with, as far as it can be sent.
+        state: what hooks have noted; for tools that are told of their call.
+        variables: context variables, by place, and their values.
+        trace: where the call stands in a trace, in the headers of W3C.
+    """
+
+    call: ToolCall
+    execution_id: str
+    conversation_id: str
+    user_id: str
+    execution: Execution
+    state: dict[str, Any]
+    variables: list[tuple[Place, Any]]
+    trace: dict[str, str]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of it is JSON or of this package, so that any pickle of it will do."""
+        deps = self.execution.deps
+        return (deps is None or type(deps) is Absent) and not self.state and not self.variables
+
+    def parts(self) -> dict[str, Any]:
+        """What a program put in, by the name it has there; to say which one cannot be sent."""
+        named = {f"context variable {name!r}": value for (_, name), value in self.variables}
+        return {"deps": self.execution.deps, "state": self.state, "args": self.call.args, **named}
+
+
+@dataclass(slots=True)
+class RemoteReply:
+    """What became of a call.
+
+    Attributes:
+        value: what the tool returned, checked to be JSON.
+        error: what it raised; see `pack_error`.
+        unusable: why the tool could not even be started.
+        events: what it emitted, in order.
+        stop: the message of its first `ToolContext.stop`.
+    """
+
+    value: Any = None
+    error: PackedError | None = None
+    unusable: str | None = None
+    events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    stop: str | None = None
+
+
+# Context variables
+
+
+class CarriedVariables:
+    """Context variables whose values go along with a call.
+
+    A variable cannot be pickled. One that a module has is found in the worker by the module's name and its own; one
+    of the main program is made there under that name, and is what functions of the main program see.
+
+    Args:
+        variables: those that are carried.
+    """
+
+    def __init__(self, variables: Iterable[ContextVar[Any]]) -> None:
+        self._places = {variable: _place_of(variable) for variable in variables}
+
+    def values(self) -> list[tuple[Place, Any]]:
+        """The values that they have now, without those that have none."""
+        now = copy_context()
+        return [(place, now[each]) for each, place in self._places.items() if each in now]
+
+    def place(self, variable: object) -> Place | None:
+        """Where one of them is found, `None` for anything else."""
+        if not isinstance(variable, ContextVar):
+            return None
+        return self._places.get(cast("ContextVar[Any]", variable))
+
+
+_made: dict[Place, ContextVar[Any]] = {}
+
+
+def variable_at(place: Place) -> ContextVar[Any]:
+    """Give the context variable of this place, in a worker."""
+    module, name = place
+    if module not in ("", "__main__"):
+        found = getattr(import_module(module), name, None)
+        if isinstance(found, ContextVar):
+            return cast("ContextVar[Any]", found)
+    return _made.setdefault(place, ContextVar(name))
+
+
+def _place_of(variable: ContextVar[Any]) -> Place:
+    for module, names in [(each, vars(sys.modules[each])) for each in [*sys.modules]]:
+        for name, value in [*names.items()]:
+            if value is variable:
+                return module, name
+    return "", variable.name
+
+
+# Bytes
+
+
+def pack(value: Any, variables: CarriedVariables | None = None, state: object = None) -> bytes:
+    """Write a value for a worker.
+
+    Args:
+        value: what is sent.
+        variables: context variables that it may refer to.
+        state: what is not sent, since the actor there has it already.
+
+    Whatever the pickling of the value raises passes on.
+    """
+    stream = io.BytesIO()
+    _pickler()(stream, variables, state).dump(value)
+    return stream.getvalue()
+
+
+def unpack(data: bytes, state: object = None) -> Any:
+    """Read what `pack` wrote.
+
+    Args:
+        data: what was sent.
+        state: what stands where it was left out.
+    """
+    return _Unpickler(io.BytesIO(data), state).load()
+
+
+def pack_call(digest: bytes, tool: bytes, call: bytes) -> bytes:
+    """What a worker needs for a call, in one piece, because Ray takes its time for each.
+
+    Args:
+        digest: of the packed tool.
+        tool: the packed tool; empty where it goes by Ray's store.
+        call: a packed `RemoteCall`.
+    """
+    return b"".join((digest, len(tool).to_bytes(LENGTH, "big"), tool, call))
+
+
+def unpack_call(data: bytes) -> tuple[bytes, bytes, RemoteCall]:
+    """Read what `pack_call` wrote."""
+    begin = DIGEST + LENGTH
+    end = begin + int.from_bytes(data[DIGEST:begin], "big")
+    call: RemoteCall = unpack(data[end:])
+    return data[:DIGEST], data[begin:end], call
+
+
+def pack_reply(reply: RemoteReply) -> bytes:
+    """Write a reply for the program. What the pickling of its value raises passes on."""
+    try:
+        return pickle.dumps(reply)
+    except Exception:
+        return pack(reply)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, state: object) -> None:
+        super().__init__(file)
+        self._state = state
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self._state if pid == STATE else variable_at(pid)
+
+
+_found: list[Any] = []
+
+
+def _pickler() -> Callable[..., Any]:
+    """The class that writes values; made late, because it needs Ray's cloudpickle."""
+    if not _found:
+        cloudpickle: Any = import_module("ray.cloudpickle")
+        begin, otherwise = (
+            cloudpickle.CloudPickler.__init__,
+            cloudpickle.CloudPickler.reducer_override,
+        )
+
+        class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+            def __init__(
+                self, file: io.BytesIO, variables: CarriedVariables | None, state: object
+            ) -> None:
+                begin(self, file)
+                self._variables, self._state = variables, state
+
+            def persistent_id(self, obj: Any) -> Any:
+                if obj is self._state and obj is not None:
+                    return STATE
+                return None if self._variables is None else self._variables.place(obj)
+
+            def reducer_override(self, obj: Any) -> Any:
+                place = _module_place(obj) if isinstance(obj, FunctionTool) else None
+                return otherwise(self, obj) if place is None else (_named, place)
+
+        _found.append(Pickler)
+    made: Callable[..., Any] = _found[0]
+    return made
+
+
+def _module_place(tool: Any) -> Place | None:
+    """Where a module has this very tool, so that a worker finds it there and the function's globals stay behind."""
+    module: str = getattr(tool, "__module__", "__main__")
+    name: str = getattr(tool, "__qualname__", "")
+    found = getattr(sys.modules.get(module), name, None)
+    return (module, name) if module != "__main__" and found is tool else None
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+# What a tool raised
+
+
+class RemoteTraceback(Exception):  # noqa: N818
+    """The traceback that an exception had on a worker, as its cause here."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+class RemoteError(Exception):
+    """What a tool raised on a worker, where the exception itself could not be sent. Its class has that one's name."""
+
+
+@dataclass(slots=True)
+class PackedError:
+    """An exception: pickled, if it can be read again; its class and text; its traceback."""
+
+    data: bytes | None
+    kind: str
+    text: str
+    traceback: str
+
+
+def pack_error(error: BaseException, traceback: str) -> PackedError:
+    """Write an exception for the program."""
+    try:
+        data: bytes | None = pack(error)
+        unpack(data or b"")  # many exceptions can be written and not read
+    except Exception:
+        data = None
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return PackedError(data, type(error).__name__, text, traceback)
+
+
+def unpack_error(packed: PackedError) -> BaseException:
+    """Read what `pack_error` wrote: an exception whose cause is its traceback there."""
+    found: Any = None
+    if packed.data is not None:
+        with suppress(Exception):
+            found = unpack(packed.data)
+    error: BaseException = type(packed.kind, (RemoteError,), {})(packed.text)
+    # The program was not interrupted because a tool was.
+    if isinstance(found, BaseException) and not isinstance(found, KeyboardInterrupt):
+        error = found
+    error.__cause__ = RemoteTraceback(packed.traceback)
+    return error

@@ -1,0 +1,8 @@
+"""Servers of tools that speak MCP, and tools served by it. The package `mcp` is imported when a server is started."""
+
+from .config import load_mcp_config
+from .group import ServerGroup
+from .mcp import MCPServer
+from .tool import MCPTool
+
+__all__ = ["MCPServer", "MCPTool", "ServerGroup", "load_mcp_config"]

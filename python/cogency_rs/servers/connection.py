@@ -1,0 +1,279 @@
+"""A connection to one MCP server, in a task of its own.
+
+The SDK's client must be entered and left in one task, so a task here does both and nothing else; calls are made in the
+tasks of their callers. Whichever of them ends first, the other learns of it: a connection that is over says so, and
+what waits for an answer gets an error.
+
+This is the only module that knows the SDK's client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+from mcp import Client, MCPError
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    CallToolResult,
+    Implementation,
+    Tool,
+    ToolListChangedNotification,
+)
+
+from ..errors import ConfigError, ToolError, UnknownOutcome
+from .places import Address, ErrorOutput, Place, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from .tool import OnProgress
+
+__all__ = ["Connection"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+MODES = ("auto", "legacy")
+"""How the SDK begins to speak. There are servers that end when they are asked for the newer protocol first."""
+
+LISTEN_AGAIN = 5.0
+"""Seconds until a subscription that was lost is asked for again."""
+
+MOST_PAGES = 1000
+"""Pages of a list of tools that are read."""
+
+
+class Connection:
+    """A connection, from its start in the background to its end.
+
+    Args:
+        name: of the server, for logs and errors.
+        place: where it is.
+        start_timeout: seconds it may take until the server has answered.
+
+    Attributes:
+        is_over: whether it has ended, so that nothing can be asked any more.
+        tools_may_have_changed: whether the list of tools is to be read again.
+        loop: the event loop that it is in.
+        task: its own; when that is done, nothing of it is left.
+    """
+
+    def __init__(self, name: str, place: Place, start_timeout: float) -> None:
+        self.is_over = False
+        self.tools_may_have_changed = True
+        self._name, self._place = name, place
+        self._errors = ErrorOutput(name)
+        self._end = asyncio.Event()
+        self._start_timeout = start_timeout
+        loop = asyncio.get_running_loop()
+        self._started: asyncio.Future[Client] = loop.create_future()
+        self.loop = loop
+        self.task = loop.create_task(self._run(), name=f"MCP server {name}")
+        self.task.add_done_callback(self._over)
+
+    async def started(self) -> Client:
+        """Wait until the server has answered.
+
+        Raises:
+            ConfigError: it cannot be started; says why, and what to do.
+        """
+        return await asyncio.shield(self._started)  # others may wait for it too
+
+    async def instructions(self) -> str:
+        """What the server says of how to use it; empty where it says nothing."""
+        return (await self.started()).instructions or ""
+
+    async def list_tools(self) -> list[Tool]:
+        """All tools of the server, in its order.
+
+        Raises:
+            ToolError: it did not answer, or not with a list.
+        """
+        client = await self.started()
+        self.tools_may_have_changed = False  # what changes from here on is seen the next time
+        tools: list[Tool] = []
+        cursor: str | None = None
+        try:
+            for _ in range(MOST_PAGES):
+                page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+                tools += page.tools
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+        except Exception as error:
+            self.tools_may_have_changed = True
+            raise ToolError(
+                f"server {self._name!r} did not list its tools: {one_line(error)}", cause=error
+            ) from error
+        return tools
+
+    async def call_tool(
+        self, name: str, args: Mapping[str, Any], on_progress: OnProgress | None
+    ) -> CallToolResult:
+        """Call a tool. Cancelled, it tells the server so.
+
+        Raises:
+            UnknownOutcome: the server ended first.
+            ToolError: it refused the call, or what it answered is not a result.
+        """
+        client = await self.started()
+        try:
+            return await client.call_tool(name, {**args}, progress_callback=on_progress)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                raise UnknownOutcome(
+                    f"server {self._name!r} ended before it answered '{name}', "
+                    "so whether the call had an effect is not known",
+                    cause=error,
+                ) from error
+            if error.code == INVALID_REQUEST and isinstance(self._place, Address):
+                self.is_over = (
+                    True  # it may not know the session any more, so the next call gets a new one
+                )
+            raise ToolError(
+                f"server {self._name!r} refused '{name}': {one_line(error)}", cause=error
+            ) from error
+        except (RuntimeError, ValueError) as error:  # what the SDK says of results that are not any
+            raise ToolError(
+                f"what server {self._name!r} answered to '{name}' cannot be used: {one_line(error)}",
+                cause=error,
+            ) from error
+
+    def end(self) -> None:
+        """Begin to end it, from any task. A program is given a few seconds to end by itself."""
+        self._end.set()
+        if not self._started.done():
+            # Once, and not with a scope of anyio, which would do so again while asyncio stops a program that has
+            # just been started.
+            self.task.cancel()
+
+    # In the task of its own
+
+    async def _run(self) -> None:
+        limit = asyncio.timeout(self._start_timeout)
+        try:
+            async with limit:
+                await self._hold(limit)
+        except Exception as error:
+            late = TimeoutError(f"{self._start_timeout:g} s")
+            await self._say(late if limit.expired() else _innermost(error))
+
+    def _over(self, _: object) -> None:
+        self._ended()
+        if not self._started.done():
+            self._started.set_exception(ConfigError(f"server {self._name!r} was closed"))
+        self._started.exception()  # it may be that nobody waits for it
+
+    async def _hold(self, limit: asyncio.Timeout) -> None:
+        """Connect, and stay connected until either side ends it."""
+        for mode in MODES:
+            try:
+                async with self._client(mode) as client:
+                    limit.reschedule(None)
+                    self._started.set_result(client)
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(self._listen, client)
+                        await self._end.wait()
+                        group.cancel_scope.cancel()
+                return
+            except Exception as error:
+                is_last = mode == MODES[-1] or self._started.done() or self._end.is_set()
+                if is_last or getattr(_innermost(error), "code", None) != CONNECTION_CLOSED:
+                    raise
+
+    def _client(self, mode: str) -> Client:
+        version = importlib.metadata.version("cogency-rs")
+        return Client(
+            self._transport(),
+            mode=mode,
+            message_handler=self._hear,
+            client_info=Implementation(name="cogency-rs", version=version),
+        )
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncGenerator[Any, None]:
+        async with self._place.open(self._errors) as (reading, writing):
+            yield _Watched(reading, self._lost), writing
+
+    def _lost(self) -> None:
+        """The server sends nothing any more."""
+        if self._started.done():
+            self._ended()
+
+    def _ended(self) -> None:
+        self.is_over = True
+        self._end.set()
+
+    async def _hear(self, message: Any) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self.tools_may_have_changed = True
+
+    async def _listen(self, client: Client) -> None:
+        """Follow changes of the list of tools, where the server tells of them only if it is asked to."""
+        capabilities = client.server_capabilities.tools
+        if not (capabilities and capabilities.list_changed):
+            return
+        while True:
+            with suppress(SubscriptionLost, TimeoutError):
+                try:
+                    async with client.listen(tools_list_changed=True) as changes:
+                        self.tools_may_have_changed = True  # before anybody listened
+                        async for _ in changes:
+                            self.tools_may_have_changed = True
+                except ListenNotSupportedError:
+                    return  # it speaks the older protocol, and tells without being asked
+                except MCPError as error:
+                    logger.debug("server %r: %s", self._name, error)
+            await anyio.sleep(LISTEN_AGAIN)
+
+    async def _say(self, error: BaseException) -> None:
+        """Tell those who wait for the start why there is none; of a connection that broke, the log."""
+        if self._started.done():
+            logger.warning("server %r ended: %s", self._name, one_line(error))
+            return
+        said = await asyncio.to_thread(self._errors.last)
+        last = f"; the last it wrote: {said}" if said else ""
+        message = f"server {self._name!r} could not be started: {self._place.failure(error)}{last}"
+        self._started.set_exception(
+            ConfigError(message, cause=error if isinstance(error, Exception) else None)
+        )
+
+
+class _Watched:
+    """A stream that says when nothing is read from it any more, before anybody who waits for an answer learns of it."""
+
+    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._on_end = on_end
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> _Watched:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._stream.__anext__()
+
+    async def __aenter__(self) -> _Watched:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        self._on_end()
+        return await self._stream.__aexit__(*raised)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What was raised first, of the groups that it is put into on its way."""
+    while isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        error = group.exceptions[0]
+    return error

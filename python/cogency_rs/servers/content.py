@@ -1,0 +1,96 @@
+"""What a server answered to a call, as a result: text as text, values as values, and all else by its name."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..results import failure
+from ..types import ToolResult
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+__all__ = ["as_tool_result"]
+
+
+def as_tool_result(answer: CallToolResult, tool: str) -> ToolResult:
+    """Make a result of a server's answer.
+
+    Args:
+        answer: what the server sent.
+        tool: which tool was called.
+
+    Returns:
+        Its content is the text; or the structured content, if the text says the same; or, if it says more, an object
+        with `text` and `structured`. An image, a recording or a file is named in the text, with its type and size.
+    """
+    text = "\n".join(filter(None, map(_text_of, answer.content)))
+    if answer.is_error:
+        return failure(text or _said_nothing(answer, tool))
+    structured = answer.structured_content
+    if structured is None:
+        return ToolResult("Success", text)
+    value = _bare(structured)
+    texts = [part.text for part in answer.content if part.type == "text"]
+    if len(texts) == len(answer.content) and _is_same(texts, text, structured, value):
+        return ToolResult("Success", value)
+    return ToolResult("Success", {"text": text, "structured": value})
+
+
+def _said_nothing(answer: CallToolResult, tool: str) -> str:
+    if answer.structured_content is not None:
+        return json.dumps(answer.structured_content, ensure_ascii=False)
+    return f"'{tool}' failed, and its server does not say why"
+
+
+def _bare(structured: Any) -> Any:
+    """A value without the object that it is put into where it is not one: `{"result": value}`."""
+    match structured:
+        case {"result": value, **others} if not others:
+            return value
+        case _:
+            return structured
+
+
+def _is_same(texts: list[str], text: str, structured: Any, value: Any) -> bool:
+    """Whether the text only repeats the structured content, as servers do it for programs that read no other."""
+    if not texts or text == value:
+        return True
+    read = [_read(each) for each in texts]
+    whole = _read(text)
+    return whole in (structured, value) or read in (structured, value) or texts == value
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _text_of(part: Any) -> str:
+    """One part of an answer as text; what is not text, by its name."""
+    match part.type:
+        case "text":
+            text: str = part.text
+            return text
+        case "image" | "audio":
+            return f"[{part.type}: {part.mime_type}, {_size(part.data)}]"
+        case "resource_link":
+            kind = f", {part.mime_type}" if part.mime_type else ""
+            return f"[resource: {part.name}, {part.uri}{kind}]"
+        case "resource":
+            resource = part.resource
+            kind = f", {resource.mime_type}" if resource.mime_type else ""
+            if (blob := getattr(resource, "blob", None)) is not None:
+                return f"[resource: {resource.uri}{kind}, {_size(blob)}]"
+            return f"[resource: {resource.uri}{kind}]\n{resource.text}"
+        case kind:
+            return f"[{kind}]"
+
+
+def _size(encoded: str) -> str:
+    """How large something is that is written in base64."""
+    count = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+    return f"{count} bytes" if count < 10_000 else f"{count / 1000:.0f} kB"

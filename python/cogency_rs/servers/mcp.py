@@ -1,0 +1,265 @@
+"""MCP servers whose tools an agent can call.
+
+A server runs from the first `async with` to the end of the last, whichever tasks those are in. One that ends in between
+is started again when it is next needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError, ToolError
+from ..patience import outlast
+from ..tools import ToolOptions
+from ..tools.options import NeedsApproval, check_seconds
+from ..types import ToolResult
+from .places import Address, Place, Program
+from .tool import MCPTool, OnProgress
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mcp_types import Tool
+
+    from .connection import Connection
+
+__all__ = ["MCPServer"]
+
+
+class MCPServer:
+    """A server of tools that speaks MCP; made by `MCPServer.stdio` or `MCPServer.http`. Needs the extra `mcp`.
+
+    `async with server:` starts it, and waits until it has answered. It may be entered more than once, and from more
+    than one task of an event loop: it is started once, and closed when the last has left.
+
+    Attributes:
+        name: what errors call it, and what its tools say that they are on.
+        has_own_name: whether it was given that name, and has it not from its command or host.
+    """
+
+    def __init__(
+        self, place: Place, name: str | None, options: ToolOptions, start_timeout: float
+    ) -> None:
+        check_seconds("start_timeout", start_timeout)
+        self.has_own_name = name is not None
+        self.name = place.name if name is None else name
+        self._place, self._options, self._start_timeout = place, options, start_timeout
+        self._users = 0
+        self._connection: Connection | None = None
+        self._past: list[Connection] = []
+        self._tools: list[MCPTool] = []
+        self._listed_by: Connection | None = None
+
+    @classmethod
+    def stdio(
+        cls,
+        command: str,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        name: str | None = None,
+        timeout: float | None = None,
+        start_timeout: float = 30.0,
+        requires_approval: NeedsApproval = False,
+    ) -> MCPServer:
+        """A server that is a program, which is started and spoken to over its standard input and output.
+
+        What it writes on its standard error is logged at level DEBUG.
+
+        Args:
+            command: what to start, found on `PATH`.
+            args: its arguments.
+            env: environment variables, besides `HOME`, `PATH` and few others that it gets from this program's.
+            cwd: the folder to start it in.
+            name: what to call it; the command's name when not given.
+            timeout: seconds one call may take, in place of the batch's `tool_timeout`.
+            start_timeout: seconds it may take until it has answered for the first time.
+            requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a
+                call.
+
+        Raises:
+            ConfigError: a value that no server could have.
+        """
+        if not (isinstance(command, str) and command) or not all(isinstance(a, str) for a in args):
+            raise ConfigError(f"a command and its arguments are texts, got {(command, *args)!r}")
+        place = Program(command, args, {**(env or {})}, cwd)
+        options = _options(timeout, requires_approval)
+        return cls(place, name, options, start_timeout)
+
+    @classmethod
+    def http(
+        cls,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        name: str | None = None,
+        timeout: float | None = None,
+        start_timeout: float = 30.0,
+        requires_approval: NeedsApproval = False,
+    ) -> MCPServer:
+        """A server that runs somewhere, and is spoken to over HTTP.
+
+        Args:
+            url: its endpoint, which often ends in `/mcp`.
+            headers: sent with every request, such as `Authorization`.
+            name: what to call it; the host's name when not given.
+            timeout: as for `stdio`, and so for the rest.
+            start_timeout: seconds it may take until it has answered for the first time.
+            requires_approval: whether someone has to agree to a call first.
+
+        Raises:
+            ConfigError: a value that no server could have.
+        """
+        options = _options(timeout, requires_approval)
+        return cls(Address(url, {**(headers or {})}), name, options, start_timeout)
+
+    async def __aenter__(self) -> MCPServer:
+        """Start it, unless it runs.
+
+        Raises:
+            ConfigError: it cannot be started, or has not answered in time; says why, and what to do. Or the extra `mcp`
+                is not installed.
+        """
+        if self._connection is not None and self._connection.loop.is_closed():
+            self._connection, self._past, self._users = (
+                None,
+                [],
+                0,
+            )  # whoever entered is gone with its loop
+        self._users += 1
+        try:
+            await self._connect().started()
+        except BaseException:
+            await self._leave()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._leave()
+
+    async def tools(self) -> list[MCPTool]:
+        """Its tools, in its order. They are asked for only where they may have changed since the last time.
+
+        Raises:
+            ConfigError: it has ended and cannot be started again, or it was never entered.
+            ToolError: it did not list them.
+        """
+        connection = self._connect()
+        await connection.started()
+        if connection.tools_may_have_changed or self._listed_by is not connection:
+            listed = await connection.list_tools()
+            self._listed_by = connection
+            self._tools = [*{tool.name: self._tool(tool) for tool in reversed(listed)}.values()]
+            self._tools.reverse()  # of equal names the first counts
+        return [*self._tools]
+
+    async def instructions(self) -> str:
+        """What it says of how to use it; empty where it says nothing.
+
+        Raises:
+            ConfigError: it has ended and cannot be started again, or it was never entered.
+        """
+        return await self._connect().instructions()
+
+    async def call(
+        self, name: str, args: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> ToolResult:
+        """Call one of its tools. If it has ended, it is started again first.
+
+        Args:
+            name: what it calls the tool.
+            args: the arguments, unchecked.
+            on_progress: called with how far the call has come, of how much (or `None`), and a message (or `None`).
+
+        Raises:
+            UnknownOutcome: it ended before it answered.
+            ToolError: it could not be started, or the arguments cannot be sent, so the call was not made; or it refused
+                the call.
+            asyncio.CancelledError: the caller was cancelled; the server has been told.
+        """
+        from .content import as_tool_result
+
+        if problem := _not_sent(args):
+            message = f"'{name}' was not called: its arguments cannot be sent: {problem}"
+            raise ToolError(message, validation_failed=True)
+        try:
+            connection = self._connect()
+            await connection.started()
+        except ConfigError as error:
+            raise ToolError(f"'{name}' was not called: {error}", cause=error) from error
+        return as_tool_result(await connection.call_tool(name, args, on_progress), name)
+
+    def __repr__(self) -> str:
+        return f"<MCP server {self.name!r}: {self._place}>"
+
+    def _tool(self, tool: Tool) -> MCPTool:
+        empty: dict[str, Any] = {"type": "object", "properties": {}}
+        schema = empty | tool.input_schema
+        description = tool.description or tool.title or ""
+        return MCPTool(
+            tool.name, description, schema, self.name, tool.name, self._options, self.call
+        )
+
+    def _connect(self) -> Connection:
+        """The present connection; a new one where that has ended."""
+        if not self._users:
+            raise ConfigError(f"server {self.name!r} does not run: use it inside `async with`")
+        connection = self._connection
+        if connection is not None and connection.loop is not asyncio.get_running_loop():
+            raise ConfigError(
+                f"server {self.name!r} runs in another event loop: make one for each loop"
+            )
+        if connection is None or connection.is_over:
+            self._past = [past for past in self._past if not past.task.done()]
+            if connection is not None:
+                self._past.append(connection)
+            connection = self._connection = _connection(self.name, self._place, self._start_timeout)
+        return connection
+
+    async def _leave(self) -> None:
+        self._users -= 1
+        if not self._users and self._connection is not None:
+            connections = [*self._past, self._connection]
+            self._connection, self._past = None, []
+            for connection in connections:
+                connection.end()
+            await outlast([connection.task for connection in connections])
+
+
+def _not_sent(args: Mapping[str, Any]) -> str | None:
+    """Why arguments cannot be sent: Python has values that JSON has not, and texts that are not Unicode."""
+    try:
+        json.dumps(args, allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return f"{error.object[error.start]!r} is no character"
+    except (TypeError, ValueError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def _connection(name: str, place: Place, start_timeout: float) -> Connection:
+    try:
+        from .connection import Connection
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module == __name__.partition(".")[0]:
+            raise
+        raise ConfigError(
+            f"servers need the package mcp, and {module} is not installed; "
+            "run: pip install 'cogency-rs[mcp]'",
+            cause=error,
+        ) from error
+    return Connection(name, place, start_timeout)
+
+
+def _options(timeout: float | None, requires_approval: NeedsApproval) -> ToolOptions:
+    """How the calls of a server's tools are carried out: here, where the connection is."""
+    return ToolOptions(timeout=timeout, requires_approval=requires_approval, remote=False)

@@ -1,0 +1,198 @@
+"""Where an MCP server is: a program that is started here, or an address. Each opens its own transport."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TextIO
+from urllib.parse import urlsplit
+
+from ..errors import ConfigError
+
+__all__ = ["Address", "ErrorOutput", "Place", "Program", "one_line"]
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+Streams = tuple[Any, Any]
+"""What the SDK reads from and what it writes to."""
+
+LONGEST_ERROR = 500
+"""Characters of what an error says that are shown."""
+
+LONGEST_LINE = 2000
+"""Characters that are kept of one line of a program's standard error."""
+
+
+class Place(Protocol):
+    """Where a server is."""
+
+    @property
+    def name(self) -> str:
+        """What to call the server where nobody gave it a name."""
+        ...
+
+    def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
+        """Connect; leaving the context ends the connection, and a program with it."""
+        ...
+
+    def failure(self, error: BaseException) -> str:
+        """Say why it could not be opened, and what to do."""
+        ...
+
+
+@dataclass(frozen=True)
+class Program:
+    """A server that is a program, spoken to over its standard input and output.
+
+    Attributes:
+        command: what is started, found on `PATH`.
+        args: its arguments.
+        env: environment variables besides `HOME`, `PATH` and the few others that a program cannot do without.
+        cwd: the folder it is started in.
+    """
+
+    command: str
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The command's, without its folder."""
+        return os.path.splitext(os.path.basename(self.command))[0] or self.command  # noqa: PTH119, PTH122
+
+    @asynccontextmanager
+    async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
+        """Start the program; it is stopped in the end, also if it does not want to be."""
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        parameters = StdioServerParameters(
+            command=self.command,
+            args=[*self.args],
+            env={**self.env},
+            cwd=self.cwd,
+            encoding_error_handler="replace",  # one broken byte must not end the server
+        )
+        with errors.opened() as output:
+            async with stdio_client(parameters, output) as streams:
+                output.close()  # the program has it now, and its end is to be the end of it
+                yield streams
+
+    def failure(self, error: BaseException) -> str:
+        """Say why it could not be opened, and what to do."""
+        match error:
+            case FileNotFoundError() if self.cwd is not None and not os.path.isdir(self.cwd):  # noqa: PTH112
+                return f"its folder {self.cwd!r} does not exist"
+            case FileNotFoundError():
+                return (
+                    f"there is no program {self.command!r} on PATH; "
+                    "install it, or give the path of the program"
+                )
+            case PermissionError():
+                return f"{self.command!r} may not be run: is it a program, and executable?"
+            case _:
+                return f"{self.command!r} {_ended(error)}"  # arguments may hold secrets
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server that is spoken to over HTTP (the transport that MCP calls streamable HTTP).
+
+    Attributes:
+        url: its endpoint, which often ends in `/mcp`.
+        headers: sent with every request, such as `Authorization`.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
+            raise ConfigError(
+                f"a server's address begins with http:// or https:// and a host, got {self.url!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """The host's."""
+        return urlsplit(self.url).hostname or self.url
+
+    @asynccontextmanager
+    async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
+        """Make ready to send requests."""
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        # How long an answer may take is said for each call; here is only how long a connection may.
+        limits = httpx2.Timeout(30, read=None)
+        async with (
+            httpx2.AsyncClient(headers={**self.headers}, timeout=limits) as http,
+            streamable_http_client(self.url, http_client=http) as streams,
+        ):
+            yield streams
+
+    def failure(self, error: BaseException) -> str:
+        """Say why it could not be opened, and what to do."""
+        return f"{self.url} {_ended(error)}"
+
+
+def _ended(error: BaseException) -> str:
+    """What went wrong, as the end of a sentence."""
+    if isinstance(error, TimeoutError):
+        within = f" within {error}" if str(error) else ""
+        return f"did not answer{within}; is it an MCP server?"
+    if getattr(error, "code", None) == CONNECTION_CLOSED:
+        return "ended before it answered"
+    return f"did not answer as an MCP server does: {one_line(error)}"
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, on one line and not too long."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
+
+
+CONNECTION_CLOSED = -32000
+"""What the SDK calls the end of a connection."""
+
+
+class ErrorOutput:
+    """The last lines that a program wrote on its standard error. All of them are logged, at level DEBUG.
+
+    Args:
+        name: of the server.
+        most: how many lines are kept.
+    """
+
+    def __init__(self, name: str, most: int = 5) -> None:
+        self._name = name
+        self._lines: deque[str] = deque(maxlen=most)
+        self._reader: threading.Thread | None = None
+
+    def opened(self) -> TextIO:
+        """A file for the program to write to; once the program has it, it is to be closed here."""
+        reading, writing = os.pipe()
+        # A thread: no event loop can wait for a pipe of this kind everywhere, and the program must never wait for us.
+        self._reader = threading.Thread(
+            target=self._read, args=(reading,), name=f"errors of {self._name}", daemon=True
+        )
+        self._reader.start()
+        return open(writing, "w", encoding="utf-8")  # noqa: PTH123
+
+    def _read(self, reading: int) -> None:
+        with open(reading, encoding="utf-8", errors="replace") as output:
+            while line := output.readline(LONGEST_LINE):
+                if line.strip():
+                    self._lines.append(line.strip())
+                    logger.debug("%s: %s", self._name, line.rstrip())
+
+    def last(self) -> str:
+        """What it wrote last, once it has ended; waits a moment for that, so not for the event loop's thread."""
+        if self._reader is not None:
+            self._reader.join(1.0)
+        return self._lines[-1] if self._lines else ""

@@ -1,0 +1,161 @@
+"""Tools of ours as an MCP server: what `cogency-rs serve` runs.
+
+Calls are carried out as in a turn, so arguments are checked, time limits hold, and a failure is a result that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+)
+
+from ..agent.runtime import parameters_of
+from ..executor import execute_tool
+from ..toolbox import Toolbox
+from ..types import Execution, ToolCall, ToolResult
+
+__all__ = ["serve_http", "serve_stdio", "server_of_tools"]
+
+Context = ServerRequestContext[Any, Any]
+
+PATIENCE = 3
+"""Seconds that clients have to leave when the program is interrupted."""
+
+
+def server_of_tools(
+    tools: Iterable[Any], name: str = "cogency-rs", instructions: str | None = None
+) -> Server[Any]:
+    """Make a server of the SDK's that offers these tools.
+
+    Args:
+        tools: made by `@tool`, or objects with `execute`.
+        name: what the server calls itself.
+        instructions: what it says of how to use it.
+
+    Raises:
+        ConfigError: something among them is not a tool, or two have one name.
+    """
+    offered = Toolbox.of(tools).names
+    execution = Execution(tools=[*offered.values()])
+    listed = [_listed(name, tool) for name, tool in offered.items()]
+
+    async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=listed)
+
+    async def call_tool(context: Context, asked: CallToolRequestParams) -> CallToolResult:
+        call = ToolCall(asked.name, dict(asked.arguments or {}))
+        async with _Progress(context) as progress:
+            result = await execute_tool(call, execution=execution, on_event=progress.take)
+        return _answer(result)
+
+    return Server(
+        name,
+        version=importlib.metadata.version("cogency-rs"),
+        instructions=instructions,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Serve one client over standard input and output, until it closes the input. What tools print goes elsewhere."""
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+def serve_http(server: Server[Any], host: str, port: int) -> None:
+    """Serve over HTTP, at `/mcp`, until the program is interrupted.
+
+    Raises:
+        OSError: the address cannot be used.
+    """
+    import socket
+
+    import uvicorn
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        app = server.streamable_http_app(host=host)
+        uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=PATIENCE)
+        ).run([listening])
+
+
+class _Progress:
+    """Tells the client how far a call has come, where a tool says so with `ToolContext.emit`."""
+
+    def __init__(self, context: Context) -> None:
+        self._session = context.session
+        self._token = (context.meta or {}).get("progress_token")
+        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Tell of an event of type `progress`."""
+        if self._token is not None and event["type"] == "progress":
+            self._events.put_nowait(event)
+
+    async def __aenter__(self) -> _Progress:
+        self._telling = asyncio.ensure_future(self._tell())
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._events.put_nowait(None)
+        if raised[0] is not None:
+            self._telling.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([self._telling])
+
+    async def _tell(self) -> None:
+        while (event := await self._events.get()) is not None:
+            message = event.get("message")
+            await self._session.send_progress_notification(
+                self._token or "",
+                float(event.get("progress") or 0),
+                event.get("total"),
+                None if message is None else str(message),
+            )
+
+
+def _listed(name: str, tool: Any) -> Tool:
+    schema = parameters_of(tool)
+    return Tool(name=name, description=tool.description or None, input_schema=schema)
+
+
+def _answer(result: ToolResult) -> CallToolResult:
+    if result.error:
+        return CallToolResult(content=[_text(result.outcome)], is_error=True)
+    content = result.content
+    if content is None or content == "":
+        return CallToolResult(content=[_text(result.outcome)])
+    if isinstance(content, str):
+        return CallToolResult(content=[_text(content)])
+    text = _unicode(json.dumps(content, ensure_ascii=False))
+    structured: Any = json.loads(text) if isinstance(content, dict) else None
+    return CallToolResult(content=[_text(text)], structured_content=structured)
+
+
+def _text(text: str) -> TextContent:
+    return TextContent(type="text", text=_unicode(text))
+
+
+def _unicode(text: str) -> str:
+    """A text without what Python's have and those of the protocol cannot: halves of a pair of surrogates."""
+    return text.encode("utf-8", "replace").decode()

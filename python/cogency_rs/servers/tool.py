@@ -1,0 +1,107 @@
+"""A tool of a server, as an agent sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ..arguments import CheckedTool, compiled
+from ..errors import ConfigError
+from ..parameters import INJECTED
+from ..results import failure, failure_of
+from ..tools import ToolContext, ToolOptions
+from ..types import ToolResult
+
+__all__ = ["Call", "MCPTool", "OnProgress"]
+
+
+class OnProgress(Protocol):
+    """Called with how far a call has come, of how much, and a message."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Hear of it."""
+        ...
+
+
+Call = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
+"""Calls a tool of a server: its name there, the arguments, and whom to tell how far it has come."""
+
+
+@dataclass(frozen=True, eq=False)
+class MCPTool(CheckedTool):
+    """A tool of a server. The server gets the model's arguments, and nothing else.
+
+    Attributes:
+        name: what the model calls it by.
+        description: what it does, in the server's words.
+        schema: its parameters, as JSON Schema.
+        server: which server it is on.
+        remote_name: what that server calls it.
+        options: how its calls are carried out.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    server: str
+    remote_name: str
+    options: ToolOptions = field(repr=False)
+    call: Call = field(repr=False)
+
+    def named(self, name: str, server: str | None = None) -> MCPTool:
+        """The same tool under another name for the model, and for its server."""
+        return replace(self, name=name, server=self.server if server is None else server)
+
+    def faults(self, args: Mapping[str, Any]) -> list[str]:
+        """Say what is wrong with the model's arguments. A schema that cannot be used leaves that to the server."""
+        try:
+            schema = compiled(self, self.schema)
+        except ConfigError:
+            return []
+        return schema.faults(args)
+
+    @property
+    def takes_context(self) -> bool:
+        """Always: it tells how far its calls have come."""
+        return True
+
+    @property
+    def run_checked(self) -> Callable[..., Any]:
+        """Call it with arguments in which there are no `faults`."""
+        return self._run
+
+    async def execute(self, **given: Any) -> ToolResult:
+        """Call it. What cogency's executor gives besides the model's arguments stays here.
+
+        Returns:
+            What the server answered. An answer that says that it is an error is a failure with its text.
+
+        Raises:
+            ToolError: the server could not be started, ended before it answered (`UnknownOutcome`), or refused the
+                call.
+        """
+        declared = self.schema.get("properties", {})
+        args = {k: value for k, value in given.items() if k in declared or k not in INJECTED}
+        if problems := self.faults(args):
+            return failure(f"Invalid arguments for tool '{self.name}': {'; '.join(problems)}")
+        limit = asyncio.timeout(self.options.timeout)
+        try:
+            async with limit:
+                return await self._run(args, None)
+        except TimeoutError as error:
+            if not limit.expired():
+                return failure_of(error)
+            return failure(f"Tool '{self.name}' timed out after {self.options.timeout:g} s", error)
+
+    async def _run(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> ToolResult:
+        if context is None:
+            return await self.call(self.remote_name, args, None)
+        emit = context.emit
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            told = {"progress": progress, "total": total, "message": message}
+            emit({"type": "progress", "tool": self.name, **told})
+
+        return await self.call(self.remote_name, args, tell)

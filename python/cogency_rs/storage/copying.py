@@ -1,0 +1,145 @@
+"""Copies a log: every conversation with its rows, calls and events, and every profile, from one storage to another.
+
+A conversation is copied in one transaction, read back from its new place, and compared. So a copy that was interrupted
+goes on where it was: what is there already, with the same digest, is skipped. What is there with other rows is left
+alone and reported, but for one that has grown since: its new rows are added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..errors import StorageError
+
+__all__ = ["Archive", "Copied", "StoredConversation", "copy"]
+
+
+@dataclass(frozen=True)
+class StoredConversation:
+    """All there is of a conversation.
+
+    Attributes:
+        messages: message_id, user_id, type, content, timestamp of each, in the order in which they were saved.
+        calls: user_id, message_id, call_id, batch, position, name, server, status, attempt, started_at, completed_at,
+            worker, decision of each, by batch and position.
+        events: event_id, type, content, timestamp of each, by id.
+    """
+
+    messages: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    calls: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    events: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+
+    def digest(self) -> str:
+        """The same for two that are equal, and for no others."""
+        text = json.dumps([self.messages, self.calls, self.events])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def begins_with(self, other: StoredConversation) -> bool:
+        """Whether it is what another one has grown to: its calls may have been settled meanwhile."""
+        return (
+            self.messages[: len(other.messages)] == other.messages
+            and {call[3:5] for call in other.calls} <= {call[3:5] for call in self.calls}
+            and {event[0] for event in other.events} <= {event[0] for event in self.events}
+        )
+
+
+class Archive(Protocol):
+    """A storage that can be copied whole. What it raises is a `StorageError`."""
+
+    def conversation_ids(self) -> AsyncIterator[str]:
+        """Every conversation that has a row, a call or an event, in an order of its own."""
+        ...
+
+    async def count(self) -> int:
+        """How many those are."""
+        ...
+
+    async def load(self, conversation_id: str) -> StoredConversation:
+        """All there is of one, as of one moment."""
+        ...
+
+    async def store(
+        self, conversation_id: str, whole: StoredConversation, *, rows_there: int
+    ) -> None:
+        """Save one in one transaction; its first `rows_there` rows are there already.
+
+        Raises:
+            StorageError: it has another number of rows there; nothing was written.
+        """
+        ...
+
+    async def profiles(self) -> list[tuple[Any, ...]]:
+        """user_id, version, data, created_at, char_count of every profile, by user and version."""
+        ...
+
+    async def store_profiles(self, profiles: list[tuple[Any, ...]]) -> None:
+        """Save those of them that are not there."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+@dataclass
+class Copied:
+    """What became of a copy.
+
+    Attributes:
+        conversations: how many were copied, or grew.
+        skipped: how many were there already, the same.
+        rows: how many were copied.
+        different: the conversations that are there with other rows, and were left alone.
+        profiles: how many versions of profiles there are.
+    """
+
+    conversations: int = 0
+    skipped: int = 0
+    rows: int = 0
+    different: list[str] = field(default_factory=list[str])
+    profiles: int = 0
+
+
+async def copy(
+    source: Archive, target: Archive, *, tell: Callable[[int], object] = lambda done: None
+) -> Copied:
+    """Copy one log into another.
+
+    Args:
+        source: which one.
+        target: where it goes.
+        tell: told after each conversation how many are done.
+
+    Raises:
+        StorageError: one of them cannot be read or written; or what was read back is not what was written. What was
+            copied before stays, and another copy goes on from there.
+    """
+    copied, done = Copied(), 0
+    async for conversation_id in source.conversation_ids():
+        whole, there = await source.load(conversation_id), await target.load(conversation_id)
+        if whole.digest() == there.digest():
+            copied.skipped += 1
+        elif not whole.begins_with(there):
+            copied.different.append(conversation_id)
+        else:
+            await target.store(conversation_id, whole, rows_there=len(there.messages))
+            written = await target.load(conversation_id)
+            if written.digest() != whole.digest():
+                raise StorageError(
+                    f"conversation {conversation_id!r} was copied and is not the same when it is read back: "
+                    f"{len(whole.messages)} rows became {len(written.messages)}; is another program writing it?",
+                    retryable=True,
+                )
+            copied.conversations += 1
+            copied.rows += len(whole.messages) - len(there.messages)
+        tell(done := done + 1)
+    profiles = await source.profiles()
+    await target.store_profiles(profiles)
+    left = {profile[:3] for profile in profiles} - {row[:3] for row in await target.profiles()}
+    copied.different += sorted({f"profile of {user_id}" for user_id, _, _ in left})
+    copied.profiles = len(profiles)
+    return copied

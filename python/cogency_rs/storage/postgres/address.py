@@ -1,0 +1,94 @@
+"""Where a PostgreSQL log is: what the driver is told, and what a message may say of it.
+
+Invariant: `Address.place` and every message made from it hold neither user nor password.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from ...errors import ConfigError
+
+__all__ = ["SCHEMA", "Address", "is_dsn", "read_dsn"]
+
+SCHEMA = "cogency"
+"""The schema that the tables are in, where the DSN names no other one."""
+
+_SCHEMES = ("postgresql://", "postgres://")
+_SHAPE = "postgresql://user:password@host:port/database?schema=name"
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Address:
+    """A schema in a database.
+
+    Attributes:
+        dsn: what the driver is told.
+        schema: which schema of that database has the tables.
+        place: host, port and database, for messages.
+    """
+
+    dsn: str = field(repr=False)
+    schema: str
+    place: str
+
+    @property
+    def tables(self) -> str:
+        """The schema as SQL writes it before the name of a table."""
+        return f'"{self.schema}"'
+
+
+def is_dsn(text: str) -> bool:
+    """Whether a text is the address of a database, and not a path."""
+    return text.startswith(_SCHEMES)
+
+
+def read_dsn(dsn: str) -> Address:
+    """Read a DSN as libpq has them, with one word of ours: `schema`.
+
+    Raises:
+        ConfigError: it is not one. The message does not repeat it, since a password may be anywhere in it.
+    """
+    if not is_dsn(dsn):
+        raise ConfigError(f"that is not an address of a PostgreSQL database; it reads {_SHAPE}")
+    parts = urlsplit(dsn)
+    outside = parts.path + parts.query + parts.fragment
+    if "@" in outside or parts.fragment:
+        # Half of a password would be taken for the host, and be shown.
+        raise ConfigError(
+            "the address of a PostgreSQL database has a special character that is not written as %XX: "
+            f"in a password write @ : / ? # % as %40 %3A %2F %3F %23 %25; it reads {_SHAPE}"
+        )
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    schema = dict(options).get("schema", SCHEMA)
+    if not _NAME.fullmatch(schema):
+        raise ConfigError(
+            f"schema={schema!r} cannot be the name of a schema; "
+            "take at most 63 of a-z, 0-9 and _, and begin with a letter"
+        )
+    # By hand, since `urlunsplit` would drop an empty host.
+    left = urlencode([(name, value) for name, value in options if name != "schema"])
+    address = f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?{left}" if left else "")
+    return Address(address, schema, _place(parts.netloc, parts.path, dict(options)))
+
+
+def _place(netloc: str, path: str, options: dict[str, str]) -> str:
+    hosts = netloc.rpartition("@")[2]
+    for host in hosts.split(","):
+        port = host.rpartition("]")[2].rpartition(":")[2] if ":" in host.rpartition("]")[2] else ""
+        if port and not port.isdecimal():
+            raise ConfigError(
+                f"the port in the address of a PostgreSQL database is not a number; it reads {_SHAPE}"
+            )
+    host = unquote(hosts) or options.get("host") or os.environ.get("PGHOST") or "localhost"
+    database = (
+        unquote(path.lstrip("/"))
+        or options.get("dbname")
+        or options.get("database")
+        or os.environ.get("PGDATABASE")
+    )
+    return f"{host}/{database}" if database else host

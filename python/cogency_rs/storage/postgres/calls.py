@@ -1,0 +1,58 @@
+"""The calls of a PostgreSQL log, and the list of its conversations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..log import CallRecord, Conversation
+from .text import pack, unpack
+
+if TYPE_CHECKING:
+    from .address import Address
+    from .driver import Connection
+
+__all__ = ["list_conversations", "read_calls"]
+
+_CALLS = """
+    SELECT call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision
+    FROM {tables}.calls
+    WHERE conversation_id = $1 AND ($2 = '' OR user_id = $2)
+    ORDER BY batch COLLATE "C", position
+"""
+_CONVERSATIONS = """
+    WITH listed AS (
+        SELECT conversation_id, user_id, count(*) AS rows, min(timestamp) AS first, max(timestamp) AS last
+        FROM {tables}.messages WHERE $1 = '' OR user_id = $1
+        GROUP BY conversation_id, user_id
+        ORDER BY max(timestamp) DESC, conversation_id COLLATE "C" DESC LIMIT $2
+    )
+    SELECT conversation_id, user_id, rows, first, last, (
+        SELECT content FROM {tables}.messages AS asked
+        WHERE asked.conversation_id = listed.conversation_id AND asked.user_id = listed.user_id AND type = 'user'
+        ORDER BY timestamp, number LIMIT 1
+    )
+    FROM listed ORDER BY last DESC, conversation_id COLLATE "C" DESC
+"""
+
+
+async def read_calls(
+    connection: Connection, address: Address, conversation_id: str, user_id: str
+) -> list[CallRecord]:
+    """The calls of a conversation, by batch and position."""
+    rows = await connection.fetch(
+        _CALLS.format(tables=address.tables), pack(conversation_id), pack(user_id)
+    )
+    return [CallRecord(*(_read(value) for value in row)) for row in rows]
+
+
+async def list_conversations(
+    connection: Connection, address: Address, user_id: str = "", limit: int | None = None
+) -> list[Conversation]:
+    """List conversations, one entry for each user of each, the one with the latest row first."""
+    query = _CONVERSATIONS.format(tables=address.tables)
+    rows = await connection.fetch(query, pack(user_id), limit)
+    return [Conversation(*(_read(value) for value in row)) for row in rows]
+
+
+def _read(value: Any) -> Any:
+    return unpack(value) if isinstance(value, str) else value

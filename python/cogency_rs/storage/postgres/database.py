@@ -1,0 +1,290 @@
+"""One database as this process uses it: a thread whose event loop has the connections, and who needs them.
+
+All `PostgreSQL` objects on one address share one `Database`, however many agents, event loops and threads there are.
+What is written stands in a queue; the thread takes what is there and writes it together. While it waits for the
+database, the next group gathers by itself: the busier the program, the cheaper a row. The last one to leave closes it,
+and so does the end of the program.
+
+Invariant: each write is answered exactly once, and with success only after the database has said so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import StorageError
+from ...ids import uuid7
+from ..claims import Claims
+from ..waiters import Waiter, answer
+from .session import PATIENCE, Session
+from .writes import Write, steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .address import Address
+    from .driver import Connection
+
+__all__ = ["Database", "database_for"]
+
+T = TypeVar("T")
+
+GROUP_LIMIT = 1024
+"""Writes that are taken at a time, at most."""
+
+
+class _Leave(Waiter):
+    """Behind the last write of a user who goes."""
+
+    __slots__ = ("user",)
+
+    def __init__(self, user: object) -> None:
+        super().__init__()
+        self.user = user
+
+
+class _Gone:
+    """The same where nobody waits."""
+
+    __slots__ = ("user",)
+
+    def __init__(self, user: object) -> None:
+        self.user = user
+
+
+class _Read(Waiter):
+    """A read, and who waits for it."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Callable[[Connection], Awaitable[Any]]) -> None:
+        super().__init__()
+        self.work = work
+
+
+class Database:
+    """The connections to the database at `address`; made by `database_for`.
+
+    Attributes:
+        address: where it is.
+        writer: what this program is known by there.
+        claims: which conversations in it this process has, and who waits for them.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.claims = Claims()
+        self.readers = 1
+        self._users: set[object] = set()
+        self._stopped = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.writer = uuid7()
+        self._thread: threading.Thread | None = None
+        # Guards both ways in, and the thread's start. Reentrant: the garbage collector closes coroutines, which give
+        # back what they claimed: anywhere, at any time.
+        self._door = threading.RLock()
+        self._queue: deque[Write | _Leave | _Gone] = deque()
+
+    async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run `work` on what is committed and return its value. It may be run again if the connection is lost.
+
+        Raises:
+            StorageError: the database cannot be read.
+        """
+        read = _Read(work)
+        with self._door:
+            self._start()
+            self._loop.call_soon_threadsafe(self._begin_read, read)
+        value: T = await read.future
+        return value
+
+    def begin(self, write: Write) -> asyncio.Future[Any]:
+        """Begin to write. Cancelling the future withdraws a write that the thread has not begun.
+
+        Returns:
+            The value of the write, once it is committed; or `StorageError`.
+
+        Raises:
+            StorageError: the database was closed.
+        """
+        with self._door:
+            self._start()
+            self._enter(write)
+        return write.future
+
+    def join(self, user: object, readers: int) -> None:
+        """Let `user` in; there are as many readers as the one wants who wants most."""
+        self._users.add(user)
+        self.readers = max(self.readers, readers)
+
+    async def leave(self, user: object) -> None:
+        """Return when the writes before this are done and, after the last user, the connections closed."""
+        with self._door:
+            if self._thread is None or self._stopped:
+                self._retire(user)
+                return
+            self._enter(leave := _Leave(user))
+        await leave.future
+
+    def forget(self, user: object) -> None:
+        """Do the same without waiting; safe in a finalizer."""
+        with self._door:
+            if self._thread is None or self._stopped:
+                self._retire(user)
+            else:
+                self._enter(_Gone(user))
+
+    def close_at_exit(self) -> None:
+        """End the thread when what was begun is written, whoever still uses it."""
+        self._users.clear()
+        self.forget(None)
+        if self._thread is not None:
+            self._thread.join(2 * PATIENCE)
+
+    def restart(self) -> None:
+        """After a fork, in the child: begin anew, with the same users."""
+        if self._thread is not None:
+            _inherited.append((self._loop, self._session))
+        self._begin()
+        self.claims.restart()
+
+    def _start(self) -> None:
+        if self._stopped:
+            raise StorageError(f"the log on {self.address.place} was closed; open a new PostgreSQL")
+        if self._thread is None:
+            self._loop = asyncio.new_event_loop()
+            self._wake = asyncio.Event()
+            self._session = Session(self.address, self.writer, self.readers)
+            self._reading: set[asyncio.Task[None]] = set()
+            self._thread = threading.Thread(target=self._run, name="cogency-postgres", daemon=True)
+            self._thread.start()
+
+    def _enter(self, item: Write | _Leave | _Gone) -> None:
+        self._queue.append(item)
+        with contextlib.suppress(RuntimeError):  # it ended this moment
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    def _retire(self, user: object) -> bool:
+        """Let `user` go; tell whether it was the last one."""
+        with _lock:
+            self._users.discard(user)
+            if self._users:
+                return False
+            if _shared.get(self.address.dsn + self.address.schema) is self:
+                del _shared[self.address.dsn + self.address.schema]
+        return True
+
+    # What follows runs in the thread.
+
+    def _run(self) -> None:
+        try:
+            leaving = self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+        answer(leaving)
+
+    async def _serve(self) -> list[_Leave]:
+        leaving: list[_Leave] = []
+        while not (self._stopped and not self._queue):
+            if not self._queue:
+                await self._wake.wait()
+            self._wake.clear()
+            writes, leave = self._take()
+            await self._write(writes)
+            if leave is not None:
+                leaving += [leave] if isinstance(leave, _Leave) else []
+                if self._retire(leave.user):
+                    with self._door:
+                        self._stopped = True
+                else:
+                    answer(leaving)
+                    leaving.clear()
+            del writes, leave  # no row is held while waiting for the next
+        await asyncio.sleep(0)  # reads that were begun before it stopped
+        while self._reading:
+            await asyncio.wait(self._reading)
+        await self._session.close()
+        return leaving
+
+    def _take(self) -> tuple[list[Write], _Leave | _Gone | None]:
+        """Take what is there, up to a leave."""
+        writes: list[Write] = []
+        while self._queue and len(writes) < GROUP_LIMIT:
+            item = self._queue.popleft()
+            if not isinstance(item, Write):
+                return writes, item
+            if not item.future.cancelled():
+                writes.append(item)
+        return writes, None
+
+    async def _write(self, writes: list[Write]) -> None:
+        for step in steps_of(writes):
+            try:
+                await self._session.write(step)
+            except Exception as error:  # a fault of ours: who waits must hear of it
+                for write in step.writes:
+                    write.error = StorageError(f"the log failed: {error!r}", cause=error)
+            answer(step.writes)
+
+    def _begin_read(self, read: _Read) -> None:
+        task = self._loop.create_task(self._read(read))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    async def _read(self, read: _Read) -> None:
+        try:
+            read.value = await self._session.read(read.work)
+        except StorageError as error:
+            read.error = error
+        answer([read])
+
+
+_lock = threading.RLock()  # guards both collections, and who is in
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_shared: weakref.WeakValueDictionary[str, Database] = weakref.WeakValueDictionary()
+_inherited: list[object] = []
+"""What the parent of this process uses; to collect it would close its connections here."""
+
+
+def database_for(address: Address, user: object, readers: int) -> Database:
+    """Return the database at `address`, with `user` in it.
+
+    Args:
+        address: where it is.
+        user: stands for the caller until `leave` or `forget`.
+        readers: how many connections may read at a time, at least.
+    """
+    with _lock:
+        database = _shared.get(address.dsn + address.schema)
+        if database is None:
+            database = Database(address)
+            _databases.add(database)
+            _shared[address.dsn + address.schema] = database
+        database.join(user, readers)
+    return database
+
+
+@atexit.register
+def _close_all() -> None:
+    for database in list(_databases):
+        database.close_at_exit()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()
+    for database in list(_databases):
+        database.restart()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,173 @@
+"""The leases of claims in a PostgreSQL log: a part of the head of each conversation that was ever claimed.
+
+Times are the database's, so clocks of programs may differ. Leases of many conversations are taken, renewed and given
+back together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import claims
+from ..worker import is_gone, machine, worker
+from .text import pack, unpack
+from .writes import Step, Write
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .address import Address
+    from .database import Database
+    from .driver import Connection
+
+__all__ = ["TableLeases"]
+
+_FREE = "c.lease_owner IS NULL OR c.lease_expires_at <= clock_timestamp()"
+_TAKE = f"""
+    INSERT INTO {{tables}}.conversations AS c (
+        conversation_id, lease_number, lease_owner, lease_expires_at, lease_writer, lease_worker, lease_machine
+    )
+    SELECT id, 1, owner, clock_timestamp() + $3 * interval '1 second', $4, $5, $6
+    FROM unnest($1::text[], $2::text[]) AS wanted(id, owner)
+    ON CONFLICT (conversation_id) DO UPDATE SET
+        lease_number = c.lease_number + 1, lease_owner = excluded.lease_owner,
+        lease_expires_at = excluded.lease_expires_at, lease_writer = excluded.lease_writer,
+        lease_worker = excluded.lease_worker, lease_machine = excluded.lease_machine
+    WHERE {_FREE}
+        OR c.lease_writer = $4  -- who asks is first in line in this program, so it was left behind
+        OR c.lease_owner = ANY($7::text[])
+    RETURNING conversation_id, lease_number
+"""
+_HOLDERS = f"""
+    SELECT conversation_id, lease_owner, lease_worker, lease_machine FROM {{tables}}.conversations AS c
+    WHERE conversation_id = ANY($1::text[]) AND NOT ({_FREE}) AND c.lease_writer <> $2
+"""
+_RENEW = """
+    UPDATE {tables}.conversations AS c SET lease_expires_at = clock_timestamp() + $3 * interval '1 second'
+    FROM unnest($1::text[], $2::text[]) AS held(id, owner)
+    WHERE c.conversation_id = held.id AND c.lease_owner = held.owner
+    RETURNING c.lease_owner
+"""
+_RELEASE = """
+    UPDATE {tables}.conversations AS c SET lease_owner = NULL
+    FROM unnest($1::text[], $2::text[]) AS held(id, owner)
+    WHERE c.conversation_id = held.id AND c.lease_owner = held.owner
+"""
+
+
+class _LeaseWrite(Write):
+    """A write of one lease.
+
+    Attributes:
+        id: of the conversation, as it is stored.
+        owner: of the lease that is wanted or held.
+    """
+
+    __slots__ = ("id", "owner")
+
+    def __init__(self, conversation_id: str, owner: str) -> None:
+        super().__init__({conversation_id: None})
+        self.id, self.owner = pack(conversation_id), owner
+
+    def fits(self, step: Step) -> bool:
+        """Not if the same conversation is in it."""
+        return step.owners.keys().isdisjoint(self.owners)
+
+
+def _leases(step: Step) -> list[_LeaseWrite]:
+    found = [write for write in step.writes if isinstance(write, _LeaseWrite)]
+    return sorted(found, key=lambda write: write.id)  # no two programs wait for each other
+
+
+class _Take(_LeaseWrite):
+    """Take a lease; its value is the number, or who has it."""
+
+    __slots__ = ()
+
+    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+        """Take all leases that are free, or whose process is gone."""
+        left = {write.id: write for write in _leases(step)}
+        author, here = step.author[0], (worker(), machine())
+        gone: list[str] = []
+        while left:
+            ids, owners = list(left), [write.owner for write in left.values()]
+            take = _TAKE.format(tables=address.tables)
+            for id, number in await connection.fetch(
+                take, ids, owners, claims.LEASE, author, *here, gone
+            ):
+                left.pop(id).value = number
+            holders = await connection.fetch(
+                _HOLDERS.format(tables=address.tables), list(left), author
+            )
+            gone = []
+            for id, owner, holder, on in holders:
+                if is_gone(holder, on):
+                    gone.append(owner)
+                else:
+                    left.pop(id).value = holder
+
+
+class _Renew(_LeaseWrite):
+    """Let a lease last longer; its value is whether the owner still had it."""
+
+    __slots__ = ()
+
+    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+        """Renew all leases that are still there."""
+        leases = _leases(step)
+        renewed = await connection.fetch(
+            _RENEW.format(tables=address.tables),
+            [write.id for write in leases],
+            [write.owner for write in leases],
+            claims.LEASE,
+        )
+        owners = {owner for (owner,) in renewed}
+        for write in leases:
+            write.value = write.owner in owners
+
+
+class _Release(_LeaseWrite):
+    """Give a lease back."""
+
+    __slots__ = ()
+
+    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+        """Give all leases back that are still there."""
+        leases = _leases(step)
+        await connection.fetch(
+            _RELEASE.format(tables=address.tables),
+            [write.id for write in leases],
+            [write.owner for write in leases],
+        )
+
+
+class TableLeases:
+    """The leases in the tables of a database; see `Leases`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
+        """Take the lease if it is free."""
+        return self._database.begin(_Take(conversation_id, owner))
+
+    async def holder(self, conversation_id: str) -> str | None:
+        """The name of the process that has the lease."""
+        query = _HOLDERS.format(tables=self._database.address.tables)
+        rows = await self._database.read(
+            lambda connection: connection.fetch(
+                query, [pack(conversation_id)], self._database.writer
+            )
+        )
+        for _, _, holder, on in rows:
+            if not is_gone(holder, on):
+                return unpack(holder)
+        return None
+
+    def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
+        """Let the lease last longer."""
+        return self._database.begin(_Renew(conversation_id, owner))
+
+    def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
+        """Give the lease back."""
+        return self._database.begin(_Release(conversation_id, owner))

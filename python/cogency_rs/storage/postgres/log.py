@@ -1,0 +1,228 @@
+"""The log in PostgreSQL: the protocol `Log`. What else cogency asks of a storage is in `history.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ...errors import ConfigError, StorageError
+from ...ids import uuid7
+from ..claims import Claim
+from ..log import CallRecord, Conversation, LogPage, Row, check_row_type
+from .address import read_dsn
+from .calls import list_conversations, read_calls
+from .database import Database, database_for
+from .driver import Connection, asyncpg
+from .history import History
+from .leases import TableLeases
+from .tail import check_cursor, read_tail
+from .text import pack
+from .writes import Append, Message, Single
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from types import TracebackType
+
+__all__ = ["PostgreSQL"]
+
+T = TypeVar("T")
+
+
+class PostgreSQL(History):
+    """A log in a PostgreSQL database, for any number of agents, event loops, threads, programs and machines at once.
+
+    A save returns when its row is committed; saves that wait together share one transaction, whatever their
+    conversations. Objects on the same address share their connections, which belong to a thread: one that writes, and
+    `connections` that read. They are opened with the first call, which also makes the tables or brings them to this
+    version, and closed by `close`, by dropping the last object on the address, or at the end of the program. After a
+    fork, parent and child each go on with the object on connections of their own.
+
+    A server that goes away is waited for up to 15 seconds, and what was sent to it is not done twice. Every method
+    raises `StorageError` when the database cannot be reached, read or written; `retryable` is true where the same call
+    may succeed later. What was saved before stays readable, and the same object works again when the cause is gone.
+
+    Args:
+        dsn: `postgresql://user:password@host:port/database`, as libpq has it; TLS with `?sslmode=verify-full`. What it
+            leaves out comes from the environment (`PGHOST`, `PGPASSWORD`, ...). `?schema=NAME` says which schema the
+            tables are in; without, `cogency`.
+        connections: how many may read at a time.
+
+    Attributes:
+        place: host, port and database, as messages name them.
+
+    Raises:
+        ConfigError: `dsn` is not an address, `connections` is less than 1, or asyncpg is not installed.
+    """
+
+    place: str
+
+    def __init__(self, dsn: str, *, connections: int = 4) -> None:
+        if connections < 1:
+            raise ConfigError(
+                f"connections={connections!r} leaves none to read with; give 1 or more"
+            )
+        asyncpg()
+        address = read_dsn(dsn)
+        self.place = address.place
+        self._address = address
+        self._user = user = object()
+        self._database = database_for(address, user, connections)
+        self._closed = False
+        weakref.finalize(self, Database.forget, self._database, user).atexit = False
+
+    async def close(self) -> None:
+        """Wait for this object's saves; the last object on an address closes the connections.
+
+        Any further call but `close` raises `StorageError`.
+        """
+        self._closed = True
+        await self._database.leave(self._user)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def append(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str = "",
+        rows: Sequence[Row],
+        calls: Sequence[CallRecord] = (),
+    ) -> asyncio.Future[None]:
+        """Save rows of a conversation and what is known of its calls in one transaction, all or nothing.
+
+        Args:
+            conversation_id: the conversation they belong to.
+            user_id: whose conversation that is; may be empty.
+            rows: type, content, timestamp of each, in order.
+            calls: each takes the place of the one of its batch and position, or is new. The new ones are those of the
+                `call` rows, in order.
+
+        Returns:
+            A future that is done when they are safe. The save has begun; no task is needed to bring it to its end.
+
+        Raises:
+            ConfigError: a type is not known; nothing was written.
+            StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
+                nothing was written. If the server went away while it was asked and did not come back in time, the
+                message says that it is not known whether it was saved. Raised when the future is awaited.
+        """
+        messages: list[Message] = []
+        for type, content, timestamp in rows:
+            check_row_type(type)
+            messages.append((uuid7(), conversation_id, user_id, type, content, timestamp))
+        called = iter([row[0] for row in messages if row[3] == "call"])
+        recorded = [
+            (conversation_id, user_id, next(called, None) if call.status == "open" else None, call)
+            for call in calls
+        ]
+        database = self._open()
+        if not messages and not recorded:
+            return _done(None)
+        owner = database.claims.owner(conversation_id)
+        return database.begin(Append(messages, recorded, {conversation_id: owner}))
+
+    async def read(
+        self, conversation_id: str, *, user_id: str = "", after: str | None = None
+    ) -> LogPage:
+        """Read the rows that follow a cursor, or all, oldest first.
+
+        Costs in proportion to the rows it returns.
+
+        Args:
+            conversation_id: which one.
+            user_id: only this user's rows; "" for everybody's.
+            after: the cursor of an earlier page of this conversation. If what stands before it is not what it was, the
+                page is whole.
+
+        Raises:
+            ConfigError: `after` is not a cursor.
+        """
+        cursor = check_cursor(after)
+        return await self._read(
+            lambda connection: read_tail(
+                connection, self._address, conversation_id, user_id, cursor
+            )
+        )
+
+    async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
+        """Read the calls of a conversation, in the order of their batches and positions."""
+        return await self._read(
+            lambda connection: read_calls(connection, self._address, conversation_id, user_id)
+        )
+
+    def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
+        """Have a conversation to oneself inside `async with`, among all programs on the database.
+
+        A process that ends leaves it to others at once on the same machine, and within 30 seconds elsewhere, by the
+        database's clock. One that was stopped for longer finds that it lost it: its next `append` raises
+        `StorageError`.
+
+        Args:
+            conversation_id: which one.
+            wait: whether to wait while another run has it.
+
+        Raises:
+            BusyError: another run has it and `wait` is false; or this very run has it already.
+            StorageError: the database cannot be written.
+        """
+        database = self._open()
+        return Claim(conversation_id, database.claims, TableLeases(database), wait=wait)
+
+    async def conversations(
+        self, user_id: str = "", limit: int | None = None
+    ) -> list[Conversation]:
+        """List conversations, one entry for each user of each, the one with the latest row first.
+
+        Costs in proportion to the rows of that user, or to all there are.
+
+        Args:
+            user_id: only this user's; "" for everybody's.
+            limit: at most so many; `None` for all.
+        """
+        return await self._read(
+            lambda connection: list_conversations(connection, self._address, user_id, limit)
+        )
+
+    async def delete_conversation(self, conversation_id: str) -> int:
+        """Delete the rows, calls and events of a conversation, of all users; return how many rows it had.
+
+        A run that has claimed it meanwhile can append nothing more.
+        """
+        query = f"SELECT {self._address.tables}.forget($1)"
+        deleted: int = await self._write(
+            lambda connection: connection.fetchval(query, pack(conversation_id)), conversation_id
+        )
+        return deleted
+
+    def _open(self) -> Database:
+        if self._closed:
+            raise StorageError(f"this PostgreSQL on {self.place} is closed; open a new one")
+        return self._database
+
+    async def _read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        return await self._open().read(work)
+
+    async def _write(
+        self, work: Callable[[Connection], Awaitable[Any]], *conversations: str
+    ) -> Any:
+        return await self._open().begin(Single(work, conversations))
+
+    def _save(self, messages: Sequence[Message]) -> asyncio.Future[None]:
+        database = self._open()
+        return database.begin(Append(messages)) if messages else _done(None)
+
+
+def _done(value: T) -> asyncio.Future[T]:
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future

@@ -1,0 +1,244 @@
+"""The tables of a PostgreSQL log, and how a database comes to have those of this version.
+
+The head of a conversation is its row in `conversations`. Who appends updates it first, so appends to one conversation
+stand in line there until they are committed. It numbers their rows: 1, 2, 3 and so on, in the order in which they are
+committed. So a reader that has seen a number never misses a smaller one. The lease of a claim is in the head too: an
+append and the loss of its lease cannot happen at the same time.
+
+What needs several statements is a function in the database, so that no lock waits for a program.
+
+Versions are steps. A step that was released is never changed; a change of the tables is a step of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from ...errors import StorageError
+from .faults import LOST_CLAIM
+
+if TYPE_CHECKING:
+    from .address import Address
+    from .driver import Connection
+
+__all__ = ["STEPS", "find_version", "prepare"]
+
+_TABLES = """
+CREATE TABLE {schema}.conversations (
+    conversation_id text PRIMARY KEY,
+    revision uuid NOT NULL DEFAULT gen_random_uuid(),  -- new when a row was deleted or changed
+    last bigint NOT NULL DEFAULT 0,                    -- the number of the last row
+    latest double precision NOT NULL DEFAULT '-Infinity',
+    lease_number bigint NOT NULL DEFAULT 0,
+    lease_owner text,
+    lease_expires_at timestamptz,
+    lease_writer text,
+    lease_worker text,
+    lease_machine text
+) WITH (fillfactor = 70);  -- a head is updated by every append, mostly in its own page
+CREATE TABLE {schema}.messages (
+    conversation_id text NOT NULL,
+    number bigint NOT NULL,
+    message_id text NOT NULL,
+    user_id text NOT NULL,
+    type text NOT NULL,
+    content text NOT NULL,
+    timestamp double precision NOT NULL,
+    PRIMARY KEY (conversation_id, number)
+);
+CREATE INDEX messages_of_user ON {schema}.messages (user_id, conversation_id);
+CREATE INDEX messages_by_user ON {schema}.messages (user_id, timestamp) WHERE type = 'user';
+CREATE TABLE {schema}.calls (
+    conversation_id text NOT NULL,
+    batch text NOT NULL,
+    position integer NOT NULL,
+    user_id text NOT NULL,
+    message_id text,
+    call_id text NOT NULL,
+    name text NOT NULL,
+    server text,
+    status text NOT NULL,
+    attempt integer NOT NULL,
+    started_at double precision,
+    completed_at double precision,
+    worker text,
+    decision text,
+    PRIMARY KEY (conversation_id, batch, position)
+) WITH (fillfactor = 70);  -- a call is settled in its own page, so there is no index on how it is
+CREATE TABLE {schema}.events (
+    event_id text PRIMARY KEY,
+    conversation_id text NOT NULL,
+    type text NOT NULL,
+    content text NOT NULL,
+    timestamp double precision NOT NULL
+);
+CREATE INDEX events_of_conversation ON {schema}.events (conversation_id, type, timestamp);
+CREATE TABLE {schema}.profiles (
+    user_id text NOT NULL,
+    version integer NOT NULL,
+    data text NOT NULL,
+    created_at double precision NOT NULL,
+    char_count integer NOT NULL,
+    PRIMARY KEY (user_id, version)
+);
+-- The last append of each program, so that one whose answer was lost is not done twice.
+CREATE TABLE {schema}.writers (
+    writer text PRIMARY KEY,
+    sequence bigint NOT NULL,
+    used_at timestamptz NOT NULL
+) WITH (fillfactor = 10);
+"""
+
+_REVISION = """
+CREATE FUNCTION {schema}.revise() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE {schema}.conversations SET revision = gen_random_uuid()
+    WHERE conversation_id IN (SELECT conversation_id FROM gone);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER messages_deleted AFTER DELETE ON {schema}.messages
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION {schema}.revise();
+CREATE TRIGGER messages_changed AFTER UPDATE ON {schema}.messages
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION {schema}.revise();
+"""
+
+# Heads come sorted by their code points, so that two programs never wait for each other. All arrays of one letter are
+# of one length: h are heads, m messages, c calls. m_head is the place of the conversation among the heads, from 1.
+_APPEND = """
+CREATE FUNCTION {schema}.append(
+    by_writer text, with_sequence bigint,
+    h_id text[], h_count bigint[], h_latest double precision[], h_owner text[],
+    m_head integer[], m_place bigint[], m_id text[], m_message text[], m_user text[], m_type text[],
+    m_content text[], m_timestamp double precision[],
+    c_id text[], c_batch text[], c_position integer[], c_user text[], c_message text[], c_call text[], c_name text[],
+    c_server text[], c_status text[], c_attempt integer[], c_started double precision[],
+    c_completed double precision[], c_worker text[], c_decision text[]
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    lasts bigint[];
+    owners text[];
+    workers text[];
+    lost record;
+BEGIN
+    INSERT INTO {schema}.writers AS w VALUES (by_writer, with_sequence, clock_timestamp())
+    ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, used_at = excluded.used_at
+    WHERE w.sequence < excluded.sequence;
+    IF NOT FOUND THEN
+        RETURN false;  -- an earlier try did it, whose answer was lost
+    END IF;
+
+    WITH heads AS (
+        INSERT INTO {schema}.conversations AS c (conversation_id, last, latest)
+        SELECT id, count, latest FROM unnest(h_id, h_count, h_latest) AS h(id, count, latest)
+        ON CONFLICT (conversation_id) DO UPDATE
+        SET last = c.last + excluded.last, latest = greatest(c.latest, excluded.latest)
+        RETURNING c.conversation_id COLLATE "C" AS id, c.last, c.lease_owner, c.lease_worker
+    )
+    SELECT array_agg(last ORDER BY id), array_agg(lease_owner ORDER BY id), array_agg(lease_worker ORDER BY id)
+    INTO lasts, owners, workers FROM heads;
+
+    SELECT h.id, CASE WHEN h.owner IS NOT NULL THEN h.worker END AS worker INTO lost
+    FROM unnest(h_id, h_owner, owners, workers) AS h(id, wanted, owner, worker)
+    WHERE h.wanted IS NOT NULL AND h.owner IS DISTINCT FROM h.wanted LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = '{lost_claim}', MESSAGE = lost.id, DETAIL = coalesce(lost.worker, '');
+    END IF;
+
+    INSERT INTO {schema}.messages (conversation_id, number, message_id, user_id, type, content, timestamp)
+    SELECT m.id, lasts[m.head] - h_count[m.head] + m.place, m.message, m.user_id, m.type, m.content, m.timestamp
+    FROM unnest(m_head, m_place, m_id, m_message, m_user, m_type, m_content, m_timestamp)
+        AS m(head, place, id, message, user_id, type, content, timestamp);
+
+    INSERT INTO {schema}.calls AS c (
+        conversation_id, batch, position, user_id, message_id, call_id, name, server, status, attempt, started_at,
+        completed_at, worker, decision
+    )
+    SELECT * FROM unnest(
+        c_id, c_batch, c_position, c_user, c_message, c_call, c_name, c_server, c_status, c_attempt, c_started,
+        c_completed, c_worker, c_decision
+    )
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call is known, and stays
+    SET status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
+        completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision;
+    RETURN true;
+END $$;
+"""
+
+_FORGET = """
+CREATE FUNCTION {schema}.forget(id text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    count bigint;
+BEGIN
+    PERFORM 1 FROM {schema}.conversations WHERE conversation_id = id FOR UPDATE;  -- appends to it wait from here on
+    DELETE FROM {schema}.events WHERE conversation_id = id;
+    DELETE FROM {schema}.calls WHERE conversation_id = id;
+    DELETE FROM {schema}.messages WHERE conversation_id = id;
+    GET DIAGNOSTICS count = ROW_COUNT;
+    DELETE FROM {schema}.conversations WHERE conversation_id = id;
+    RETURN count;
+END $$;
+"""
+
+STEPS: tuple[str, ...] = (_TABLES + _REVISION + _APPEND + _FORGET,)
+"""What makes each version from the one before, from version 1 on."""
+
+
+# Not by `to_regclass`, which may remember that there were none.
+_HAS_TABLES = """
+    SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = $1 AND relname = 'schema_version'
+"""
+
+
+async def find_version(connection: Connection, address: Address) -> int:
+    """The version of the tables in a database; 0 where there are none.
+
+    Raises:
+        StorageError: a newer version of this package made them.
+    """
+    if not await connection.fetchval(_HAS_TABLES, address.schema):
+        return 0
+    query = f"SELECT coalesce(max(version), 0) FROM {address.tables}.schema_version"
+    version = int(await connection.fetchval(query))
+    if version > len(STEPS):
+        raise StorageError(
+            f"the log in schema {address.schema} of {address.place} is of version {version}, and this program knows up "
+            f"to {len(STEPS)}; run: pip install --upgrade cogency-rs"
+        )
+    return version
+
+
+async def prepare(connection: Connection, address: Address) -> None:
+    """Make the tables, or bring them to this version. Any number of programs may do so at once.
+
+    Raises:
+        StorageError: a newer version of this package made them.
+    """
+    if await find_version(connection, address) == len(STEPS):
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _key(address.schema))
+        version = await find_version(connection, address)  # of the one who had the lock before
+        if version == len(STEPS):
+            return
+        if version == 0:
+            # IF NOT EXISTS alone would still ask for the right to make one.
+            found = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
+            if not await connection.fetchval(found, address.schema):
+                await connection.execute(f"CREATE SCHEMA {address.tables}")
+            await connection.execute(
+                f"CREATE TABLE {address.tables}.schema_version"
+                " (version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())"
+            )
+        for number, step in enumerate(STEPS[version:], start=version + 1):
+            await connection.execute(step.format(schema=address.tables, lost_claim=LOST_CLAIM))
+            await connection.execute(
+                f"INSERT INTO {address.tables}.schema_version (version) VALUES ($1)", number
+            )
+
+
+def _key(schema: str) -> int:
+    """The number of the lock under which tables are made."""
+    digest = hashlib.blake2b(f"cogency-rs {schema}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

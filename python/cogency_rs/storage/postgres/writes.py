@@ -1,0 +1,212 @@
+"""What waits to be written, and what of it is written together.
+
+Each step is one statement, so it is a transaction of its own and no lock waits for this program. Appends that wait
+together make one step, whatever their conversations, and so do leases. The order of what was begun for one conversation
+is kept; that of different conversations is not, and nobody could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..waiters import Waiter
+from .text import pack
+
+if TYPE_CHECKING:
+    from ..log import CallRecord
+    from .address import Address
+    from .driver import Connection
+
+__all__ = ["Append", "Message", "Single", "Step", "Write", "steps_of"]
+
+STEP_CHARACTERS = 2**24
+"""Of text in one step, if it is of several appends."""
+
+Message = tuple[str, str, str, str, str, float]
+"""id, conversation_id, user_id, type, content, seconds since the epoch."""
+
+
+class Write(Waiter):
+    """A write, and who waits for it.
+
+    Attributes:
+        owners: the conversations that it is about, each with the owner of the lease that must still be there, or
+            `None`. It is done after what was begun for them before.
+        size: characters of text in it.
+        is_repeatable: whether doing it twice is the same as doing it once.
+    """
+
+    __slots__ = ("owners", "size")
+
+    is_repeatable: ClassVar[bool] = True
+
+    def __init__(self, owners: Mapping[str, str | None], size: int = 0) -> None:
+        super().__init__()
+        self.owners = owners
+        self.size = size
+
+    def fits(self, step: Step) -> bool:
+        """Whether it can be a part of a step of its own kind."""
+        raise NotImplementedError
+
+    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+        """Do all writes of a step, of which this is the first, and set the value of each."""
+        raise NotImplementedError
+
+
+class Step:
+    """Writes of one kind that are done by one statement.
+
+    Attributes:
+        writes: in order.
+        owners: the conversations that they are about, with the owners of their leases.
+        size: characters of text in them.
+        author: which program does it, and which of its steps this is, counted as they are done; set when it is begun.
+    """
+
+    def __init__(self, writes: Iterable[Write]) -> None:
+        self.author: tuple[str, int] = ("", 0)
+        self.writes: list[Write] = []
+        self.owners: dict[str, str | None] = {}
+        self.size = 0
+        for write in writes:
+            self.add(write)
+
+    def add(self, write: Write) -> None:
+        """Let a write be a part of it."""
+        self.writes.append(write)
+        self.owners |= write.owners
+        self.size += write.size
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether doing it twice is the same as doing it once."""
+        return self.writes[0].is_repeatable
+
+    async def carry_out(self, connection: Connection, address: Address) -> None:
+        """Do it, and set the value of each write."""
+        await self.writes[0].carry_out(self, connection, address)
+
+
+def steps_of(writes: Iterable[Write]) -> list[Step]:
+    """Make as few steps of `writes` as keep the order within each conversation.
+
+    Args:
+        writes: in the order in which they were begun.
+    """
+    steps: list[Step] = []
+    latest: dict[str, int] = {}
+    for write in writes:
+        first = max((latest.get(id, 0) for id in write.owners), default=0)
+        for number in range(first, len(steps)):
+            if type(steps[number].writes[0]) is type(write) and write.fits(steps[number]):
+                steps[number].add(write)
+                break
+        else:
+            number = len(steps)
+            steps.append(Step([write]))
+        latest |= dict.fromkeys(write.owners, number)
+    return steps
+
+
+class Append(Write):
+    """Rows and calls that are saved together.
+
+    Args:
+        messages: in order.
+        calls: each with its conversation, its user and the id of its row.
+        owners: the owners of the leases that must still be there, by conversation.
+    """
+
+    __slots__ = ("calls", "messages")
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        calls: Sequence[tuple[str, str, str | None, CallRecord]] = (),
+        owners: Mapping[str, str | None] | None = None,
+    ) -> None:
+        about: dict[str, str | None] = dict.fromkeys(row[1] for row in messages)
+        about |= dict.fromkeys(call[0] for call in calls)
+        super().__init__(about | dict(owners or {}), sum(len(row[4]) for row in messages))
+        self.messages, self.calls = messages, calls
+
+    def fits(self, step: Step) -> bool:
+        """Not if it is too much text, or a conversation has another owner there."""
+        return step.size + self.size <= STEP_CHARACTERS and all(
+            step.owners.get(id, owner) == owner for id, owner in self.owners.items()
+        )
+
+    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+        """Save the rows and calls of all its appends."""
+        appends = [write for write in step.writes if isinstance(write, Append)]
+        messages = [row for write in appends for row in write.messages]
+        counts, latest, places = dict.fromkeys(step.owners, 0), dict[str, float](), list[int]()
+        for _, id, _, _, _, timestamp in messages:
+            counts[id] += 1
+            places.append(counts[id])
+            latest[id] = max(latest.get(id, timestamp), timestamp)
+        ids = sorted(counts, key=pack)
+        heads = {id: number for number, id in enumerate(ids, start=1)}
+        columns: list[list[Any]] = [
+            [pack(id) for id in ids],
+            [counts[id] for id in ids],
+            [latest.get(id, float("-inf")) for id in ids],
+            [step.owners[id] for id in ids],
+            [heads[row[1]] for row in messages],
+            places,
+            *([pack(row[column]) for row in messages] for column in (1, 0, 2, 3, 4)),
+            [row[5] for row in messages],
+            *_columns_of(call for write in appends for call in write.calls),
+        ]
+        numbered = ", ".join(f"${number}" for number in range(1, len(columns) + 3))
+        await connection.fetchval(
+            f"SELECT {address.tables}.append({numbered})", *step.author, *columns
+        )
+
+
+_CALL_COLUMNS = 14
+
+
+def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> list[list[Any]]:
+    """The columns of the table of calls. Of a call that is there twice, the later one says how it is."""
+    rows: dict[tuple[str, str, int], tuple[Any, ...]] = {}
+    for conversation_id, user_id, message_id, call in calls:
+        key = (conversation_id, call.batch, call.position)
+        row = (user_id, message_id, call.id, call.name, call.server)
+        if key in rows:
+            row = rows[key][3:8]  # which one it is does not change
+        times = (call.started_at, call.completed_at)
+        state = (call.status, call.attempt, *times, call.worker, call.decision)
+        rows[key] = (*key, *row, *state)
+    if not rows:
+        return [[] for _ in range(_CALL_COLUMNS)]
+    return [[pack(value) for value in column] for column in zip(*rows.values(), strict=True)]
+
+
+class Single(Write):
+    """A statement that is a step of its own.
+
+    Args:
+        work: runs it, and returns what the caller is told.
+        conversations: which ones it is about.
+    """
+
+    __slots__ = ("work",)
+
+    is_repeatable = False
+
+    def __init__(
+        self, work: Callable[[Connection], Awaitable[Any]], conversations: Iterable[str] = ()
+    ) -> None:
+        super().__init__(dict.fromkeys(conversations))
+        self.work = work
+
+    def fits(self, step: Step) -> bool:
+        """Never."""
+        return False
+
+    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+        """Run it."""
+        self.value = await self.work(connection)

@@ -1,0 +1,114 @@
+"""Traces and metrics with OpenTelemetry, as its conventions for generative AI have them; needs the extra `otel`.
+
+This module knows nothing of OpenTelemetry: it is asked by every run and every batch, and where no telemetry is on that
+costs one look at a variable, and imports nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+    from .spans import Tracing
+
+__all__ = ["Telemetry", "current", "instrument", "tracing_of", "uninstrument"]
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Where traces and metrics go, and how much they say; for `Agent(telemetry=)`.
+
+    Attributes:
+        tracer_provider: where spans go; OpenTelemetry's global one if not given, also one that is set later.
+        meter_provider: where metrics go; likewise.
+        capture_content: whether spans hold messages, arguments, results and the words of errors. They may be secret,
+            and long.
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+    capture_content: bool = False
+
+
+_of_context: Callable[[], Tracing | None] | None = None
+"""Finds the tracing of the run that the present code is part of; `None` until there is any tracing at all."""
+
+_of_program: Tracing | None = None
+"""What `instrument` turned on."""
+
+
+def instrument(
+    tracer_provider: TracerProvider | None = None,
+    *,
+    meter_provider: MeterProvider | None = None,
+    capture_content: bool = False,
+) -> None:
+    """Trace every run, every request to a model and every tool call of this program.
+
+    Also those of `execute_tools`, of `Accumulator`, and inside cogency under `install()`. An agent with a telemetry of
+    its own keeps that. Called again, the later call counts. What runs already goes on as it began.
+
+    Args:
+        tracer_provider: see `Telemetry`.
+        meter_provider: see `Telemetry`.
+        capture_content: see `Telemetry`.
+
+    Raises:
+        ConfigError: the package opentelemetry-api is not installed, or a provider is not one.
+    """
+    global _of_program
+    _of_program = _tracing(Telemetry(tracer_provider, meter_provider, capture_content))
+
+
+def uninstrument() -> None:
+    """Undo `instrument`. Safe to call when nothing is instrumented."""
+    global _of_program
+    _of_program = None
+
+
+def current() -> Tracing | None:
+    """The tracing that is on here: that of the present run, or else the program's; `None` if there is none."""
+    return None if _of_context is None else _of_context() or _of_program
+
+
+def tracing_of(given: bool | TracerProvider | Telemetry) -> Tracing | None:
+    """The tracing that an option asks for; `None` for `False`.
+
+    Raises:
+        ConfigError: the package opentelemetry-api is not installed, or the option is not one.
+    """
+    match given:
+        case False:
+            return None
+        case True:
+            return _tracing(Telemetry())
+        case Telemetry():
+            return _tracing(given)
+        case _ if hasattr(given, "get_tracer"):
+            return _tracing(Telemetry(given))
+        case _:
+            raise ConfigError(
+                f"telemetry must be True, False, a TracerProvider or a Telemetry, got {given!r}"
+            )
+
+
+def _tracing(telemetry: Telemetry) -> Tracing:
+    global _of_context
+    try:
+        from .spans import Tracing, of_context
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("opentelemetry"):
+            raise
+        message = (
+            "telemetry needs the package opentelemetry-api; run: pip install 'cogency-rs[otel]'"
+        )
+        raise ConfigError(message, cause=error) from error
+    _of_context = of_context
+    return Tracing(telemetry)

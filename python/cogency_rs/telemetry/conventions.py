@@ -1,0 +1,159 @@
+"""Names of OpenTelemetry's conventions for generative AI, version 0.1.0, and what they say of requests and errors.
+
+The conventions are in development, and change. What they call something stands in this file alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import LLMError
+from ..models import ModelRequest, Usage
+from ..records import status_of
+from ..types import ToolResult
+
+__all__ = [
+    "AGENT_SECONDS",
+    "ARGUMENTS",
+    "CALL_SECONDS",
+    "CONVERSATION_ID",
+    "ERROR_TYPE",
+    "FINISH_REASONS",
+    "INPUT_MESSAGES",
+    "OPERATION",
+    "OTHER",
+    "OUTPUT_MESSAGES",
+    "RESULT",
+    "RUN_STATUS",
+    "STOP_REASON",
+    "TIME_TO_FIRST_CHUNK",
+    "TOOL_DEFINITIONS",
+    "agent_attributes",
+    "call_attributes",
+    "error_type",
+    "model_attributes",
+    "request_attributes",
+    "result_error",
+    "usage_attributes",
+]
+
+Attributes = dict[str, Any]
+
+OPERATION = "gen_ai.operation.name"
+CONVERSATION_ID = "gen_ai.conversation.id"
+ERROR_TYPE = "error.type"
+FINISH_REASONS = "gen_ai.response.finish_reasons"
+TIME_TO_FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
+INPUT_MESSAGES = "gen_ai.input.messages"
+OUTPUT_MESSAGES = "gen_ai.output.messages"
+TOOL_DEFINITIONS = "gen_ai.tool.definitions"
+ARGUMENTS = "gen_ai.tool.call.arguments"
+RESULT = "gen_ai.tool.call.result"
+
+RUN_STATUS = "cogency_rs.run.status"
+STOP_REASON = "cogency_rs.run.stop_reason"
+"""What the conventions have no name for: how a run ended, and why it was stopped."""
+
+OTHER = "_OTHER"
+"""An error of no known class, or a tool that does not exist: names that a model made up would be without number."""
+
+CALL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)  # fmt: skip
+AGENT_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
+"""Bounds of the buckets of histograms."""
+
+_SETTINGS = {
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+    "seed": "gen_ai.request.seed",
+    "temperature": "gen_ai.request.temperature",
+    "top_k": "gen_ai.request.top_k",
+    "top_p": "gen_ai.request.top_p",
+}
+
+_USAGE: Mapping[str, Callable[[Usage], int]] = {
+    "gen_ai.usage.input_tokens": lambda usage: usage.read_tokens,
+    "gen_ai.usage.output_tokens": lambda usage: usage.written_tokens,
+}
+_USAGE_WHERE_ANY: Mapping[str, Callable[[Usage], int]] = {
+    "gen_ai.usage.cache_read.input_tokens": lambda usage: usage.cache_read_tokens,
+    "gen_ai.usage.cache_write.input_tokens": lambda usage: usage.cache_write_tokens,
+    "gen_ai.usage.reasoning.output_tokens": lambda usage: usage.reasoning_tokens,
+}
+
+
+def model_attributes(model: Any) -> Attributes:
+    """Whose model it is, and which; a plain function has no name but its provider's is required."""
+    provider, name = getattr(model, "provider", None), getattr(model, "name", None)
+    attributes: Attributes = {
+        "gen_ai.provider.name": provider if isinstance(provider, str) else "unknown"
+    }
+    if isinstance(name, str):
+        attributes["gen_ai.request.model"] = name
+    return attributes
+
+
+def request_attributes(request: ModelRequest) -> Attributes:
+    """What was asked for besides the messages; the settings are those of the request, not of the model."""
+    attributes: Attributes = {"gen_ai.request.stream": True}
+    for setting, attribute in _SETTINGS.items():
+        value = request.settings.get(setting)
+        if isinstance(value, int | float):
+            attributes[attribute] = value
+    if request.stop:
+        attributes["gen_ai.request.stop_sequences"] = request.stop
+    if request.output_schema is not None:
+        attributes["gen_ai.output.type"] = "json"
+    return attributes
+
+
+def agent_attributes(name: str, conversation_id: str) -> Attributes:
+    """Which agent, in which conversation."""
+    return {"gen_ai.agent.name": name, CONVERSATION_ID: conversation_id}
+
+
+def call_attributes(name: str, id: str, tool: Any, conversation_id: str) -> Attributes:
+    """Which tool was called."""
+    attributes: Attributes = {
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": id,
+        "gen_ai.tool.type": "function",
+    }
+    description = getattr(tool, "description", None)
+    if isinstance(description, str) and description:
+        attributes["gen_ai.tool.description"] = description
+    if conversation_id:
+        attributes[CONVERSATION_ID] = conversation_id
+    return attributes
+
+
+def usage_attributes(usage: Usage | None) -> Attributes:
+    """How many tokens it took. What was only estimated is left out, as the conventions want it."""
+    if usage is None or usage.is_estimate:
+        return {}
+    counted = {name: count(usage) for name, count in _USAGE.items()}
+    return counted | {
+        name: tokens for name, count in _USAGE_WHERE_ANY.items() if (tokens := count(usage))
+    }
+
+
+def error_type(error: BaseException) -> str:
+    """The class of an error. Of a service's it is the class that its SDK gave it, which says more."""
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    cause = error.cause if isinstance(error, LLMError) else None
+    return type(cause or error).__qualname__
+
+
+def result_error(result: ToolResult) -> str | None:
+    """The class of a call's failure; `None` of a success."""
+    match status_of(result):
+        case "success":
+            return None
+        case "failure":
+            error = getattr(result, "exception", None)
+            return OTHER if error is None else error_type(error)
+        case status:
+            return status

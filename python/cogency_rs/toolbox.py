@@ -1,0 +1,139 @@
+"""Which tool a call means, among the agent's own and those of its servers.
+
+A tool whose `server` is a text is on that server, which calls it `remote_name`; any other is the agent's own. In a
+prompt a tool of a server has its plain name where that is the only one, else `server__tool`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import ConfigError
+from .registry import name_of, tools_by_name
+
+__all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of"]
+
+LOCAL = "local"
+"""What a call may name in place of a server, to mean the agent's own tools."""
+
+AGENT = frozenset({None, "", LOCAL})
+
+
+class Toolbox:
+    """The tools that calls may mean.
+
+    Args:
+        names: the tools by the names that a prompt lists, in its order. Only `Toolbox.of` looks for servers.
+
+    Attributes:
+        names: the same.
+    """
+
+    __slots__ = ("_by_name", "_by_server", "names")
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.names = names
+        self._by_name = names
+        self._by_server: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def of(cls, tools: Iterable[Any]) -> Toolbox:
+        """Sort tools by name and server, at a cost that is linear in them.
+
+        Raises:
+            ConfigError: one cannot be a tool; two of the agent's own, or two of one server, have one name.
+        """
+        listed = list(tools)
+        remote = [tool for tool in listed if server_of(tool) is not None]
+        if not remote:
+            return cls(tools_by_name(listed))
+        own = tools_by_name(tool for tool in listed if server_of(tool) is None)
+        by_server: dict[str, dict[str, Any]] = {}
+        for tool in remote:
+            name_of(tool)  # refuses what is not a tool
+            there = by_server.setdefault(str(server_of(tool)), {})
+            if there.setdefault(remote_name_of(tool), tool) is not tool:
+                raise ConfigError(
+                    f"server {server_of(tool)!r} has two tools named {remote_name_of(tool)!r}: leave one out"
+                )
+        count = Counter(name for there in by_server.values() for name in there)
+        names: dict[str, Any] = {}
+        for tool in listed:
+            name, server = remote_name_of(tool), server_of(tool)
+            if server is not None and (count[name] > 1 or name in own):
+                name = qualified(server, name)
+            if names.setdefault(name, tool) is not tool:
+                raise ConfigError(
+                    f"two tools are asked for as {name!r}: rename the tool or the server"
+                )
+        toolbox = cls(names)
+        long_names = {
+            qualified(server, name): tool
+            for server, there in by_server.items()
+            for name, tool in there.items()
+        }
+        toolbox._by_name = long_names | names
+        toolbox._by_server = by_server
+        return toolbox
+
+    def find(self, call: Any) -> Any:
+        """The tool that a call means; `None` if there is none.
+
+        A call that names no server, or `local`, means the agent's own tool of that name, else the only one that a
+        server has, else the one that is asked for as `server__tool`.
+        """
+        name, server = call.name, _server_asked_for(call)
+        if not isinstance(name, str):
+            return None
+        if server is None:
+            return self._by_name.get(name)
+        there = self._by_server.get(server, {})
+        if name in there:
+            return there[name]
+        tool = self._by_name.get(name)
+        return tool if server_of(tool) == server else None
+
+    def missing(self, call: Any) -> str:
+        """Say of a call that means no tool what there is instead."""
+        name, server = str(call.name), _server_asked_for(call)
+        if server is not None:
+            if server not in self._by_server:
+                servers = ", ".join([LOCAL, *self._by_server])
+                return f"Server '{server}' of tool '{name}' is not known. Known servers: {servers}"
+            known = ", ".join(self._by_server[server])
+            return f"Tool '{name}' not registered on server '{server}'. Known tools: {known}"
+        if choices := [
+            qualified(server, name) for server, there in self._by_server.items() if name in there
+        ]:
+            return f"Tool '{name}' is on {len(choices)} servers; ask for {' or '.join(choices)}"
+        known = f". Known tools: {', '.join(map(str, self.names))}" if self.names else ""
+        return f"Tool '{name}' not registered{known}"
+
+
+def _server_asked_for(call: Any) -> str | None:
+    server: object = getattr(call, "server", None)  # cogency's own calls have none
+    return server if isinstance(server, str) and server not in AGENT else None
+
+
+def server_of(tool: Any) -> str | None:
+    """Which server a tool is on; `None` for one of the agent's own."""
+    server = getattr(tool, "server", None)  # a mock has every attribute
+    return server if type(server) is str and server not in AGENT else None
+
+
+def remote_name_of(tool: Any) -> str:
+    """What a tool's server calls it; of the agent's own, its name."""
+    if server_of(tool) is not None:
+        name = getattr(tool, "remote_name", None)
+        if type(name) is str:
+            return name
+    name = tool.name
+    return name if type(name) is str else str(name)
+
+
+def qualified(server: str, name: str) -> str:
+    """The name of a tool behind that of its server, of which what providers accept in a name is kept."""
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', server)}__{name}"

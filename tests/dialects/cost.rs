@@ -1,0 +1,306 @@
+//! The cost is linear in the text, whatever it is and however it is cut.
+//!
+//! Of several tries the fastest counts for each size, since a load can only add to it; twice the text may take 2.3 times as
+//! long. A debug build reads short texts, in which only what is slow in earnest shows; `cargo test --release` reads long ones.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cogency_rs::dialect::{Args, Body, Dialect};
+use cogency_rs::protocol::{CallStream, Ending, Grammar, Options, Parser, Stream};
+
+use crate::read::{grammar, tools};
+use crate::write::{Written, blocks, blocks_of, marks};
+
+/// One dialect for each way in which something is read, and two together.
+const DIALECTS: [&[&str]; 16] = [
+    &["cogency"],
+    &["forge-xml", "forge-json"],
+    &["json-plain"],
+    &["react-json"],
+    &["react"],
+    &["kimi-k2"],
+    &["kimi-k3"],
+    &["gemma4"],
+    &["qwen3-coder"],
+    &["glm47"],
+    &["minimax-m3"],
+    &["deepseek-v32-dsml"],
+    &["harmony"],
+    &["muse-glimmer"],
+    &["lfm2"],
+    &["pythonic"],
+];
+
+/// Characters of the shorter text.
+const SIZE: usize = if cfg!(debug_assertions) { 1_000 } else { 100_000 };
+
+/// A text as long as it is wanted: a beginning, something repeated, and an end.
+#[derive(Clone, Debug)]
+struct Shape {
+    /// What is hard in it, for the message of a failure.
+    #[allow(dead_code, reason = "shown")]
+    name: &'static str,
+    before: String,
+    each: String,
+    behind: String,
+}
+
+impl Shape {
+    fn new(name: &'static str, before: &str, each: &str, behind: &str) -> Self {
+        let [before, each, behind] = [before, each, behind].map(str::to_owned);
+        Self { name, before, each, behind }
+    }
+
+    fn text(&self, size: usize) -> String {
+        let times = (size / self.each.chars().count().max(1)).max(1);
+        let each = if self.each.contains("{n}") {
+            (0..times).map(|n| self.each.replace("{n}", &n.to_string())).collect()
+        } else {
+            self.each.repeat(times)
+        };
+        format!("{}{each}{}", self.before, self.behind)
+    }
+}
+
+const VALUE: &str = "V1V";
+const KEY: &str = "K1K";
+
+/// What stands in a block before and behind the name, a key and a value.
+struct Parts {
+    before_name: String,
+    before_key: String,
+    before_value: String,
+    behind_value: String,
+}
+
+fn parts(dialect: &Dialect, body: &Body) -> Parts {
+    let call = Written::new("tool", &[(KEY, VALUE), ("other", "x")]);
+    let block = blocks_of(dialect, body, &[call]).concat();
+    let part = |end: &str| {
+        let at = block.find(end).unwrap_or(block.len());
+        block[..at].to_owned()
+    };
+    let behind = block.find(VALUE).map_or("", |at| &block[at + VALUE.len()..]);
+    Parts {
+        before_name: part("tool("),
+        before_key: part(KEY),
+        before_value: part(VALUE),
+        behind_value: behind.to_owned(),
+    }
+}
+
+/// The texts that readers of this dialect may find hard.
+fn shapes(dialect: &Dialect) -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    let mut add = |name, before: &str, each: &str, behind: &str| {
+        shapes.push(Shape::new(name, before, each, behind));
+    };
+    for mark in marks(dialect) {
+        let half: String = mark.chars().take(mark.chars().count() - 1).collect();
+        add("a mark", "", &mark, "");
+        add("a mark on each line", "", &format!("\n{mark}"), "");
+        add("half a mark", "", &half, "");
+        add("space behind a mark", &mark, " ", "");
+        add("space behind each mark", "", &format!("{mark}    "), "x");
+    }
+    let good = blocks(dialect, &[Written::new("tool", &[("text", "x")])]).concat();
+    add("blocks", "", &good, "");
+    add("text and blocks", "", &format!("some text {good}"), "");
+    for body in &dialect.bodies {
+        let Parts { before_name, before_key, before_value, behind_value } = parts(dialect, body);
+        let block_end = dialect.close.first().map_or("", |close| close);
+        add("space before a name", &before_name, " ", "");
+        add("space before a key", &before_key, " ", "");
+        add("space in a value", &before_value, " ", &behind_value);
+        add("space behind a value", &before_value, " ", "");
+        add("a long key", &before_key, "k", "");
+        add("a long value", &before_value, "v", &behind_value);
+        add("a value with no end", &before_value, "v", "");
+        for part in [
+            "\"",
+            "'",
+            "\\",
+            "&",
+            "<",
+            "<a x=\"",
+            "</",
+            "]]>",
+            "<![CDATA[",
+            "<!--",
+            "[",
+            "{",
+            "]",
+            "}",
+            ",",
+            "{\"",
+            "1",
+            "\n",
+        ] {
+            add("in a value", &before_value, part, &behind_value);
+            add("in a value with no end", &before_value, part, "");
+            add("in place of a value", before_value.trim_end_matches(['"', '\'']), part, "");
+            add("before a key", before_key.trim_end_matches(['"', '<']), part, "");
+            add("text", "", part, "");
+        }
+        for mark in marks(dialect) {
+            add("a mark in a value", &before_value, &mark, &behind_value);
+            add("marks in a value with no end", &before_value, &mark, "");
+            add("marks and space in a value", &before_value, &format!("{mark}  "), &behind_value);
+            add(
+                "a mark and space in a value",
+                &format!("{before_value}{mark}"),
+                " ",
+                &behind_value,
+            );
+        }
+        let ends = format!("{before_value}{block_end}");
+        add("blocks cut in a value", "", &before_value, "");
+        add("blocks cut in a value, with an end", "", &ends, "");
+        add("blocks cut in a key", "", &format!("{before_key}{block_end}"), "");
+        add("blocks cut in a key, on lines", "", &format!("{before_key}\n"), "");
+        for part in ["\"", "'?", "\\", "<![CDATA[", "<a x='", "<a x=\"", "\"\\\"", "{", "'''"] {
+            let ends = format!("{before_value}{part}{block_end}");
+            add("blocks cut in part of a value", "", &ends, "");
+        }
+        if let Body::Head(head) = body
+            && let Args::Parameters(form) = &head.args
+        {
+            let each = |key: &str| {
+                let close = form.close.replace("{key}", key);
+                let flag = form
+                    .flag
+                    .as_ref()
+                    .map_or(String::new(), |flag| format!(" {}=\"{}\"", flag.name, flag.text));
+                format!("{}{key}{}{flag}{}x{close}", form.open, form.key_end, form.value_open)
+            };
+            let start = before_key.strip_suffix(&*form.open).unwrap_or(&before_key);
+            add("one parameter again and again", start, &each("k"), &head.close);
+            add("parameters", start, &each("k{n}"), &head.close);
+            add("parameters opened", start, &format!("{}k{}", form.open, form.key_end), "");
+            add("attributes", &format!("{before_key}k{}", form.key_end), " a=\"b\"", "");
+        }
+        if let Some(start) = before_key.strip_suffix('"') {
+            add("one key again and again", start, "\"k\": 1, ", "");
+            add("keys", start, "\"k{n}\": {}, ", "");
+        }
+    }
+    for text in [
+        "{\"name\": ",
+        "[{\"name\": ",
+        "{\"name\": \"x\", \"arguments\": {",
+        "[a(",
+        "a(",
+        "to=",
+        "{\"tool\": ",
+        "{\"type\": \"call_tool\", \"args\": {\"",
+        "<results>[\"",
+        "<results>",
+        "```json\n",
+        ";",
+        "{}; ",
+    ] {
+        add("text", "", text, "");
+        add("text on lines", "", &format!("\n{text}"), "");
+    }
+    add("space", "", " ", "");
+    add("space and a brace", "{", " ", "");
+    add("space and a bracket", "[", " ", "");
+    shapes
+}
+
+fn parse(grammar: &Arc<Grammar>, mode: (Stream, CallStream), text: &str, chunk: usize) -> f64 {
+    let options =
+        Options { stream: mode.0, calls: mode.1, tools: Some(tools()), ..Options::default() };
+    let mut parser = Parser::new(Arc::clone(grammar), options);
+    let mut events = Vec::new();
+    let chunks: Vec<&[u8]> = chunks(text, chunk);
+    let start = Instant::now();
+    for chunk in chunks {
+        parser.feed(chunk, &mut events);
+    }
+    parser.finish(&Ending::Unknown, &mut events);
+    start.elapsed().as_secs_f64()
+}
+
+/// The text in pieces of so many characters.
+fn chunks(text: &str, size: usize) -> Vec<&[u8]> {
+    let mut rest = text;
+    let mut chunks = Vec::new();
+    while !rest.is_empty() {
+        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        chunks.push(&rest.as_bytes()[..end]);
+        rest = &rest[end..];
+    }
+    chunks
+}
+
+/// Below this, what is measured is noise, in seconds; what costs more than it should shows above it.
+const LEAST: f64 = 0.001;
+
+/// How much more twice the text may cost.
+const MOST: f64 = 2.3;
+
+/// How often each size is tried before its cost is believed.
+const TRIES: usize = 20;
+
+/// How many times as long twice the text takes, for the best of several sizes: a text may mean something else when it is
+/// twice as long, but not each time. 0 where all are soon done.
+fn growth(read: impl Fn(&str) -> f64, shape: &Shape) -> f64 {
+    let mut least = f64::INFINITY;
+    for size in [SIZE, 2 * SIZE, 4 * SIZE] {
+        least = least.min(ratio(&read, &shape.text(size), &shape.text(2 * size)));
+        if least <= MOST {
+            break;
+        }
+    }
+    least
+}
+
+/// How many times as long `long` takes as `short`, the fastest of several tries of each.
+fn ratio(read: impl Fn(&str) -> f64, short: &str, long: &str) -> f64 {
+    let (mut least, mut most) = (f64::INFINITY, f64::INFINITY);
+    for tries in 1..=TRIES {
+        most = most.min(read(long));
+        if most < LEAST {
+            return 0.0;
+        }
+        least = least.min(read(short));
+        // A short text that was slow by chance would hide something.
+        if tries > 1 && most <= MOST * least {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    most / least
+}
+
+/// The shapes of these dialects that cost more than they should.
+fn slow(names: &[&str]) -> Vec<String> {
+    let grammar = grammar(names);
+    let mut seen = HashSet::new();
+    let shapes = shapes(&grammar.dialects[0]).into_iter();
+    let shapes = shapes.filter(|shape| seen.insert(shape.text(60)));
+    let ways = [
+        ("in pieces", 4, (Stream::Token, CallStream::Pieces)),
+        ("whole", usize::MAX, (Stream::Event, CallStream::Whole)),
+    ];
+    let mut slow = Vec::new();
+    for shape in shapes {
+        for (way, chunk, mode) in ways {
+            let growth = growth(|text| parse(&grammar, mode, text, chunk), &shape);
+            if growth > MOST {
+                slow.push(format!("{names:?} {way}: {growth:.2} times, {shape:.200?}"));
+            }
+        }
+    }
+    slow
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "measures time")]
+fn twice_the_text_costs_twice_as_much() {
+    let slow: Vec<_> = DIALECTS.iter().flat_map(|names| slow(names)).collect();
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+}

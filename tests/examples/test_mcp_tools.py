@@ -1,0 +1,25 @@
+"""Tools of MCP servers: what they are called, where calls go, and what a server that dies leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("mcp", reason="its servers are written with it")
+
+
+def test_it_prints_the_tools_and_what_became_of_each_call(run):
+    assert run("mcp_tools.py").splitlines() == [
+        "tools: find, fruit__find, fruit__crash, trees__find, trees__crash",
+        "",
+        "a batch:",
+        "  success  nothing is remembered of pea",
+        "  success  ['pear', 'peach']",
+        "  success  ['pear tree']",
+        "  failure  Server 'flowers' of tool 'find' is not known. Known servers: local, fruit, trees",
+        "  told on the way: apple, ash, beech, peach, pear, pear tree",
+        "",
+        "a server that dies, and is there again:",
+        "  unknown  Tool execution failed: server 'fruit' ended before it answered 'crash', "
+        "so whether the call had an effect is not known",
+        "  success  ['pear', 'peach']",
+    ]

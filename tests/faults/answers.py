@@ -1,0 +1,43 @@
+"""A model that calls three tools and then answers, for drivers of every kind.
+
+What it says depends on what it is shown alone, so it goes on from any log.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tools import block
+
+from cogency_rs import Finish, TextDelta, ToolCall, ToolCallDelta
+
+BATCH = [ToolCall("short", {}), ToolCall("long", {}), ToolCall("bad", {})]
+
+
+def has(request: Any, sign: str) -> int:
+    """How many messages after the system prompt have this in them."""
+    return sum(sign in json.dumps(each) for each in request.messages[1:])
+
+
+def text(request: Any) -> Any:
+    return "done" if has(request, "<results>") else "So.\n" + block(*BATCH)
+
+
+def native(request: Any) -> Any:
+    if has(request, "tool_call_id"):
+        return "done"
+    calls = [ToolCallDelta(n, f"call_{n}", each.name, "{}") for n, each in enumerate(BATCH)]
+    return [TextDelta("So."), *calls, Finish("tool_calls")]
+
+
+def react(request: Any) -> Any:
+    seen = has(request, "Observation: ")
+    if seen == len(BATCH):
+        return json.dumps({"thought": "t", "type": "final_answer", "answer": "done"})
+    name = BATCH[seen].name
+    return json.dumps({"thought": "t", "type": "call_tool", "tool": name, "args": {}})
+
+
+ANSWERS: dict[str, Any] = {"text": text, "native": native, "react": react}
+DRIVERS = [*ANSWERS, "scripted"]

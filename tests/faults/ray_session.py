@@ -1,0 +1,189 @@
+"""A program with one local Ray, which carries out batches of calls for `test_ray.py`.
+
+It reads a request as a line of JSON and answers with one: `{"do": ..., ...}`, see `Session`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import ray_tools
+
+from cogency_rs import Execution, Hooks, ToolCall, execute_calls, tool
+from cogency_rs.executors.ray import RayExecutor
+
+SETTINGS = {
+    "num_cpus": 2,
+    "object_store_memory": 80_000_000,
+    "include_dashboard": False,
+    "log_to_driver": False,
+    "logging_level": "ERROR",
+}
+
+
+class Log(logging.Handler):
+    """Keeps what is logged, as text."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+
+lock = threading.Lock()
+
+
+@tool(remote=ray_tools.LIGHT)
+def locked() -> bool:
+    """Use a lock of the program's, which no process can have of another."""
+    return lock.locked()
+
+
+ballast = bytearray(300_000)
+
+
+@tool(remote=ray_tools.LIGHT)
+def heavy() -> int:
+    """Refer to much, which goes along."""
+    return len(ballast)
+
+
+class Redirect(Hooks):
+    """Has another tool called."""
+
+    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
+        return ToolCall("where_here", {})
+
+
+class Session:
+    """What the tests ask for, by name."""
+
+    def __init__(self, folder: str) -> None:
+        self.shelf = ray_tools.Shelf()
+        self.executors: dict[str, RayExecutor] = {}
+        self.settings = {**SETTINGS, "_temp_dir": folder}
+
+    def executor(self, options: dict[str, Any]) -> RayExecutor:
+        """One for each kind of options, so that Ray is started once."""
+        options = {"grace": 1.0, "context_vars": [ray_tools.who], **options}
+        found = self.executors.get(repr(options))
+        if found is None:
+            found = RayExecutor(settings=self.settings, **options)
+            self.executors[repr(options)] = found
+        return found
+
+    def tools(self) -> list[Any]:
+        found = [each for each in vars(ray_tools).values() if isinstance(each, type(tool(wait)))]
+        shelf = self.shelf
+        mine = [shelf.put, shelf.look, shelf.use, shelf.hold, shelf.burn]
+        return [*found, *mine, ray_tools.Plain(), locked, heavy]
+
+    async def calls(
+        self,
+        calls: list[Any],
+        executor: dict[str, Any] | None = None,
+        cancel_after: str | None = None,
+        options: dict[str, Any] | None = None,
+        execution: dict[str, Any] | None = None,
+        who: str | None = None,
+        new_shelf: bool = False,
+        redirect: bool = False,
+        in_trace: bool = False,
+        worker_path: str | None = None,
+    ) -> dict[str, Any]:
+        """Carry out a batch; cancelled once the file `cancel_after` has a line."""
+        if new_shelf:
+            self.shelf = ray_tools.Shelf()
+        if who:
+            ray_tools.who.set(who)
+        if in_trace:
+            enter_trace()
+        tools = self.tools()
+        if worker_path:
+            needs = {"runtime_env": {"env_vars": {"PYTHONPATH": worker_path}}, **ray_tools.LIGHT}
+            tools.append(tool(wait, name="elsewhere", remote=needs))
+        events: list[Any] = []
+        began = time.monotonic()
+        batch = asyncio.create_task(
+            execute_calls(
+                [ToolCall(name, args) for name, args in calls],
+                execution=Execution(tools=tools, **(execution or {})),
+                middleware=[self.executor(executor or {})],
+                hooks=[Redirect()] if redirect else [],
+                on_event=events.append,
+                conversation_id="c",
+                user_id="u",
+                **(options or {}),
+            )
+        )
+        if cancel_after is not None:
+            while not has_lines(cancel_after):
+                await asyncio.sleep(0.02)
+            batch.cancel()
+        try:
+            records = [record.to_dict() for record in await batch]
+        except asyncio.CancelledError:
+            records = None
+        return {
+            "pid": os.getpid(),
+            "records": records,
+            "events": events,
+            "seconds": time.monotonic() - began,
+        }
+
+
+def has_lines(file: str) -> bool:
+    return Path(file).exists() and Path(file).stat().st_size > 0
+
+
+async def wait() -> None:
+    """Do nothing; its tool is of the class that all are."""
+
+
+def enter_trace() -> None:
+    from opentelemetry import context, trace
+
+    span = trace.SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=trace.TraceFlags(1))
+    context.attach(trace.set_span_in_context(trace.NonRecordingSpan(span)))
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # Ray prints
+    log = Log()
+    logging.getLogger("cogency_rs").addHandler(log)
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        session = Session(folder)
+        for line in sys.stdin:
+            request = json.loads(line)
+            log.texts.clear()
+            try:
+                # A new loop each time, as `run_sync` has.
+                answer: Any = asyncio.run(session.calls(**request))
+                answer["log"] = log.texts
+            except BaseException:
+                answer = {"raised": traceback.format_exc()}
+            answers.write(json.dumps(answer) + "\n")
+            answers.flush()
+
+        async def close() -> None:
+            for executor in session.executors.values():
+                await executor.aclose()
+
+        asyncio.run(close())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""A program that is killed in the middle of a run: another goes on, nothing is done twice, and the model is told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import subprocess
+from copy import deepcopy as copy_of
+from pathlib import Path
+from typing import Any
+
+import pytest
+from answers import ANSWERS, BATCH, DRIVERS
+from programs import environment, program, run
+
+from cogency_rs import (
+    Agent,
+    BusyError,
+    CallRecord,
+    Memory,
+    ScriptedDriver,
+    SQLite,
+    ToolDenied,
+    tool,
+)
+from cogency_rs.testing import ScriptedModel
+
+pytestmark = pytest.mark.timeout(100)
+
+DYING = """
+path, log, stage = sys.argv[1:]
+
+def die(here):
+    if here == stage:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def did(what):
+    with open(log, "a") as file:
+        file.write(what + "\\n")
+
+@tool(sequential=True)
+async def first() -> str:
+    "Have an effect."
+    did("first")
+    return "ok"
+
+@tool(sequential=True)
+async def send() -> str:
+    "Have an effect, and die of it."
+    die("before the effect")
+    did("send")
+    die("after the effect")
+    return "ok"
+
+@tool(sequential=True, idempotent=True)
+async def mark() -> str:
+    "Have an effect that may be had twice."
+    die("before the idempotent effect")
+    did("mark")
+    return "ok"
+
+class Dying(Hooks):
+    def before_step(self, ctx):
+        die(f"before step {ctx.step}")
+
+    def before_tool_execute(self, ctx, call):
+        die("before the batch")
+        return call
+
+    def after_step(self, ctx, step):
+        die(f"after step {step.index}")
+        return step
+
+    def after_run(self, ctx, result):
+        die("after the run")
+        return result
+
+async def model(messages):
+    if len(messages) == 2:
+        yield "I will see to it.\\n"
+        die("in the first answer")
+        yield '<execute>[{"name": "first", "args": {}}, {"name": "send", "args": {}}, '
+        yield '{"name": "mark", "args": {}}]</execute>'
+    else:
+        yield "It is "
+        die("in the last answer")
+        yield "done."
+
+async def main():
+    async with SQLite(path) as storage:
+        agent = Agent(model, tools=[first, send, mark], storage=storage, hooks=[Dying()])
+        print((await agent.run("Do it.", conversation_id="c", user_id="u")).output)
+
+asyncio.run(main())
+"""
+
+RAN = {"first": "ok", "send": "ok", "mark": "ok"}
+UNKNOWN = "It is not known whether the call of"
+
+STAGES: list[tuple[str, int, list[str], list[str] | None]] = [
+    # the stage; the requests that the second program makes; the effects; and the results, where calls were left
+    ("before step 0", 2, ["first", "send", "mark"], None),
+    ("in the first answer", 2, ["first", "send", "mark"], None),
+    ("before the batch", 1, ["mark"], ["unknown", "unknown", "success"]),
+    ("before the effect", 1, ["first", "mark"], ["unknown", "unknown", "success"]),
+    ("after the effect", 1, ["first", "send", "mark"], ["unknown", "unknown", "success"]),
+    (
+        "before the idempotent effect",
+        1,
+        ["first", "send", "mark"],
+        ["unknown", "unknown", "success"],
+    ),
+    ("after step 0", 1, ["first", "send", "mark"], None),
+    ("before step 1", 1, ["first", "send", "mark"], None),
+    ("in the last answer", 1, ["first", "send", "mark"], None),
+    ("after step 1", 0, ["first", "send", "mark"], None),
+    ("after the run", 0, ["first", "send", "mark"], None),
+]
+
+
+@pytest.mark.parametrize(
+    ("stage", "requests", "effects", "statuses"), STAGES, ids=[stage for stage, *_ in STAGES]
+)
+async def test_another_program_goes_on_and_does_nothing_twice(
+    stage, requests, effects, statuses, tmp_path: Path
+):
+    path, log = tmp_path / "log.db", tmp_path / "effects"
+    died = run(DYING, path, log, stage)
+    assert (died.returncode, died.stdout) == (-signal.SIGKILL, ""), died.stderr[-2000:]
+
+    def effect(name: str, **options: Any) -> Any:
+        async def had() -> str:
+            with log.open("a") as file:
+                file.write(name + "\n")
+            return "ok"
+
+        return tool(had, name=name, description="Have an effect.", **options)
+
+    def answer(request: Any) -> str:
+        if len(request.messages) == 2:
+            return calls
+        return "It is done."
+
+    calls = "<execute>" + json.dumps([{"name": name, "args": {}} for name in RAN]) + "</execute>"
+    tools = [effect("first"), effect("send"), effect("mark", idempotent=True)]
+    async with SQLite(path) as storage:
+        model = ScriptedModel(answer)
+        agent = Agent(model, tools=tools, storage=storage)
+        result = await agent.resume("c", user_id="u")
+        records = await storage.calls("c")
+    assert (result.output, result.status) == ("It is done.", "completed")
+    assert len(model.requests) == requests
+    assert log.read_text().split() == effects, "an effect was had twice, or never"
+    assert len(records) == 3
+    assert {record.status for record in records} <= {"success", "unknown"}, "none is left open"
+    if statuses is not None:
+        assert [each.status for each in result.steps[0].executions] == statuses
+        shown = model.requests[0].messages[-1]["content"]
+        assert shown.count(UNKNOWN) == 2
+        assert "was not run again" in shown
+
+
+class Snapshots(Memory):
+    """A log in memory, and how it was after each save."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[Memory] = []
+
+    def append(self, *args: Any, **options: Any) -> Any:
+        saved = super().append(*args, **options)
+        copy = Memory()
+        copy.rows = copy_of(self.rows)
+        copy.records = copy_of(self.records)
+        copy._numbers = itertools.count(10**6)
+        self.taken.append(copy)
+        return saved
+
+
+def scene(storage: Any, driver: str, effects: list[str], *, steps: list[Any]) -> Agent[Any, str]:
+    """An agent of this driver, and the effects that its tools have."""
+
+    def effect(name: str) -> Any:
+        async def had() -> str:
+            effects.append(name)
+            return name
+
+        return tool(had, name=name, description="Have an effect.")
+
+    script: Any = ScriptedDriver(steps) if driver == "scripted" else driver
+    model = ScriptedModel(ANSWERS.get(driver, ANSWERS["text"]), chunk=40)
+    tools = [effect(call.name) for call in BATCH]
+    return Agent(model, tools=tools, storage=storage, driver=script)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_nothing_twice(driver):
+    log, effects = Snapshots(), []
+    first = scene(log, driver, effects, steps=[BATCH, "done"])
+    assert (await first.run("Do it.", conversation_id="c")).output == "done"
+    assert effects == [call.name for call in BATCH]
+    assert len(log.taken) >= 4
+    for number, snapshot in enumerate(log.taken):
+        rows = (await snapshot.read("c")).rows
+        called = [json.loads(row["content"])["name"] for row in rows if row["type"] == "call"]
+        again: list[str] = []
+        steps = ["done"] if called else [BATCH, "done"]
+        result = await scene(snapshot, driver, again, steps=steps).resume("c")
+        assert (result.output, result.status) == ("done", "completed"), f"after save {number}"
+        assert sorted(called + again) == sorted(effects), f"after save {number}"
+        assert all(record.status in ("success", "unknown") for record in await snapshot.calls("c"))
+
+
+async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
+    """Killed when the calls had begun: those that were denied are certain not to have run."""
+    effects: list[str] = []
+
+    def effect(name: str, **options: Any) -> Any:
+        async def had() -> str:
+            effects.append(name)
+            return name
+
+        return tool(
+            had, name=name, description="Have an effect.", requires_approval=True, **options
+        )
+
+    tools = [effect("short"), effect("long"), effect("bad", idempotent=True)]
+    log = Snapshots()
+    first = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=log)
+    waiting = (await first.run("Do it.", conversation_id="c")).waiting
+    short, long, bad = (str(call.id) for call in waiting)
+    place = len(log.taken)
+    await first.resume("c", {short: ToolDenied("not that"), long: True, bad: True})
+    assert effects == ["long", "bad"]
+    begun = log.taken[place]
+    assert [record.status for record in await begun.calls("c")] == ["open"] * 3
+    again = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=begun)
+    result = await again.resume("c")
+    assert [each.status for each in result.steps[0].executions] == ["denied", "unknown", "success"]
+    assert effects == ["long", "bad", "bad"]
+
+
+@pytest.mark.parametrize("ask", ["resume", "run"])
+async def test_calls_that_several_programs_left_are_all_settled(ask):
+    """The first died, and so did the second, whose log could not settle what the first had left."""
+    log, ran = Memory(), []
+    for n in (1, 2):
+        call = json.dumps({"name": "mark", "args": {"n": n}})
+        record = CallRecord(f"id {n}", f"batch {n}", 0, "mark")
+        log.append("c", rows=[("user", f"{n}?", n), ("call", call, n + 0.5)], calls=[record])
+
+    @tool(idempotent=True)
+    async def mark(n: int) -> int:
+        """Mark."""
+        ran.append(n)
+        return n
+
+    agent = Agent(ScriptedModel(["done"]), tools=[mark], storage=log)
+    if ask == "resume":
+        assert (await agent.resume("c")).output == "done"
+        expected = ["unknown", "success"]
+    else:
+        assert (await agent.run("3?", conversation_id="c")).output == "done"
+        expected = ["unknown", "unknown"]
+    assert [record.status for record in await log.calls("c")] == expected
+    assert ran == ([2] if ask == "resume" else [])
+
+
+HOLDING = """
+async def model(messages):
+    print("asked", flush=True)
+    sys.stdin.readline()
+    yield "mine"
+
+async def main():
+    async with SQLite(sys.argv[1]) as storage:
+        print((await Agent(model, storage=storage).run("?", conversation_id="c")).output)
+
+asyncio.run(main())
+"""
+
+
+def started(code: str, *arguments: Any) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = program(code, *arguments)
+    return subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe, text=True)
+
+
+async def test_a_run_that_another_program_has_is_waited_for_or_refused(tmp_path: Path):
+    path = tmp_path / "log.db"
+    holder = started(HOLDING, path)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "asked\n"
+        async with SQLite(path) as storage:
+            refusing = Agent(ScriptedModel([]), storage=storage, on_busy="error")
+            with pytest.raises(BusyError, match="'c'"):
+                await refusing.run("Me too?", conversation_id="c")
+            with pytest.raises(BusyError):
+                await refusing.resume("c")
+            model = ScriptedModel(["second"])
+            holder.stdin.write("\n")
+            holder.stdin.flush()
+            result = await Agent(model, storage=storage).run("Me too?", conversation_id="c")
+        assert result.output == "second"
+        assert [each["content"] for each in model.requests[0].messages[1:]] == [
+            *("?", "mine", "Me too?")
+        ]
+    finally:
+        holder.kill()
+        holder.communicate()

@@ -1,0 +1,107 @@
+"""Many agents at once in one process: each gives its own answer, and nothing is left over.
+
+`make stress` runs 1,000 of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools import block
+
+from cogency_rs import Agent, Hooks, Memory, SQLite, ToolCall, tool, worker_threads
+from cogency_rs.testing import ScriptedModel
+
+AGENTS = int(os.environ.get("COGENCY_RS_STRESS_AGENTS", "60"))
+
+pytestmark = pytest.mark.timeout(60 + AGENTS // 2)
+
+
+@tool
+async def double(n: int) -> int:
+    """Double a number."""
+    await asyncio.sleep(0)
+    return 2 * n
+
+
+@tool
+def halve(n: int) -> float:
+    """Halve a number, in a worker thread."""
+    return n / 2
+
+
+@tool
+async def fail(n: int) -> None:
+    """Fail."""
+    raise ValueError(f"no {n}")
+
+
+class Counting(Hooks):
+    """Sees every call of a run, and no other."""
+
+    def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
+        ctx.state.setdefault("conversation", ctx.conversation_id)
+        assert ctx.state["conversation"] == ctx.conversation_id
+        return execution
+
+
+def answer_of(number: int) -> Any:
+    def answer(request: Any) -> str:
+        turns = (len(request.messages) - 2) // 2
+        if turns < 2:
+            n = 10 * number + turns
+            names = ("double", "halve", "fail")
+            return f"Step {turns}.\n" + block(*(ToolCall(name, {"n": n}) for name in names))
+        return f"answer {number}"
+
+    return answer
+
+
+async def run_one(number: int, storage: Any) -> str:
+    mine = Agent(
+        ScriptedModel(answer_of(number), chunk=60),
+        tools=[double, halve, fail],
+        hooks=[Counting()],
+        storage=storage,
+    )
+    conversation = f"conversation {number}"
+    run = asyncio.ensure_future(mine.run(f"question {number}", conversation_id=conversation))
+    if number % 3 == 0:  # cancelled somewhere, and resumed until it is over
+        for _ in range(random.Random(number).randrange(40)):
+            await asyncio.sleep(0)
+        run.cancel()
+        await asyncio.wait([run])
+        if run.cancelled():
+            rows = (await storage.read(conversation)).rows
+            again = (
+                mine.resume(conversation) if rows else mine.run("?", conversation_id=conversation)
+            )
+            return (await again).output
+    result = await run
+    for step, n in zip(result.steps, (10 * number, 10 * number + 1), strict=False):
+        assert [each.value for each in step.executions] == [2 * n, n / 2, None]
+    return result.output
+
+
+@pytest.mark.parametrize("where", ["memory", "SQLite"])
+async def test_many_agents_at_once(where: str, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level("CRITICAL")  # tools that fail say so, a thousand times
+    storage: Any = Memory() if where == "memory" else SQLite(tmp_path / "log.db", synchronous="OFF")
+    mine = asyncio.current_task()
+    outputs = await asyncio.gather(*(run_one(number, storage) for number in range(AGENTS)))
+    assert outputs == [f"answer {number}" for number in range(AGENTS)]
+    assert asyncio.all_tasks() == {mine}, "a task is left"
+    for number in range(AGENTS):
+        rows = (await storage.read(f"conversation {number}")).rows
+        found = [json.loads(row["content"]) for row in rows if row["type"] == "result"]
+        calls = [row for row in rows if row["type"] == "call"]
+        assert len(calls) == sum(len(each) for each in found)
+    if isinstance(storage, SQLite):
+        await storage.close()
+    assert worker_threads() > 0

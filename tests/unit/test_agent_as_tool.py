@@ -1,0 +1,265 @@
+"""An agent as a tool of another: a run of its own, that counts for its caller and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from agents import add, adding, agent, calls, model_of
+
+from cogency_rs import (
+    Agent,
+    Hooks,
+    StopReason,
+    ToolCall,
+    Usage,
+    UsageLimits,
+    tool,
+)
+from cogency_rs.testing import ScriptedModel
+
+pytestmark = pytest.mark.timeout(30)
+
+ASK = calls(ToolCall("research", {"question": "How many?"}))
+
+
+def with_child(child: Agent[Any, Any], *answers: Any, **options: Any) -> Agent[Any, str]:
+    """An agent that has `child` as its tool `research`."""
+    return agent(*answers, tools=[child.as_tool("research", "Looks things up."), add], **options)
+
+
+async def test_a_call_is_a_run_and_its_output_the_result():
+    child = agent("42")
+    mine = with_child(child, ASK, "It is 42.")
+    result = await mine.run("?", conversation_id="c", user_id="ada", deps="database")
+    [execution] = result.steps[0].executions
+    assert (execution.status, execution.value) == ("success", "42")
+    assert result.output == "It is 42."
+    [request] = model_of(child).requests
+    assert [each["content"] for each in request.messages[1:]] == ["How many?"]
+
+
+async def test_it_has_a_conversation_of_its_own_and_what_its_caller_was_given():
+    seen: list[Any] = []
+
+    class Look(Hooks):
+        def before_run(self, ctx: Any) -> None:
+            parent = ctx.parent
+            seen.append((ctx.user_id, ctx.deps, parent.conversation_id, ctx.depth))
+            assert ctx.conversation_id != parent.conversation_id
+            assert ctx.run_id != parent.run_id
+
+    mine = with_child(agent("42", hooks=[Look()]), ASK, "done")
+    await mine.run("?", conversation_id="c", user_id="ada", deps="database")
+    assert seen == [("ada", "database", "c", 1)]
+
+
+async def test_two_calls_are_two_runs_at_once():
+    running, most = 0, 0
+
+    async def answer(request: Any) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        running -= 1
+        return request.messages[-1]["content"].upper()
+
+    two = calls(*(ToolCall("research", {"question": each}) for each in ("a", "b")))
+    result = await with_child(agent(answer), two, "done").run("?")
+    assert [each.value for each in result.steps[0].executions] == ["A", "B"]
+    assert most == 2
+
+
+async def test_what_it_takes_counts_for_its_caller():
+    child = agent(["42", Usage(input_tokens=100, output_tokens=10)])
+    own = Usage(input_tokens=5, output_tokens=1)
+    mine = with_child(child, [own, ASK], [own, "done"])
+    result = await mine.run("?")
+    assert result.usage == Usage(input_tokens=110, output_tokens=12)
+    assert [step.usage for step in result.steps] == [own, own]
+
+
+ALWAYS = [Usage(input_tokens=10), adding(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason", "says", "asked"),
+    [
+        (UsageLimits(steps=4), StopReason.STEPS_LIMIT, "Step limit reached: 4/4", 3),
+        (UsageLimits(total_tokens=30), StopReason.TOKEN_LIMIT, "Token limit reached: 30/30", 3),
+        (
+            UsageLimits(tool_calls=3),
+            StopReason.STEPS_LIMIT,
+            "Tool call limit reached: 3/3",
+            3,
+        ),
+    ],
+    ids=["steps", "tokens", "calls"],
+)
+async def test_it_stops_when_a_limit_of_its_caller_is_reached(limits, reason, says, asked):
+    child = agent(lambda _: ALWAYS)
+    mine = with_child(child, lambda _: [Usage(), ASK], limits=limits)
+    result = await mine.run("?")
+    [execution] = result.steps[0].executions
+    assert execution.status == "failure"
+    assert says in str(execution.error)
+    assert len(model_of(child).requests) == asked
+    assert result.status == "stopped"
+    assert result.stop is not None
+    assert (result.stop.reason, result.stop.message) == (reason, says)
+
+
+async def test_its_own_limits_stop_it_alone():
+    child = agent(lambda _: ALWAYS, limits=UsageLimits(steps=2))
+    result = await with_child(child, ASK, "done").run("?")
+    assert result.steps[0].executions[0].error == (
+        "Tool execution failed: agent 'agent' stopped before it had an answer: Step limit reached: 2/2."
+    )
+    assert result.output == "done"
+
+
+async def test_a_run_after_it_begins_at_0():
+    child = agent(lambda _: "42", limits=UsageLimits(steps=1))
+    mine = with_child(child, ASK, ASK, "done", limits=UsageLimits(steps=5))
+    assert (await mine.run("?")).output == "done"
+    assert (await child.run("?")).output == "42"
+
+
+class Silent:
+    """A model that never answers, and notes that it was closed."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.opened = self.closed = 0
+
+    async def stream(self, request: Any) -> Any:
+        self.asked.set()
+        self.opened += 1
+        try:
+            yield "Well"
+            await asyncio.Event().wait()
+        finally:
+            self.closed += 1
+
+
+async def test_it_is_cancelled_with_its_caller():
+    model = Silent()
+    child = Agent(model)
+    mine = with_child(child, ASK)
+    run = asyncio.ensure_future(mine.run("?", conversation_id="c"))
+    await model.asked.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert model.closed == 1
+    [rows] = child.storage.rows.values()
+    assert [type for *_, (type, _, _) in rows] == ["user", "cancelled"]
+
+
+async def test_the_time_of_its_caller_is_its_own():
+    model = Silent()
+    mine = with_child(Agent(model), ASK, limits=UsageLimits(seconds=0.1))
+    result = await mine.run("?")
+    assert model.closed == model.opened
+    assert [each.status for step in result.steps for each in step.executions] in ([], ["cancelled"])
+    assert result.stop is not None
+    assert result.stop.reason is StopReason.TIME_LIMIT
+
+
+async def test_a_stop_of_its_caller_stops_it_at_its_own_boundary():
+    class Stops(Hooks):
+        def before_step(self, ctx: Any) -> None:
+            if ctx.step == 1:
+                stream.stop("enough")
+
+    child = agent(lambda _: ALWAYS, hooks=[Stops()])
+    stream = with_child(child, ASK).iter("?")
+    steps = [step async for step in stream]
+    assert len(model_of(child).requests) == 1
+    assert "enough" in str(steps[0].executions[0].error)
+    assert stream.result.stop is not None
+    assert stream.result.stop.message == "enough"
+
+
+async def test_what_fails_it_is_the_calls_failure():
+    child = agent(ConnectionError("dead"))
+    result = await with_child(child, ASK, "sorry").run("?")
+    assert result.steps[0].executions[0].error == "Tool execution failed: ConnectionError: dead"
+    assert result.output == "sorry"
+
+
+@tool(requires_approval=True)
+async def send(to: str) -> str:
+    """Send mail."""
+    return f"sent to {to}"
+
+
+SEND = calls(ToolCall("send", {"to": "ada"}))
+
+
+@pytest.mark.parametrize(
+    ("own", "callers", "answer"),
+    [
+        (None, None, "denied"),
+        (None, lambda ctx, call: True, "success"),
+        (lambda ctx, call: True, lambda ctx, call: False, "success"),
+    ],
+    ids=["nobody", "its caller asks", "it asks itself"],
+)
+async def test_who_is_asked_for_its_calls(own, callers, answer):
+    """It never waits: nobody could resume it for its caller."""
+    seen: list[str] = []
+
+    class Look(Hooks):
+        def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
+            seen.append(execution.status)
+            return execution
+
+    child = agent(SEND, "done", tools=[send], approve=own, hooks=[Look()])
+    result = await with_child(child, ASK, "done", approve=callers).run("?")
+    assert (seen, result.status) == ([answer], "completed")
+
+
+async def test_agents_may_be_nested_as_deep_as_one_likes():
+    depths: list[int] = []
+
+    class Look(Hooks):
+        def before_run(self, ctx: Any) -> None:
+            depths.append(ctx.depth)
+
+    mine = agent("42", hooks=[Look()])
+    for _ in range(5):
+        mine = agent(ASK, "42", tools=[mine.as_tool("research", "Asks.")], hooks=[Look()])
+    assert (await mine.run("?")).output == "42"
+    assert depths == [0, 1, 2, 3, 4, 5]
+
+
+async def test_an_agent_that_only_ever_asks_itself_stops_at_its_callers_limit():
+    tools: list[Any] = []
+    made = ScriptedModel(lambda _: ASK)
+
+    @tool
+    async def research(question: str) -> Any:
+        """Ask."""
+        raise AssertionError("never")
+
+    inner = Agent(made, tools=[research])
+    tools.append(inner.as_tool("research", "Asks itself."))
+    object.__setattr__(inner._settings, "tools", tuple(tools))
+    result = await inner.run("?", limits=UsageLimits(steps=7))
+    assert len(made.requests) == 7
+    assert result.status == "stopped"
+
+
+async def test_an_agent_that_a_plain_tool_runs_is_a_run_by_itself():
+    child = agent("42")
+
+    @tool
+    async def research(question: str) -> str:
+        """Ask another agent."""
+        return (await child.run(question)).output
+
+    mine = agent(ASK, "done", tools=[research], limits=UsageLimits(steps=2))
+    assert (await mine.run("?")).output == "done"

@@ -1,0 +1,206 @@
+"""What cannot work is refused at once, in a line that says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from agents import add, adding, agent, fail
+
+from cogency_rs import (
+    Agent,
+    ConfigError,
+    History,
+    Recovery,
+    ScriptedDriver,
+    ToolCall,
+    UsageLimits,
+    tool,
+)
+from cogency_rs.testing import ScriptedModel
+
+
+async def answers(messages: Any) -> Any:
+    yield "hi"
+
+
+async def answers_with(messages: Any) -> str:
+    return "hi"
+
+
+def made(**options: Any) -> Any:
+    return lambda: Agent(answers, **{"tools": [add, fail], **options})
+
+
+class SavesOnly:
+    async def save_message(self, *row: Any) -> None: ...
+
+
+class SavesAndLoads(SavesOnly):
+    async def load_messages(self, *args: Any, **options: Any) -> list[Any]:
+        return []
+
+
+@tool(name="add")
+async def another_add() -> None:
+    """Add otherwise."""
+
+
+CASES: dict[str, tuple[Any, str]] = {
+    "no model": (lambda: Agent(None), r"an agent needs a model: .* OpenAIModel\(\.\.\.\)"),
+    "a coroutine as model": (
+        lambda: Agent(answers_with([])),
+        r"the model is what answers_with\(\.\.\.\) returned; give the function itself",
+    ),
+    "a generator as model": (
+        lambda: Agent(answers([])),
+        r"the model is what answers\(\.\.\.\) returned; give the function itself",
+    ),
+    "a name as model": (lambda: Agent("gpt-7"), r"'gpt-7' cannot be a model: .* stream\(request\)"),
+    "two tools of one name": (made(tools=[add, another_add]), r"add"),
+    "a tool that is none": (made(tools=[lambda: 1]), r"."),
+    "an unknown driver": (made(driver="xml"), r"there is no driver 'xml'; choose one of \"text\""),
+    "a driver that is none": (made(driver=object()), r"cannot be a driver: it needs a method step"),
+    "a driver's class": (made(driver=ScriptedDriver), r"cannot be a driver"),
+    "a dialect of another driver": (
+        made(driver=ScriptedDriver(["hi"]), dialect="qwen3"),
+        r'leave it out, or give driver="text"',
+    ),
+    "an unknown dialect": (made(dialect="klingon"), r"klingon"),
+    "a limit of 0": (
+        lambda: UsageLimits(steps=0),
+        r"steps must be a whole number from 1 on, or None, got 0",
+    ),
+    "a limit that is text": (lambda: UsageLimits(total_tokens="many"), r"total_tokens must be"),  # type: ignore[arg-type]
+    "no seconds": (lambda: UsageLimits(seconds=0), r"seconds must be above 0"),
+    "limits that are a number": (made(limits=5), r"limits must be a UsageLimits, got 5"),
+    "recovery that is a number": (made(recovery=5), r"recovery must be a Recovery, got 5"),
+    "an error limit of 0": (lambda: Recovery(same_error_limit=0), r"same_error_limit must be"),
+    "history that is a number": (made(history=20), r"history must be a History, got 20"),
+    "an unknown form of history": (
+        lambda: History(earlier="short"),  # type: ignore[arg-type]
+        r"earlier must be \"whole\" or \"answers\", got 'short'",
+    ),
+    "a hook that is none": (
+        made(hooks=[print]),
+        r"hooks must be Hooks objects, got .*; make a subclass",
+    ),
+    "middleware that is none": (made(middleware=["log"]), r"'log' cannot be called"),
+    "an approver that is none": (made(approve="yes"), r"'yes' cannot be called"),
+    "no time for an approval": (made(approval_timeout=0), r"approval_timeout must be above 0"),
+    "no concurrency": (made(max_concurrency=0), r"max_concurrency must be"),
+    "no time for a tool": (made(tool_timeout=-1), r"tool_timeout must be above 0"),
+    "stop at an unknown tool": (
+        made(stop_at_tools=["multiply"]),
+        r"stop_at_tools names 'multiply', and there is no such tool. Tools: add, fail",
+    ),
+    "an unknown way to fail": (
+        made(on_failure="explode"),
+        r"on_failure must be \"continue\" or \"raise\", got 'explode'",
+    ),
+    "an unknown way to block": (made(on_block="explode"), r"on_block must be"),
+    "an unknown way to be busy": (made(on_busy="explode"), r"on_busy must be"),
+    "an unknown way to call": (made(calls="explode"), r"calls must be"),
+    "a storage without methods": (
+        made(storage=object()),
+        r"cannot be the log of an agent: .*save_message and load_messages; give SQLite\(\)",
+    ),
+    "a storage that only saves": (made(storage=SavesOnly()), r"cannot be the log of an agent"),
+    "a storage's class": (made(storage=SavesAndLoads), r"cannot be the log of an agent"),
+    "a storage that cannot be claimed": (
+        made(storage=SavesAndLoads(), on_busy="error"),
+        r'on_busy="error" needs a storage that conversations can be claimed in',
+    ),
+    "an empty script": (lambda: ScriptedDriver([]), r"at least one step"),
+}
+
+
+@pytest.mark.parametrize(("make", "says"), CASES.values(), ids=CASES)
+def test_is_refused_when_it_is_made(make, says):
+    with pytest.raises(ConfigError, match=says) as raised:
+        make()
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("question", [None, 7, b"hi", ["hi"]])
+@pytest.mark.parametrize("ask", ["run", "stream", "iter", "run_sync"])
+def test_a_question_that_is_not_text_is_refused_before_anything_runs(ask, question):
+    mine = agent("hi")
+    with pytest.raises(TypeError, match="a question is text, not"):
+        started = getattr(mine, ask)(question)
+        if ask == "run":
+            started.send(None)
+
+
+async def test_a_script_that_runs_out_says_how_long_it_was():
+    mine = Agent(
+        answers, tools=[add], driver=ScriptedDriver([ToolCall("add", {})], repeat_last=False)
+    )
+    with pytest.raises(ConfigError, match="exhausted: it has 1 steps, and one more was asked for"):
+        await mine.run("?")
+    with pytest.raises(AssertionError, match="request 2 has no answer, since 1 answer was given"):
+        await agent(adding(1, 2)).run("?")
+
+
+async def test_a_step_of_a_script_that_is_none_is_named():
+    mine = Agent(answers, driver=ScriptedDriver([7]))
+    with pytest.raises(
+        ConfigError, match="a step is a text, calls, event dicts or an exception, not 7"
+    ):
+        await mine.run("?")
+
+
+@pytest.mark.parametrize(
+    ("gives", "says"),
+    [
+        (lambda messages: 7, "a model must give an async iterable of text, not int"),
+        (lambda messages: None, "a model must give an async iterable of text, not NoneType"),
+    ],
+)
+async def test_a_model_that_gives_something_else_is_told(gives, says):
+    with pytest.raises(TypeError, match=says):
+        await Agent(gives).run("?")
+
+
+async def test_a_model_that_gives_pieces_that_are_not_text_is_told():
+    async def numbers(messages: Any) -> Any:
+        yield 7
+
+    with pytest.raises(TypeError, match="a model gives str or a Delta, not int: 7"):
+        await Agent(numbers).run("?")
+
+
+async def test_decisions_for_a_conversation_that_does_not_wait():
+    mine = agent("hi")
+    await mine.run("?", conversation_id="c")
+    with pytest.raises(
+        ConfigError, match=r"nothing in conversation 'c' waits .* no call 'x': take"
+    ):
+        await mine.resume("c", {"x": True})
+    assert (await mine.resume("c", {})).output == "hi"
+
+
+async def test_a_conversation_that_is_not_there():
+    with pytest.raises(
+        ConfigError, match=r"no conversation 'c'.*: ask with run\(\), or check the id"
+    ):
+        await agent("hi").resume("c")
+
+
+def test_a_decision_that_is_none():
+    import asyncio
+
+    with pytest.raises(TypeError, match="a decision is True, False, ToolApproved or ToolDenied"):
+        asyncio.run(agent("hi").resume("c", {"x": "yes"}))  # type: ignore[dict-item]
+
+
+def test_limits_of_a_run_that_are_none():
+    with pytest.raises(ConfigError, match="limits must be a UsageLimits, got 5"):
+        agent("hi").run_sync("?", limits=5)
+
+
+def test_an_agent_says_what_it_is():
+    assert repr(Agent(ScriptedModel([]), tools=[add, fail], name="clerk")) == (
+        "<agent 'clerk' with add, fail>"
+    )
+    assert repr(Agent(ScriptedModel([]))) == "<agent 'agent' with no tools>"

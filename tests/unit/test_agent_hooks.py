@@ -1,0 +1,338 @@
+"""Hooks of a run: what each may change, what the log and the model see of it, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from agents import Journal, add, adding, agent, calls, fail, model_of, prompts, results
+
+from cogency_rs import (
+    BlockTool,
+    HookError,
+    Hooks,
+    ModelResponse,
+    SkipTool,
+    StopReason,
+    ToolCall,
+    ToolContext,
+    ToolResult,
+    tool,
+)
+
+pytestmark = pytest.mark.timeout(30)
+
+
+def hook(name: str = "Guard", **triggers: Any) -> Hooks:
+    """Hooks of a class of this name, with these triggers."""
+    return type(name, (Hooks,), triggers)()
+
+
+async def test_c24_a_before_hook_renames_the_call_and_the_record_holds_it():
+    def rename(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
+        return ToolCall("add", {"a": 40, "b": 2})
+
+    mine = agent(calls("sum"), "done", hooks=[hook(before_tool_execute=rename)])
+    [execution] = (await mine.run("?", conversation_id="c")).steps[0].executions
+    assert (execution.name, execution.args, execution.value) == ("add", {"a": 40, "b": 2}, 42)
+    assert results(mine) == [[{"tool": "sum", "status": "success", "content": 42}]], "as it asked"
+
+
+def block_adding(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
+    if call.args.get("a") == 2:
+        raise BlockTool("two is taboo")
+    return call
+
+
+THREE = calls(*(ToolCall("add", {"a": n, "b": 0}) for n in (1, 2, 3)))
+
+
+async def test_c25_a_blocked_call_did_not_run_the_others_did_and_the_model_reads_the_reason():
+    mine = agent(THREE, "done", hooks=[hook(before_tool_execute=block_adding)])
+    result = await mine.run("?", conversation_id="c")
+    assert [each.status for each in result.steps[0].executions] == ["success", "blocked", "success"]
+    assert [each.blocked for each in result.steps[0].executions] == [False, True, False], "C34"
+    assert "Tool 'add' was blocked: two is taboo" in prompts(mine)[1][-1]["content"]
+    assert result.status == "completed"
+
+
+async def test_c26_a_skipped_call_has_the_value_as_its_result():
+    def skip(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
+        raise SkipTool({"cached": 3})
+
+    mine = agent(calls("fail"), "done", hooks=[hook(before_tool_execute=skip)])
+    [execution] = (await mine.run("?")).steps[0].executions
+    assert (execution.status, execution.value, execution.attempt) == ("success", {"cached": 3}, 0)
+
+
+async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_shows_the_original():
+    def mend(self: Any, ctx: Any, execution: Any) -> Any:
+        return dataclasses.replace(execution, result=ToolResult("mended", content="fine"))
+
+    hooks = [hook("Mender", after_tool_execute=mend)]
+    mine = agent(calls("fail"), "done", hooks=hooks, on_failure="raise")
+    async with mine.stream("?", conversation_id="c") as stream:
+        events = [event async for event in stream]
+    assert stream.result.status == "completed", "nothing is raised"
+    [event] = [event for event in events if event["type"] == "tool_changed"]
+    assert (event["name"], event["args"], event["hook"]) == ("fail", {}, "Mender")
+    assert event["status"] == "failure"
+    assert event["content"] == "Tool execution failed: ValueError: no"
+    assert stream.result.steps[0].executions[0].status == "success"
+    assert results(mine)[0][0]["content"] == "fine"
+
+
+async def test_c32_on_block_stop_starts_nothing_behind_the_blocked_call_and_each_has_a_result():
+    ran: list[int] = []
+
+    @tool
+    async def add(a: int, b: int) -> int:
+        """Add."""
+        ran.append(a)
+        return a + b
+
+    hooks = [hook(before_tool_execute=block_adding)]
+    mine = agent(THREE, tools=[add], hooks=hooks, on_block="stop", on_failure="raise")
+    result = await mine.run("?", conversation_id="c")
+    assert ran == [1]
+    assert [each.status for each in result.steps[0].executions] == [
+        *("success", "blocked", "cancelled")
+    ]
+    assert len(results(mine)[0]) == 3
+    assert result.status == "stopped"
+    assert result.stop is not None
+    assert (result.stop.reason, result.stop.source) == (StopReason.STOP_REQUESTED, "Guard")
+    assert result.stop.message == "Tool 'add' was blocked: two is taboo"
+
+
+async def test_c35_an_event_tells_of_every_block():
+    mine = agent(THREE, "done", hooks=[hook(before_tool_execute=block_adding)])
+    async with mine.stream("?") as stream:
+        events = [event async for event in stream]
+    [event] = [event for event in events if event["type"] == "tool_blocked"]
+    assert event["name"] == "add"
+    assert event["args"] == {"a": 2, "b": 0}
+    assert event["content"] == "two is taboo"
+    assert event["hook"] == "Guard"
+
+
+async def test_c36_state_that_tool_hooks_write_is_there_in_the_next_step():
+    seen: list[Any] = []
+
+    @tool
+    async def look(context: ToolContext[Any]) -> Any:
+        """Look at the state."""
+        return dict(context.state)
+
+    def count(self: Any, ctx: Any, execution: Any) -> Any:
+        ctx.state["calls"] = ctx.state.get("calls", 0) + 1
+        return execution
+
+    def watch(self: Any, ctx: Any) -> None:
+        seen.append(dict(ctx.state))
+
+    hooks = [hook(after_tool_execute=count, before_step=watch)]
+    mine = agent(calls("look"), calls("look"), "done", tools=[look], hooks=hooks)
+    result = await mine.run("?")
+    assert seen == [{}, {"calls": 1}, {"calls": 2}]
+    assert [step.executions[0].value for step in result.steps[:2]] == [{}, {"calls": 1}]
+
+
+async def test_c41_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():
+    journal: list[str] = []
+    hooks = [
+        Journal(journal, "a "),
+        Journal(journal, "b ", priority=10),
+        Journal(journal, "c "),
+    ]
+    await agent(adding(1, 2), "3", hooks=hooks).run("?")
+    names = [entry[0] for entry in journal]
+    assert names == ["b", "a", "c"] * (len(names) // 3)
+
+
+async def test_c42_the_request_and_the_response_that_hooks_give_are_sent_and_kept():
+    ids: list[str] = []
+
+    def replace_request(self: Any, ctx: Any, request: Any) -> Any:
+        ids.append(request.id)
+        system, *rest = request.messages
+        return dataclasses.replace(
+            request, messages=[system, *rest, {"role": "user", "content": "!"}]
+        )
+
+    def replace_response(self: Any, ctx: Any, response: Any) -> Any:
+        ids.append(response.request_id)
+        return dataclasses.replace(response, deltas=(response.text.upper(),))
+
+    hooks = [hook(before_model_request=replace_request, after_model_response=replace_response)]
+    mine = agent("hello", "more", hooks=hooks)
+    result = await mine.run("?", conversation_id="c")
+    assert result.output == "HELLO"
+    assert prompts(mine)[0][-1]["content"] == "!"
+    assert ids[0] == ids[1] == model_of(mine).requests[0].id
+    await mine.run("again", conversation_id="c")
+    assert [each["content"] for each in prompts(mine)[1]] == ["?", "HELLO", "again", "!"]
+
+
+def changes(field: str, value: Any) -> Any:
+    def trigger(self: Any, ctx: Any, given: Any) -> Any:
+        return dataclasses.replace(given, **{field: value})
+
+    return trigger
+
+
+def gives(value: Any) -> Any:
+    def trigger(self: Any, ctx: Any, *given: Any) -> Any:
+        return value
+
+    return trigger
+
+
+FIXED = [
+    ("before_model_request", "id", "x", "ModelRequest"),
+    ("after_model_response", "request_id", "x", "ModelResponse"),
+    ("after_model_response", "usage", None, "ModelResponse"),
+    ("after_step", "index", 7, "Step"),
+    ("after_step", "executions", (1,), "Step"),
+    ("after_step", "usage", None, "Step"),
+    ("after_run", "run_id", "x", "RunResult"),
+    ("after_run", "conversation_id", "x", "RunResult"),
+    ("after_run", "status", "failed", "RunResult"),
+    ("after_run", "steps", (), "RunResult"),
+    ("after_run", "usage", None, "RunResult"),
+    ("before_tool_execute", "id", "x", "ToolCall"),
+    ("after_tool_execute", "id", "x", "ToolExecution"),
+]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "field", "value", "kind"), FIXED, ids=[f"C43 {t} {f}" for t, f, *_ in FIXED]
+)
+async def test_c43_a_field_that_is_fixed_names_hook_field_and_trigger(trigger, field, value, kind):
+    mine = agent(adding(1, 2), "3", hooks=[hook(**{trigger: changes(field, value)})])
+    with pytest.raises(HookError) as raised:
+        await mine.run("?", conversation_id="c")
+    assert str(raised.value) == f"Hook Guard.{trigger} may not change '{field}' of the {kind}"
+    assert (raised.value.hook, raised.value.trigger) == ("Guard", trigger)
+    assert [len(batch) for batch in results(mine)] == (
+        [1] if trigger != "before_model_request" and "response" not in trigger else []
+    )
+
+
+WRONG = {
+    "before_run": "nothing",
+    "after_run": "a RunResult",
+    "before_step": "nothing",
+    "after_step": "a Step",
+    "before_model_request": "a ModelRequest",
+    "after_model_response": "a ModelResponse",
+    "before_tool_execute": "a ToolCall",
+    "after_tool_execute": "a ToolExecution",
+}
+
+
+@pytest.mark.parametrize("trigger", WRONG)
+async def test_c43_something_else_than_what_a_trigger_gives_back_is_named(trigger):
+    mine = agent(adding(1, 2), "3", hooks=[hook(**{trigger: gives("text")})])
+    with pytest.raises(HookError, match=rf"Guard\.{trigger} must return {WRONG[trigger]}, .*str"):
+        await mine.run("?")
+
+
+async def test_a_call_that_a_hook_makes_anew_keeps_its_id():
+    def anew(self: Any, ctx: Any, call: ToolCall) -> ToolCall:
+        return ToolCall(call.name, {"a": 1, "b": 1})
+
+    from cogency_rs import Agent, ScriptedDriver
+
+    driver = ScriptedDriver([ToolCall("add", {"a": 0, "b": 0}, id="call_7"), "done"])
+    mine = Agent(lambda _: "", tools=[add], driver=driver, hooks=[hook(before_tool_execute=anew)])
+    [execution] = (await mine.run("?")).steps[0].executions
+    assert (execution.id, execution.call.id, execution.value) == ("call_7", "call_7", 2)
+
+
+async def test_c45_a_before_step_hook_that_raises_fails_the_run_and_there_is_no_after_step():
+    journal: list[str] = []
+
+    class Fails(Journal):
+        def before_step(self, ctx: Any) -> None:
+            raise OSError("the disk is full")
+
+    with pytest.raises(HookError, match=r"Fails\.before_step failed: OSError: the disk is full"):
+        await agent("hi", hooks=[Fails(journal)]).run("?")
+    assert journal == ["before_run", "on_error HookError", "after_run failed"]
+
+
+@pytest.mark.parametrize("trigger", sorted(WRONG))
+async def test_what_a_hook_raises_is_the_error_of_the_run_and_every_call_has_its_result(trigger):
+    def raises(self: Any, ctx: Any, *given: Any) -> Any:
+        raise OSError("no")
+
+    mine = agent(adding(1, 2), "3", hooks=[hook(**{trigger: raises})])
+    with pytest.raises(HookError) as raised:
+        await mine.run("?", conversation_id="c")
+    assert str(raised.value) == f"Hook Guard.{trigger} failed: OSError: no"
+    assert isinstance(raised.value.cause, OSError)
+    from agents import types
+
+    assert types(mine).count("call") == sum(len(batch) for batch in results(mine))
+
+
+async def test_an_on_error_hook_that_fails_does_not_hide_the_error(caplog):
+    def raises(self: Any, ctx: Any, *given: Any) -> Any:
+        raise OSError("no")
+
+    mine = agent(ConnectionError("dead"), hooks=[hook(on_error=raises)])
+    with pytest.raises(ConnectionError, match="dead"):
+        await mine.run("?")
+    assert "A hook failed when it was told of" in caplog.text
+
+
+async def test_a_matcher_leaves_other_tools_alone_and_does_not_count_for_other_triggers():
+    journal: list[str] = []
+    hooks = [Journal(journal, matcher="ad*")]
+    batch = calls(ToolCall("add", {"a": 1, "b": 2}), "fail")
+    await agent(batch, "done", tools=[add, fail], hooks=hooks).run("?")
+    assert [entry for entry in journal if "tool_execute" in entry] == [
+        *("before_tool_execute add", "after_tool_execute add success")
+    ]
+    assert "before_step 0" in journal
+
+
+async def test_an_answer_is_given_to_after_model_response_with_all_its_pieces():
+    seen: list[ModelResponse] = []
+
+    def look(self: Any, ctx: Any, response: Any) -> Any:
+        seen.append(response)
+        return response
+
+    await agent("hello world", hooks=[hook(after_model_response=look)]).run("?")
+    assert seen[0].text == "hello world"
+    assert len(seen[0].deltas) == 3
+    assert seen[0].usage.is_estimate
+
+
+async def test_hooks_see_the_run_they_are_in():
+    seen: dict[str, Any] = {}
+
+    def look(self: Any, ctx: Any) -> None:
+        seen.update(
+            deps=ctx.deps,
+            question=ctx.question,
+            user=ctx.user_id,
+            steps=len(ctx.steps),
+            depth=ctx.depth,
+        )
+
+    await agent("hi", hooks=[hook(before_step=look)]).run("why?", deps=7, user_id="ada")
+    assert seen == {"deps": 7, "question": "why?", "user": "ada", "steps": 0, "depth": 0}
+
+
+async def test_after_run_is_told_also_where_the_last_event_is_not_waited_for():
+    journal: list[str] = []
+    async with agent("hi", hooks=[Journal(journal)]).stream("?") as stream:
+        async for event in stream:
+            if event["type"] == "metric":
+                break
+    assert journal[-1] == "after_run completed"
+    assert stream.result.output == "hi"

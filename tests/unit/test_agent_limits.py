@@ -1,0 +1,285 @@
+"""How much a run may take: steps, calls, tokens, time; and how it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from agents import Journal, add, adding, agent, calls, model_of, prompts, results, rows, types
+from tools import rounds
+
+from cogency_rs import (
+    Agent,
+    Hooks,
+    StopReason,
+    StopSignal,
+    ToolCall,
+    ToolContext,
+    Usage,
+    UsageLimits,
+    tool,
+)
+
+pytestmark = pytest.mark.timeout(30)
+
+ADDING = adding(1, 2)
+
+
+def always(_: Any) -> str:
+    return ADDING
+
+
+async def test_c50_two_steps_and_always_a_call():
+    mine = agent(always, limits=UsageLimits(steps=2))
+    result = await mine.run("?", conversation_id="c")
+    assert len(result.steps) == 2
+    assert result.status == "stopped"
+    assert result.stop == StopSignal(
+        StopReason.STEPS_LIMIT, "Step limit reached: 2/2", source="limits"
+    )
+    assert types(mine) == ["user", *["call", "result"] * 2]
+
+
+async def test_c50_limits_are_per_run_and_a_run_may_have_its_own():
+    mine = agent(always, limits=UsageLimits(steps=2))
+    for _ in range(2):
+        assert len((await mine.run("?", conversation_id="c")).steps) == 2
+    assert len((await mine.run("?", limits=UsageLimits(steps=1))).steps) == 1
+
+
+async def test_an_answer_in_the_last_step_is_an_answer():
+    result = await agent(ADDING, "3", limits=UsageLimits(steps=2)).run("?")
+    assert (result.status, result.stop, result.output) == ("completed", None, "3")
+
+
+async def test_c50_tokens_are_input_output_cache_and_reasoning():
+    usage = Usage(
+        input_tokens=1,
+        output_tokens=2,
+        cache_read_tokens=4,
+        cache_write_tokens=8,
+        reasoning_tokens=16,
+    )
+    limits = UsageLimits(total_tokens=62)
+    mine = agent(lambda _: [usage, ADDING], limits=limits)
+    result = await mine.run("?")
+    assert usage.total_tokens == 31
+    assert len(result.steps) == 2
+    assert result.stop == StopSignal(
+        StopReason.TOKEN_LIMIT, "Token limit reached: 62/62", source="limits"
+    )
+
+
+async def test_a_call_beyond_the_limit_is_refused_the_model_is_told_and_may_answer():
+    batch = calls(*(ToolCall("add", {"a": n, "b": 0}) for n in range(3)))
+    mine = agent(batch, "two of three", limits=UsageLimits(tool_calls=2), on_failure="raise")
+    result = await mine.run("?", conversation_id="c")
+    assert [each.status for each in result.steps[0].executions] == ["success", "success", "blocked"]
+    assert (
+        "Not run: Tool call limit reached: 2/2. Answer with what you have."
+        in (prompts(mine)[1][-1]["content"])
+    )
+    assert (result.output, result.status) == ("two of three", "completed")
+
+
+async def test_a_step_of_which_all_calls_were_refused_for_the_limit_stops_the_run():
+    mine = agent(always, limits=UsageLimits(tool_calls=2))
+    result = await mine.run("?", conversation_id="c")
+    assert len(result.steps) == 3
+    assert result.status == "stopped"
+    assert result.stop == StopSignal(
+        StopReason.STEPS_LIMIT, "Tool call limit reached: 2/2", source="limits"
+    )
+    assert [batch[0]["status"] for batch in results(mine)] == ["success", "success", "failure"]
+
+
+class Clock:
+    """The clock of a run. It stands still until it is set, so that no test depends on how loaded the machine is."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("cogency_rs.agent.limits.monotonic", clock)
+    return clock
+
+
+MINUTE = UsageLimits(seconds=60)
+
+
+@pytest.mark.parametrize("now", [59.99, 61.0], ids=["while nothing happens", "between two events"])
+async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results(clock, now):
+    stopped = 0
+
+    @tool
+    async def stick(context: ToolContext[Any]) -> str:
+        """Wait for ever, once the other call is over and the time nearly so."""
+        nonlocal stopped
+        try:
+            await rounds(5)
+            clock.now = now
+            context.emit({"type": "sticks"})
+            await asyncio.Event().wait()
+        finally:
+            stopped += 1
+        return ""
+
+    batch = calls("stick", ToolCall("add", {"a": 1, "b": 2}))
+    mine = agent(batch, tools=[stick, add], limits=MINUTE, on_failure="raise")
+    result = await mine.run("?", conversation_id="c")
+    assert stopped == 1
+    assert result.status == "stopped"
+    assert result.stop is not None
+    assert result.stop.reason is StopReason.TIME_LIMIT
+    assert result.stop.message == f"Time limit reached: {now:.1f}/60 s"
+    assert [each.status for each in result.steps[0].executions] == ["cancelled", "success"]
+    assert [each["status"] for each in results(mine)[0]] == ["failure", "success"]
+
+
+async def test_a_time_limit_while_the_model_is_silent(clock):
+    async def silent(request: Any) -> Any:
+        clock.now = 59.99
+        yield "Well, "
+        await asyncio.Event().wait()
+
+    mine = agent(silent, limits=MINUTE)
+    async with mine.stream("?", conversation_id="c", mode="token") as stream:
+        assert [event async for event in stream][-1]["type"] == "metric"
+    result = stream.result
+    assert (result.status, result.steps[0].kind) == ("stopped", "error")
+    assert result.stop is not None
+    assert result.stop.reason is StopReason.TIME_LIMIT
+
+
+async def test_a_model_that_never_waits_is_stopped_all_the_same(clock):
+    async def endless(messages: Any) -> Any:
+        while True:
+            clock.now += 1
+            yield "on and on. "
+
+    mine = Agent(endless, limits=MINUTE)
+    async with mine.stream("?") as events:
+        async for event in events:
+            assert event["type"] in ("user", "respond", "metric")
+    assert events.result.stop is not None
+    assert events.result.stop.reason is StopReason.TIME_LIMIT
+
+
+async def test_a_timeout_error_of_the_model_is_the_models():
+    mine = agent(TimeoutError("the server is slow"), limits=UsageLimits(seconds=20))
+    with pytest.raises(TimeoutError, match="the server is slow"):
+        await mine.run("?")
+
+
+async def test_c51_a_stop_that_is_asked_for_waits_for_the_boundary():
+    @tool
+    async def ask_to_stop() -> str:
+        """Ask for a stop, and go on."""
+        stream.stop("that will do")
+        await rounds(3)
+        return "finished"
+
+    mine = agent(calls("ask_to_stop"), "never", tools=[ask_to_stop])
+    stream = mine.stream("?", conversation_id="c")
+    events = [event async for event in stream]
+    assert [event["type"] for event in events][-5:] == [
+        *("execute", "result", "metric", "interrupt", "cancelled")
+    ]
+    assert events[-1]["content"] == "that will do"
+    assert rows(mine)[-1] == ("cancelled", "that will do")
+    assert results(mine)[0][0]["content"] == "finished"
+    assert stream.result.status == "stopped"
+    assert stream.result.stop == StopSignal(
+        StopReason.USER_REQUESTED, "that will do", source="user"
+    )
+
+
+async def test_c51_a_stop_before_the_first_step_asks_no_model():
+    mine = agent("never")
+    stream = mine.iter("?", conversation_id="c")
+    stream.stop("too late")
+    assert [step async for step in stream] == []
+    assert stream.result.status == "stopped"
+    assert types(mine) == ["user", "cancelled"]
+    assert model_of(mine).requests == []
+
+
+async def test_c51_a_stop_while_the_model_answers_keeps_the_answer():
+    mine = agent("It is all said.")
+    stream = mine.stream("?", conversation_id="c")
+    async for event in stream:
+        if event["type"] == "respond":
+            stream.stop("thanks")
+    assert (stream.result.output, stream.result.status) == ("It is all said.", "stopped")
+    assert types(mine) == ["user", "respond", "cancelled"]
+
+
+async def test_a_stop_from_another_thread():
+    def work() -> None:
+        stream.stop("from a thread")
+        done.set()
+
+    done = threading.Event()
+
+    @tool
+    def wait_for_it() -> str:
+        """Wait until another thread has asked for the stop."""
+        threading.Thread(target=work).start()
+        done.wait(20)
+        return "ok"
+
+    mine = agent(calls("wait_for_it"), "never", tools=[wait_for_it])
+    stream = mine.iter("?", conversation_id="c")
+    assert len([step async for step in stream]) == 1
+    assert stream.result.stop is not None
+    assert stream.result.stop.message == "from a thread"
+
+
+async def test_what_a_person_asks_no_hook_takes_back():
+    class Keeps(Hooks):
+        def on_stop(self, ctx: Any, signal: Any) -> None:
+            ctx.go_on()
+
+    mine = agent(always, hooks=[Keeps()])
+    stream = mine.iter("?")
+    async for step in stream:
+        if step.index == 1:
+            stream.stop()
+    assert stream.result.status == "stopped"
+    assert len(stream.result.steps) <= 3
+
+
+async def test_a_hook_may_go_on_over_a_limit():
+    class Keeps(Hooks):
+        def on_stop(self, ctx: Any, signal: Any) -> None:
+            if ctx.step < 4:
+                ctx.go_on()
+
+    result = await agent(always, limits=UsageLimits(steps=2), hooks=[Keeps()]).run("?")
+    assert len(result.steps) == 4
+    assert result.stop is not None
+    assert result.stop.message == "Step limit reached: 4/2"
+
+
+async def test_hooks_are_told_of_a_limit_that_is_reached():
+    journal: list[str] = []
+    await agent(always, limits=UsageLimits(steps=1), hooks=[Journal(journal)]).run("?")
+    assert journal[-2:] == ["on_stop steps_limit", "after_run stopped"]
+
+
+async def test_c52_statuses_are_these():
+    from typing import get_args
+
+    from cogency_rs.agent import RunStatus
+
+    assert get_args(RunStatus) == (
+        *("pending", "in_progress", "waiting", "completed", "stopped", "failed"),
+    )

@@ -1,0 +1,205 @@
+"""`cogency-rs serve`: tools of a module as a server, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import commands
+import pytest
+from mcp_servers import listening
+
+pytest.importorskip("typer", reason="the command line is in the extra cli")
+
+from cogency_rs import Execution, MCPServer, ToolCall, execute_calls
+
+MODULE = '''
+import asyncio
+from dataclasses import dataclass
+from cogency_rs import ToolContext, tool
+
+print("loading")
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+@tool
+def move(point: Point, by: int = 1) -> Point:
+    """Moves a point.
+
+    Args:
+        point: where it is.
+        by: how far.
+    """
+    print("moving")
+    return Point(point.x + by, point.y + by)
+
+@tool
+def divide(a: float, b: float) -> float:
+    return a / b
+
+@tool
+async def count(to: int, context: ToolContext) -> list[int]:
+    for number in range(1, to + 1):
+        context.emit({"type": "progress", "progress": number, "total": to, "message": "on"})
+    return [*range(1, to + 1)]
+
+@tool
+async def wait(context: ToolContext) -> str:
+    context.emit({"type": "progress", "progress": 0})
+    try:
+        await asyncio.Event().wait()
+    finally:
+        open("cancelled", "w").close()
+
+@tool
+def half() -> str:
+    return "half of \\ud83d"
+
+some = [move, divide]
+nothing = 5
+'''
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "geometry.py").write_text(MODULE)
+    return tmp_path
+
+
+def served(folder: Path, tools: str = "geometry") -> MCPServer:
+    environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    command = [*commands.PROGRAM, "serve", tools]
+    return MCPServer.stdio(*command, cwd=str(folder), env=environment, name="geometry")
+
+
+async def run(server: MCPServer, *calls: ToolCall, **options: Any) -> list[Any]:
+    execution = Execution(tools=await server.tools())
+    done = await execute_calls(calls, execution=execution, **options)
+    return [each.error or each.value for each in done]
+
+
+async def test_over_stdio_tools_are_called_checked_and_cancelled(folder):
+    events: list[dict[str, Any]] = []
+    async with served(folder) as server:
+        tools = await server.tools()
+        assert [tool.name for tool in tools] == ["move", "divide", "count", "wait", "half"]
+        assert tools[0].description == "Moves a point."
+        assert tools[0].schema["properties"]["by"]["description"] == "how far."
+        calls = [
+            ToolCall("move", {"point": {"x": 1, "y": 2}}),
+            ToolCall("divide", {"a": 1, "b": 4}),
+            ToolCall("divide", {"a": 1, "b": 0}),
+            ToolCall("count", {"to": 2}),
+            ToolCall("half", {}),
+        ]
+        assert await run(server, *calls, on_event=events.append) == [
+            {"x": 2, "y": 3},
+            "0.25",
+            "Tool execution failed: ZeroDivisionError: float division by zero",
+            "[1, 2]",
+            "half of ?",
+        ]
+        assert [(event["progress"], event["total"]) for event in events] == [(1, 2), (2, 2)]
+
+        unchecked = await server.call("move", {"point": {"x": "one"}})
+        assert unchecked.error
+        assert unchecked.outcome.startswith("Invalid arguments for tool 'move': ")
+        unknown = await server.call("nope", {})
+        assert unknown.outcome == (
+            "Tool 'nope' not registered. Known tools: move, divide, count, wait, half"
+        )
+
+        began = asyncio.Event()
+        call = run(server, ToolCall("wait", {}), on_event=lambda _: began.set())
+        task = asyncio.create_task(call)
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(60):
+            while not (folder / "cancelled").exists():
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("tools", "names"),
+    [("geometry:some", ["move", "divide"]), ("geometry:divide", ["divide"])],
+)
+async def test_a_list_or_one_tool_can_be_named(folder, tools, names):
+    async with served(folder, tools) as server:
+        assert [tool.name for tool in await server.tools()] == names
+
+
+async def test_over_http(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
+    with listening(*command) as (url, _):
+        async with MCPServer.http(url) as server:
+            assert await run(server, ToolCall("divide", {"a": 1, "b": 2})) == ["0.5"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["geometri"], "there is no module geometri; name one as for python -m"),
+        (["geometry:all"], "module geometry has no all"),
+        (["geometry:nothing"], "geometry:nothing: 5 cannot be a tool"),
+        (["empty"], "module empty makes no tools; write @cogency_rs.tool above a function"),
+        (["broken"], "broken cannot be imported: ZeroDivisionError: division by zero"),
+        (
+            ["geometry", "--http", "8000"],
+            "--http takes HOST:PORT, such as 127.0.0.1:8000, not 8000",
+        ),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_line(folder, args, words):
+    (folder / "empty.py").write_text("from geometry import move\n")
+    (folder / "broken.py").write_text("1 / 0\n")
+    ended = commands.run("serve", *args, cwd=folder)
+    assert ended.code == 2
+    assert words in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_an_address_that_is_taken_is_said(folder):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = commands.run("serve", "geometry", "--http", address, cwd=folder)
+    assert ended.code == 2
+    assert f"{address} cannot be served at: Address already in use" in ended.err
+
+
+@commands.POSIX
+def test_an_interrupt_ends_it(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    command = [*commands.PROGRAM, "serve", "geometry", "--http", "127.0.0.1:PORT"]
+    with listening(*command) as (_, process):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+
+def test_without_the_package_mcp_it_is_said_what_to_install(folder):
+    program = "import sys; sys.modules['mcp'] = None; from cogency_rs.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "serve", "geometry"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "cogency-rs: serve needs the package mcp, and mcp is not installed; "
+        "run: pip install 'cogency-rs[mcp]'\n"
+    )

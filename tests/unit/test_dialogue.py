@@ -1,0 +1,195 @@
+"""The rows of a log as what was said; by the rules of the core's own fold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from cogency_rs import CallRecord
+from cogency_rs._core import Folding, FoldOptions
+from cogency_rs.agent.dialogue import (
+    Bounds,
+    CallOutcome,
+    Question,
+    Report,
+    Said,
+    compact_json,
+    dialogue,
+    shown_text,
+    stored_calls,
+    with_ids,
+)
+
+
+def row(type: str, content: Any = "") -> dict[str, Any]:
+    return {"type": type, "content": content if isinstance(content, str) else json.dumps(content)}
+
+
+def call(name: str = "t", **more: Any) -> dict[str, Any]:
+    return row("call", {"name": name, "args": {}, **more})
+
+
+def report(raw: str = "<x>", kind: str = "malformed") -> dict[str, Any]:
+    return row("error", {"kind": kind, "raw": raw, "content": "wrong"})
+
+
+def results(*contents: Any) -> dict[str, Any]:
+    return row("result", [{"tool": "t", "status": "success", "content": each} for each in contents])
+
+
+Q = row("user", "q")
+
+
+def short(passages: list[Any]) -> list[Any]:
+    """Passages in short: `?` for a question, `!` for a report, calls with what became of them."""
+    shown: list[Any] = []
+    for passage in passages:
+        match passage:
+            case Question():
+                shown.append("?")
+            case Report(raw):
+                shown.append(f"!{raw}")
+            case Said():
+                values = [each.value for each in passage.outcomes]
+                shown.append((passage.thoughts, passage.texts, values))
+    return shown
+
+
+LOST = "Interrupted before completion"
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([], []),
+        ([Q, row("respond", "a")], ["?", ((), ("a",), [])]),
+        (
+            [Q, row("think", "h"), row("respond", "a"), call(), row("respond", "b"), results(1)],
+            ["?", (("h",), ("a", "b"), [1])],
+        ),
+        ([Q, call(), results(1), call(), results(2)], ["?", ((), (), [1]), ((), (), [2])]),
+        ([Q, call(), call(), results(1)], ["?", ((), (), [LOST, 1])]),
+        ([Q, call(), results(1, 2)], ["?", ((), (), [2])]),
+        ([Q, call(), Q], ["?", ((), (), [LOST]), "?"]),
+        ([Q, call()], ["?", ((), (), [LOST])]),
+        ([Q, call(), row("result", "all done")], ["?", ((), (), ["all done"])]),
+        ([Q, results(1)], ["?"]),
+        ([Q, row("call", "no JSON"), results(1)], ["?"]),
+        ([Q, row("respond", "a"), report()], ["?", ((), ("a",), []), "!<x>"]),
+        ([Q, report("<1>"), report("<2>")], ["?", "!<1>", "!<2>"]),
+        ([Q, report(), row("respond", "a")], ["?", "!<x>", ((), ("a",), [])]),
+        ([Q, row("respond", "a"), report(), call(), results(1)], ["?", ((), ("a",), [1])]),
+        ([Q, report(), Q], ["?", "?"]),
+        ([Q, call(), report(), results(1)], ["?", ((), (), [1]), "!<x>"]),
+        (
+            [Q, call(), report(), results(1), call(), results(2)],
+            ["?", ((), (), [1]), ((), (), [2])],
+        ),
+        ([Q, report(kind="network"), row("error", "no JSON")], ["?"]),
+        ([Q, row("metric", "{}"), row("cancelled"), row("respond", "a")], ["?", ((), ("a",), [])]),
+    ],
+)
+def test_rows_are_what_was_said(rows, expected) -> None:
+    assert short(dialogue(rows)) == expected
+
+
+ROWS = st.lists(
+    st.sampled_from(
+        [Q, row("respond", "a"), call(), call("u"), results(1), results(1, 2), report(), row("end")]
+    ),
+    max_size=12,
+)
+
+
+@given(ROWS)
+def test_it_says_what_the_cores_fold_says(rows) -> None:
+    folding = Folding(FoldOptions())
+    folding.extend(rows)
+    from_core = [
+        ("user" if message["role"] == "user" else "model", message["content"].count('"name": "'))
+        for message in folding.messages()
+    ]
+    ours = []
+    for passage in dialogue(rows):
+        match passage:
+            case Question():
+                ours.append(("user", 0))
+            case Said(calls=()):
+                ours.append(("model", 0))
+            case Said():
+                ours += [("model", len(passage.calls)), ("user", 0)]
+            case Report():
+                # What stands before it and its own text are one message there.
+                if not ours or ours[-1] != ("model", 0):
+                    ours.append(("model", 0))
+                ours.append(("user", 0))
+    assert ours == from_core
+
+
+def record(id: str, name: str = "t") -> CallRecord:
+    return CallRecord(id=id, batch="b", position=0, name=name)
+
+
+@pytest.mark.parametrize(
+    ("rows", "records", "ids"),
+    [
+        ([call(id="p"), call(id="q")], [], ["p", "q"]),
+        ([call(), call()], [], ["call00000", "call00001"]),
+        ([call(), call()], [record("x"), record("y")], ["x", "y"]),
+        ([call()], [record("x"), record("y")], ["y"]),
+        ([call(id="p"), call()], [record("p"), record("y")], ["p", "y"]),
+        ([call("a"), call("b")], [record("x", "c"), record("y", "b")], ["call00000", "y"]),
+    ],
+)
+def test_a_call_keeps_its_id_or_has_that_of_its_record_or_of_its_place(rows, records, ids) -> None:
+    assert [each.id for each in with_ids(stored_calls(rows), records).values()] == ids
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        (None, "null"),
+        (True, "true"),
+        (1, "1"),
+        (1.5, "1.5"),
+        ([1, "é"], '[1,"é"]'),
+        ({"a": {"b": []}}, '{"a":{"b":[]}}'),
+        (["\ud800"], '["\\ud800"]'),
+    ],
+    ids=lambda value: f"C11 {value!r}"[:20].encode("ascii", "replace").decode(),
+)
+def test_c11_a_result_is_a_string_as_it_is_or_json(value, text) -> None:
+    assert shown_text(CallOutcome(value)) == text
+
+
+def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
+    item = {"tool": "t", "status": "success", "outcome": "Read 2 lines", "content": "a\nb"}
+    said = dialogue([call(), row("result", [item])])[0]
+    assert isinstance(said, Said)
+    assert shown_text(said.outcomes[0]) == "Read 2 lines\na\nb"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "content", "shown"),
+    [
+        (Bounds(), "abcdef", "abcdef"),
+        (Bounds(6), "abcdef", "abcdef"),
+        (Bounds(2), "abcdef", "ab\n[… 4 of 6 characters are not shown]"),
+        (Bounds(2, {"t": 9}), "abcdef", "abcdef"),
+        (Bounds(9, {"t": 1}), "abcdef", "a\n[… 5 of 6 characters are not shown]"),
+        (Bounds(4), [1, 2, 3], "[1,2\n[… 3 of 7 characters are not shown]"),
+    ],
+)
+def test_what_is_too_long_is_cut_and_says_so(bounds, content, shown) -> None:
+    said = dialogue([call(), results(content)], None, bounds)[0]
+    assert isinstance(said, Said)
+    assert said.outcomes[0].value == shown
+
+
+def test_json_has_no_spaces_and_characters_as_they_are() -> None:
+    assert compact_json({"a": [1, "ü"]}) == '{"a":[1,"ü"]}'

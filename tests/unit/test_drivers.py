@@ -1,0 +1,240 @@
+"""What all drivers have in common: how an agent takes one, and that it makes the same events whatever it speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from cogency_rs import (
+    Agent,
+    ConfigError,
+    Driver,
+    NativeDriver,
+    ReActDriver,
+    ReasoningDelta,
+    RunContext,
+    Runtime,
+    ScriptedDriver,
+    TextDelta,
+    TextDriver,
+    ToolCall,
+    ToolCallDelta,
+    UsageLimits,
+    tool,
+)
+from cogency_rs.models import Delta
+from cogency_rs.testing import ScriptedModel
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+async def echo(value: Any = None) -> Any:
+    """Return a value."""
+    return value
+
+
+@tool
+async def fail() -> str:
+    """Fail."""
+    raise ValueError("no")
+
+
+TOOLS = [add, echo, fail]
+UNASKED = ScriptedModel([])
+
+
+def agent_of(driver: Any, **options: Any) -> Agent:
+    return Agent(options.pop("model", UNASKED), tools=TOOLS, driver=driver, **options)
+
+
+# How an agent takes a driver
+
+
+@pytest.mark.parametrize(
+    ("driver", "answer"),
+    [
+        ("text", "hi"),
+        (TextDriver("hermes"), "hi"),
+        ("native", "hi"),
+        (NativeDriver(), "hi"),
+        ("react", '{"type": "final_answer", "answer": "hi"}'),
+        (ReActDriver(), '{"type": "final_answer", "answer": "hi"}'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_an_agent_takes_a_driver_or_its_name(driver, answer) -> None:
+    model = ScriptedModel([answer])
+    result = agent_of(driver, model=model).run_sync("q")
+    assert (result.output, len(result.steps)) == ("hi", 1)
+
+
+@pytest.mark.parametrize(
+    ("driver", "message"),
+    [
+        ("nativ", 'no driver \'nativ\'; choose one of "text", "native", "react"'),
+        (NativeDriver, "it needs a method step"),
+        (None, "it needs a method step"),
+    ],
+)
+def test_what_is_no_driver_is_refused(driver, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        agent_of(driver)
+
+
+@pytest.mark.parametrize("driver", ["native", "react"])
+def test_a_dialect_belongs_to_the_driver_of_text(driver) -> None:
+    with pytest.raises(ConfigError, match='dialect is what the driver "text" speaks'):
+        agent_of(driver, dialect="hermes")
+
+
+# Drivers of tests and of one's own
+
+
+def test_c1_a_script_that_answers_is_one_step() -> None:
+    result = agent_of(ScriptedDriver(["hi"])).run_sync("q")
+    assert (result.output, result.status) == ("hi", "completed")
+    assert [step.kind for step in result.steps] == ["final_response"]
+
+
+def test_c2_the_runtime_is_made_once_a_run_before_its_first_step() -> None:
+    driver = ScriptedDriver([ToolCall("fail", {}), "a", ToolCall("fail", {}), "b"])
+    agent = agent_of(driver)
+    agent.run_sync("q")
+    assert len(driver.runtimes) == 1
+    agent.run_sync("q")
+    assert len(driver.runtimes) == 2
+    assert [each.name for each in driver.runtimes[0].execution.tools] == ["add", "echo", "fail"]
+
+
+class Countdown:
+    """A driver of one's own: it calls a tool, then answers with what it gave."""
+
+    async def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterator[dict[str, Any]]:
+        if not run.steps:
+            yield {"type": "call", "content": '{"name": "add", "args": {"a": 1, "b": 2}}'}
+            yield {"type": "execute"}
+        else:
+            [execution] = run.steps[-1].executions
+            yield {"type": "respond", "content": f"{runtime.ctx.question} {execution.value}"}
+
+
+def test_c3_a_driver_of_ones_own_runs() -> None:
+    driver: Driver = Countdown()
+    result = agent_of(driver).run_sync("1 + 2 is")
+    assert result.output == "1 + 2 is 3"
+
+
+def test_c4_a_batch_has_one_execution_a_call_in_call_order() -> None:
+    calls = [ToolCall("echo", {"value": 1}), ToolCall("fail", {}), ToolCall("echo", {"value": 2})]
+    result = agent_of(ScriptedDriver([calls, "done"])).run_sync("q")
+    made = [(each.name, each.status, each.value) for each in result.steps[0].executions]
+    assert made == [("echo", "success", 1), ("fail", "failure", None), ("echo", "success", 2)]
+
+
+def test_c56_the_last_step_of_a_script_repeats() -> None:
+    agent = agent_of(ScriptedDriver([ToolCall("fail", {})]), limits=UsageLimits(steps=3))
+    assert len(agent.run_sync("q").steps) == 3
+
+
+def test_c56_or_a_script_that_is_exhausted_says_so() -> None:
+    driver = ScriptedDriver([ToolCall("fail", {})], repeat_last=False)
+    with pytest.raises(ConfigError, match="the script is exhausted: it has 1 steps"):
+        agent_of(driver).run_sync("q")
+
+
+def test_calls_that_are_not_complete_pass_through_in_their_place() -> None:
+    step = [
+        {"type": "respond", "content": "a"},
+        {"type": "tool_call_start", "index": 0, "name": "fail", "timestamp": 1.0},
+        {"type": "tool_call_delta", "index": 0, "content": "{}", "timestamp": 1.0},
+        {"type": "call", "content": '{"name": "fail", "args": {}}'},
+        {"type": "execute"},
+        {"type": "tool_call_start", "index": 1, "name": None, "timestamp": 1.0},
+    ]
+    stream = agent_of(ScriptedDriver([step, "done"])).stream("q")
+
+    async def all() -> list[str]:
+        return [event["type"] async for event in stream]
+
+    assert asyncio.run(all()) == [
+        "user", "respond", "tool_call_start", "tool_call_delta", "call", "execute", "result",
+        "tool_call_start", "metric", "respond", "metric",
+    ]  # fmt: skip
+
+
+# The same events, whatever the model speaks
+
+WORDS = st.text("ab .,\n", min_size=1, max_size=8).filter(str.strip)
+VALUES = st.none() | st.booleans() | st.integers() | st.text("a<&>\"'\\é", max_size=5)
+CALLS = st.one_of(
+    st.builds(lambda a, b: ("add", {"a": a, "b": b}), st.integers(), st.integers()),
+    st.builds(
+        lambda value: ("echo", {"value": value}),
+        st.recursive(VALUES, lambda inner: st.lists(inner, max_size=2), max_leaves=3),
+    ),
+    st.just(("fail", {})),
+    st.just(("unknown", {"x": 1})),
+)
+STEPS = st.tuples(st.none() | WORDS, st.none() | WORDS, st.lists(CALLS, min_size=1, max_size=3))
+SCRIPTS = st.tuples(st.lists(STEPS, max_size=3), WORDS)
+
+
+def as_text(step: Any) -> list[str | Delta]:
+    """A step as a model of text writes it."""
+    thought, text, calls = step
+    block = json.dumps([{"name": name, "args": args} for name, args in calls])
+    return [
+        *([ReasoningDelta(thought)] if thought else []),
+        f"{text or ''}<execute>{block}</execute>",
+    ]
+
+
+def as_deltas(step: Any, size: int) -> list[str | Delta]:
+    """The same step as a provider hands it over."""
+    thought, text, calls = step
+    deltas: list[str | Delta] = [ReasoningDelta(thought)] if thought else []
+    deltas += [TextDelta(character) for character in text or ""]
+    for index, (name, args) in enumerate(calls):
+        written = json.dumps(args)
+        deltas.append(ToolCallDelta(index, f"id{index}", name))
+        deltas += [
+            ToolCallDelta(index, arguments=written[at : at + size])
+            for at in range(0, len(written), size)
+        ]
+    return deltas
+
+
+def told(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
+    """What a run tells, but for times and tokens, and the ids that a provider gives."""
+    agent = agent_of(driver, model=ScriptedModel(answers))
+
+    async def all() -> list[dict[str, Any]]:
+        return [event async for event in agent.stream("q", mode="event")]
+
+    seen: list[tuple[Any, ...]] = []
+    for event in asyncio.run(all()):
+        content = event.get("content")
+        if event["type"] == "call":
+            content = {**json.loads(content), "id": None}
+        if event["type"] != "metric":
+            seen.append((event["type"], content, event.get("payload")))
+    return seen
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(SCRIPTS, st.integers(1, 9))
+def test_a_script_tells_the_same_by_text_and_by_the_providers_own_calls(script, size) -> None:
+    steps, answer = script
+    by_text = told("text", [*map(as_text, steps), answer])
+    by_calls = told("native", [*(as_deltas(step, size) for step in steps), answer])
+    assert by_text == by_calls

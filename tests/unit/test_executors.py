@@ -1,0 +1,226 @@
+"""Tools that run in another place: which ones, and that all which stands around calls stays around them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cogency_rs import (
+    Accumulator,
+    Agent,
+    ConfigError,
+    Execution,
+    Hooks,
+    Invocation,
+    SQLite,
+    ToolCall,
+    ToolOptions,
+    ToolResult,
+    UnknownOutcome,
+    execute_calls,
+    execute_tools,
+    parse_tokens,
+    tool,
+)
+from cogency_rs.executors import Executor
+from cogency_rs.testing import ScriptedModel
+
+pytestmark = pytest.mark.timeout(20)
+
+
+class Elsewhere(Executor):
+    """Runs tools by answering for them."""
+
+    def __init__(self, *answers: Any, name: str = "elsewhere", marked: bool = False) -> None:
+        self.answers = [*answers]
+        self.name = name
+        self.marked = marked
+        self.ran: list[Invocation] = []
+
+    def takes(self, tool: Any) -> bool:
+        remote = getattr(getattr(tool, "options", None), "remote", None)
+        return remote is not False and (not self.marked or remote is not None)
+
+    async def run(self, invocation: Invocation, execution: Any) -> Any:
+        self.ran.append(invocation)
+        answer = self.answers.pop(0) if self.answers else self.name
+        if isinstance(answer, BaseException):
+            raise answer
+        return await answer() if callable(answer) else answer
+
+
+@tool
+async def free(x: int = 0) -> str:
+    """Leave it to the executor."""
+    return "here"
+
+
+@tool(remote=True)
+def marked(x: int = 0) -> str:
+    """Want to run elsewhere."""
+    return "here"
+
+
+@tool(remote=False)
+async def bound(x: int = 0) -> str:
+    """Want to run here."""
+    return "here"
+
+
+async def contents(tools: list[Any], *middleware: Any, **options: Any) -> list[Any]:
+    results = await execute_tools(
+        [ToolCall(each.name, {}) for each in tools],
+        execution=Execution(tools=tools),
+        middleware=middleware,
+        **options,
+    )
+    return [result.content or result.outcome for result in results]
+
+
+@pytest.mark.parametrize(
+    ("middleware", "expected"),
+    [
+        ([Elsewhere()], ["elsewhere", "elsewhere", "here"]),
+        ([Elsewhere(marked=True)], ["here", "elsewhere", "here"]),
+        ([Elsewhere(), Elsewhere(name="inner", marked=True)], ["elsewhere", "inner", "here"]),
+    ],
+)
+async def test_a_tool_runs_where_the_innermost_executor_is_that_takes_it(middleware, expected):
+    assert await contents([free, marked, bound], *middleware) == expected
+
+
+async def test_a_tool_that_wants_to_run_elsewhere_is_refused_where_nothing_takes_it_there():
+    async def plain(invocation: Invocation, next: Any) -> ToolResult:
+        return await next(invocation)
+
+    words = "tool 'marked' is to run in another process, and nothing in middleware= takes it"
+    with pytest.raises(ConfigError, match=words):
+        await contents([free, marked], plain)
+    async with SQLite(":memory:") as storage:
+        execution = Execution(storage=storage, tools=[marked])
+        with pytest.raises(ConfigError, match=words):
+            Accumulator("u", "c", execution=execution)
+        Accumulator("u", "c", execution=execution, middleware=iter([Elsewhere()]))
+
+
+async def test_options_that_the_executor_refuses_are_refused_before_a_call_runs():
+    class Strict(Elsewhere):
+        def check(self, tool: Any) -> None:
+            raise ConfigError(f"not {tool.name}")
+
+    with pytest.raises(ConfigError, match="not marked"):
+        await contents([marked], Strict())
+
+
+@pytest.mark.parametrize("remote", ["gpu", 1, [], {"num_cpus"}])
+def test_what_a_tool_needs_elsewhere_is_a_mapping(remote):
+    with pytest.raises(ConfigError, match="remote must be True, False or what a call needs"):
+        ToolOptions(remote=remote)
+
+
+async def test_a_call_that_is_refused_is_not_sent():
+    elsewhere = Elsewhere()
+    [result] = await execute_tools(
+        [ToolCall("free", {"y": 1})], execution=Execution(tools=[free]), middleware=[elsewhere]
+    )
+    assert "argument 'y' is not known" in result.outcome
+    assert elsewhere.ran == []
+
+
+async def test_a_hook_may_send_a_call_to_a_tool_that_runs_here():
+    class Redirect(Hooks):
+        def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
+            return replace(call, name="bound")
+
+    results = await execute_tools(
+        [ToolCall("free", {})],
+        execution=Execution(tools=[free, bound]),
+        middleware=[Elsewhere()],
+        hooks=[Redirect()],
+    )
+    assert [result.content for result in results] == ["here"]
+
+
+async def test_approval_retries_and_observers_stand_around_it():
+    @tool(remote=True, requires_approval=True, idempotent=True, retries=1)
+    async def careful() -> str:
+        """Ask first."""
+        return "here"
+
+    journal: list[str] = []
+
+    def approve(ctx: Any, call: ToolCall) -> bool:
+        journal.append("asked")
+        return True
+
+    elsewhere = Elsewhere(OSError("lost"), "there")
+    [record] = await execute_calls(
+        [ToolCall("careful", {})],
+        execution=Execution(tools=[careful]),
+        middleware=[elsewhere],
+        approve=approve,
+        on_tool_start=lambda call: journal.append("start"),
+        on_tool_end=lambda call, result, seconds: journal.append("end"),
+    )
+    assert (record.status, record.value, record.attempt) == ("success", "there", 2)
+    assert journal == ["asked", "start", "end"]
+    assert len({invocation.id for invocation in elsewhere.ran}) == 1
+
+
+async def test_a_call_that_is_lost_is_unknown_and_not_tried_again():
+    @tool(remote=True, idempotent=True, retries=3)
+    async def idle() -> str:
+        """Idle."""
+        return "here"
+
+    elsewhere = Elsewhere(UnknownOutcome("the worker was lost"))
+    [record] = await execute_calls(
+        [ToolCall("idle", {})], execution=Execution(tools=[idle]), middleware=[elsewhere]
+    )
+    assert (record.status, record.attempt) == ("unknown", 1)
+    assert record.error == "Tool execution failed: the worker was lost"
+
+
+async def test_the_log_knows_that_a_call_is_unknown():
+    text = '<execute>[{"name": "free", "args": {}}]</execute>'
+    async with SQLite(":memory:") as storage:
+        turn = Accumulator(
+            "u",
+            "c",
+            execution=Execution(storage=storage, tools=[free]),
+            middleware=[Elsewhere(UnknownOutcome("the worker was lost"))],
+        )
+        async for _ in turn.process(parse_tokens(text)):
+            pass
+        [record] = await storage.calls("c")
+    assert record.status == "unknown"
+
+
+async def test_a_call_whose_time_is_up_is_stopped_there():
+    stopped: list[str] = []
+
+    async def for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.append("there")
+
+    [record] = await execute_calls(
+        [ToolCall("free", {})],
+        execution=Execution(tools=[free]),
+        middleware=[Elsewhere(for_ever)],
+        tool_timeout=0.05,
+    )
+    assert (record.status, stopped) == ("timeout", ["there"])
+
+
+async def test_an_agent_refuses_a_tool_that_nothing_takes_and_runs_the_others_elsewhere():
+    answers = ['<execute>[{"name": "marked", "args": {}}]</execute>', "done"]
+    with pytest.raises(ConfigError, match="'marked' is to run in another process"):
+        Agent(ScriptedModel(answers), tools=[marked])
+    elsewhere = Elsewhere()
+    result = await Agent(ScriptedModel(answers), tools=[marked], middleware=[elsewhere]).run("go")
+    assert (result.output, len(elsewhere.ran)) == ("done", 1)

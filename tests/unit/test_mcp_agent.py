@@ -1,0 +1,99 @@
+"""An agent with tools of MCP servers: what its prompt lists, where calls go, and that approval is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from mcp_servers import small
+
+from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup, tool
+from cogency_rs.testing import ScriptedModel
+
+
+@tool
+def search(word: str) -> str:
+    """Searches here."""
+    return f"{word} here"
+
+
+def write(*calls: dict[str, object]) -> str:
+    return f"<execute>{json.dumps(calls)}</execute>"
+
+
+async def test_the_prompt_lists_what_the_model_then_calls():
+    model = ScriptedModel(
+        [
+            write(
+                {"name": "search", "args": {"word": "a"}},
+                {"name": "web__search", "args": {"word": "b"}},
+                {"name": "fetch", "args": {}},
+            ),
+            "Done.",
+        ]
+    )
+    async with ServerGroup({"web": small("search", "fetch")}) as group:
+        result = await Agent(model, tools=await group.tools([search])).run("Look it up.")
+    assert result.output == "Done."
+    prompt = model.requests[0].messages[0]["content"]
+    assert [name in prompt for name in ("search(", "web__search(", "fetch(")] == [True] * 3
+    first, second, third = result.steps[0].executions
+    assert first.value == "a here"
+    assert json.loads(second.value)["arguments"] == {"word": "b"}
+    assert third.status == "success"
+
+
+async def test_a_server_whose_calls_need_agreement_waits_for_it_and_goes_on():
+    async def run(server: MCPServer) -> None:
+        model = ScriptedModel([write({"name": "wipe", "args": {}}), "Done."])
+        agent = Agent(model, tools=await server.tools())
+        result = await agent.run("Wipe it.")
+        assert result.status == "waiting"
+        [call] = result.waiting
+        result = await agent.resume(result.conversation_id, {str(call.id): True})
+        assert result.output == "Done."
+
+    async with small("wipe", requires_approval=True) as server:
+        await run(server)
+
+
+async def test_an_agent_starts_its_servers_for_a_run_and_closes_them_after_it():
+    server = small("fetch")
+    model = ScriptedModel([write({"name": "fetch", "args": {}}), "Done."] * 2)
+    agent = Agent(model, tools=[search], servers={"web": server})
+    for _ in range(2):
+        result = await agent.run("Fetch it.")
+        assert [each.status for each in result.steps[0].executions] == ["success"]
+        with pytest.raises(ConfigError, match="does not run"):
+            await server.tools()
+    assert "fetch(" in model.requests[0].messages[0]["content"]
+
+
+async def test_inside_of_the_agent_its_servers_stay_and_runs_at_once_share_them():
+    server = small("fetch")
+    model = ScriptedModel(lambda request: answer(request))
+    async with Agent(model, servers=[server]) as agent:
+        results = await asyncio.gather(*(agent.run("Fetch it.") for _ in range(4)))
+        assert [result.output for result in results] == ["Done."] * 4
+        assert [tool.name for tool in await server.tools()] == ["fetch"]
+    with pytest.raises(ConfigError, match="does not run"):
+        await server.tools()
+
+
+def answer(request: ModelRequest) -> str:
+    is_asked = "<results>" not in str(request.messages[-1]["content"])
+    return write({"name": "fetch", "args": {}}) if is_asked else "Done."
+
+
+async def test_a_server_that_cannot_be_started_is_the_runs_error_and_nothing_is_in_the_log():
+    agent = Agent(ScriptedModel([]), servers={"gone": MCPServer.stdio("no-such-program-here")})
+    with pytest.raises(ConfigError, match="no-such-program-here"):
+        await agent.run("?", conversation_id="c")
+    assert (await agent.storage.read("c")).rows == []
+
+
+def test_what_is_no_server_is_refused_at_once():
+    for servers in ("web", [5], {"local": MCPServer.stdio("x")}):
+        with pytest.raises(ConfigError):
+            Agent(ScriptedModel([]), servers=servers)

@@ -1,0 +1,107 @@
+"""A file of servers, `mcp.json`: what is read, and what is said of one that cannot be."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp_servers import HERE
+
+from cogency_rs import ConfigError, MCPServer, load_mcp_config
+from cogency_rs.servers.places import Address, Program
+
+Load = Callable[..., dict[str, MCPServer]]
+
+
+@pytest.fixture
+def load(tmp_path) -> Load:
+    def load(content: Any, **variables: str) -> dict[str, MCPServer]:
+        path = tmp_path / "mcp.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return load_mcp_config(path, environment=variables)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        ({"command": "npx"}, Program("npx")),
+        (
+            {"command": "npx", "args": ["-y", "a"], "env": {"KEY": "v"}, "cwd": "/tmp"},
+            Program("npx", ("-y", "a"), {"KEY": "v"}, "/tmp"),
+        ),
+        ({"type": "stdio", "command": "npx", "alwaysAllow": ["a"]}, Program("npx")),
+        ({"command": "${HOME}/bin/a", "args": ["${A}${B}"]}, Program("/home/ada/bin/a", ("12",))),
+        ({"command": "a", "args": ["${C:-three}", "${A:-x}"]}, Program("a", ("three", "1"))),
+        ({"command": "a", "env": {"KEY": "${EMPTY}"}}, Program("a", env={"KEY": ""})),
+        ({"command": "a", "args": ["${EMPTY:-}", "$A", "${}"]}, Program("a", ("", "$A", "${}"))),
+        ({"url": "https://a.example/mcp"}, Address("https://a.example/mcp")),
+        (
+            {"type": "http", "url": "https://${A}.example", "headers": {"Authorization": "B ${B}"}},
+            Address("https://1.example", {"Authorization": "B 2"}),
+        ),
+    ],
+)
+def test_what_is_read_of_a_server(load, entry, place):
+    variables = {"HOME": "/home/ada", "A": "1", "B": "2", "EMPTY": ""}
+    servers = load({"mcpServers": {"one": entry}}, **variables)
+    assert [*servers] == ["one"]
+    assert (servers["one"].name, servers["one"]._place) == ("one", place)
+
+
+def test_servers_keep_their_order_and_those_that_are_disabled_are_left_out(load):
+    entries = {name: {"command": "a", "disabled": name == "b"} for name in "cba"}
+    assert [*load({"mcpServers": entries, "inputs": []})] == ["c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "is not JSON: Expecting property name"),
+        ("[]", 'names no servers: it must be an object like {"mcpServers": {"name": {'),
+        ({"servers": {}}, "names no servers"),
+        ({"mcpServers": ["a"]}, "names no servers"),
+        ({"mcpServers": {"a": "npx"}}, "server 'a' must be an object with a command or a url"),
+        ({"mcpServers": {"a": {}}}, "server 'a' must have either a command or a url"),
+        ({"mcpServers": {"a": {"command": "x", "url": "y"}}}, "either a command or a url"),
+        ({"mcpServers": {"a": {"command": 5}}}, "server 'a': command must be text, got 5"),
+        ({"mcpServers": {"a": {"command": ""}}}, "server 'a': a command and its arguments are"),
+        ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args must be a list of texts"),
+        ({"mcpServers": {"a": {"command": "x", "args": [1]}}}, "args must be text, got 1"),
+        ({"mcpServers": {"a": {"command": "x", "env": []}}}, "env must be an object of texts"),
+        ({"mcpServers": {"a": {"url": "a.example"}}}, "server 'a': a server's address begins"),
+        (
+            {"mcpServers": {"a": {"url": "https://a.example", "type": "sse"}}},
+            "server 'a' is of type 'sse'; only servers over HTTP",
+        ),
+        (
+            {"mcpServers": {"a": {"command": "x", "env": {"K": "${GITHUB_TOKEN}"}}}},
+            "server 'a': env needs the environment variable GITHUB_TOKEN, which is not set",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_where_and_what_is_wrong(load, tmp_path, content, words):
+    with pytest.raises(ConfigError) as raised:
+        load(content)
+    said = str(raised.value)
+    assert words in said
+    assert said.startswith(str(tmp_path / "mcp.json"))
+    assert "\n" not in said
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
+        load_mcp_config(tmp_path / "mcp.json")
+
+
+async def test_what_was_read_runs(load):
+    args = ["-I", "-S", "${HERE}/mcp_small.py", "plain", "search"]
+    entry = {"command": sys.executable, "args": args}
+    servers = load({"mcpServers": {"notes": entry}}, HERE=str(HERE))
+    async with servers["notes"] as server:
+        [tool] = await server.tools()
+    assert (tool.name, tool.server) == ("search", "notes")

@@ -1,0 +1,154 @@
+"""Several servers at once: how they start, what their tools are called, and what happens when one is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from mcp_servers import HERE, is_running, small
+
+from cogency_rs import (
+    ConfigError,
+    Execution,
+    MCPServer,
+    ServerGroup,
+    ToolCall,
+    execute_calls,
+    system_prompt,
+    tool,
+)
+
+
+@tool
+def search(word: str) -> str:
+    """Searches here."""
+    return f"{word} here"
+
+
+def names(tools: list[Any]) -> list[str]:
+    return [tool.name for tool in tools]
+
+
+async def test_tools_have_names_that_tell_them_apart_in_a_stable_order():
+    servers = {"disk": small("search", "list"), "web": small("search", "fetch")}
+    async with ServerGroup(servers) as group:
+        tools = await group.tools([search])
+        assert names(tools) == ["search", "disk__search", "list", "web__search", "fetch"]
+        assert [each.server for each in tools[1:]] == ["disk", "disk", "web", "web"]
+        again = await group.tools([search])
+        assert all(one is other for one, other in zip(tools, again, strict=True))
+        prompt = system_prompt(tools)
+        assert [name for name in names(tools) if f"{name}(" not in prompt] == []
+        assert names(await group.tools()) == ["disk__search", "list", "web__search", "fetch"]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (ToolCall("search", {"word": "a"}), "a here"),
+        (ToolCall("web__search", {"word": "a"}), "web"),
+        (ToolCall("search", {"word": "a"}, server="web"), "web"),
+        (ToolCall("search", {"word": "a"}, server="disk"), "disk"),
+        (ToolCall("list", {}), "disk"),
+    ],
+)
+async def test_calls_go_where_their_names_say(call, said):
+    servers = {"disk": small("search", "list"), "web": small("search")}
+    async with ServerGroup(servers) as group:
+        processes = {}
+        for name, server in servers.items():
+            result = await server.call("search", {})
+            processes[name] = json.loads(result.content)["process"]
+        execution = Execution(tools=await group.tools([search]))
+        [run] = await execute_calls([call], execution=execution)
+    if said in processes:
+        assert json.loads(run.value)["process"] == processes[said]
+    else:
+        assert run.value == said
+
+
+async def test_a_list_of_servers_is_named_as_they_are():
+    async with ServerGroup([small("a", name="x"), small("a", name="y")]) as group:
+        assert names(await group.tools()) == ["x__a", "y__a"]
+
+
+async def test_one_that_cannot_be_started_closes_the_others_and_is_named():
+    good, bad = small("a"), MCPServer.stdio("no-such-program")
+    with pytest.raises(ConfigError, match="server 'bad' could not be started: there is no program"):
+        await ServerGroup({"good": good, "bad": bad}).__aenter__()
+    with pytest.raises(ConfigError, match="does not run"):
+        await good.tools()
+
+
+async def test_all_that_cannot_be_started_are_named():
+    group = ServerGroup({name: MCPServer.stdio("no-such-program") for name in "ab"})
+    with pytest.raises(ConfigError, match=r"server 'a' could not be .*; server 'b' could not be"):
+        await group.__aenter__()
+
+
+async def test_it_can_go_on_without_one(caplog):
+    servers = {"bad": MCPServer.stdio("no-such-program"), "good": small("a")}
+    async with ServerGroup(servers, on_failure="skip") as group:
+        assert names(await group.tools()) == ["a"]
+        assert [*group.failures] == ["bad"]
+    assert "server 'bad' could not be started" in caplog.text
+
+
+async def test_the_tools_of_one_that_ended_for_good_stay_and_their_calls_say_why(tmp_path, caplog):
+    import sys
+
+    copy = tmp_path / "server.py"
+    copy.write_text((HERE / "mcp_small.py").read_text())
+    fragile = MCPServer.stdio(sys.executable, "-IS", str(copy), "plain", "die")
+    async with ServerGroup({"fragile": fragile, "good": small("a")}) as group:
+        execution = Execution(tools=await group.tools())
+        await execute_calls([ToolCall("die", {})], execution=execution)
+        copy.unlink()
+        assert names(await group.tools()) == ["die", "a"]
+        [run] = await execute_calls([ToolCall("die", {})], execution=execution)
+    assert "'die' was not called: server 'fragile' could not be started" in (run.error or "")
+    assert "the tools of server 'fragile' are those it had before" in caplog.text
+
+
+async def test_it_may_be_closed_from_another_task():
+    group = ServerGroup({"one": small("a"), "two": small("a")})
+    await asyncio.create_task(group.__aenter__())
+    results = [await server.call("a", {}) for server in group.servers.values()]
+    await asyncio.create_task(group.__aexit__(None, None, None))
+    assert not any(is_running(json.loads(result.content)["process"]) for result in results)
+
+
+async def test_a_start_that_is_cancelled_closes_all_of_them():
+    servers = {"good": small("a"), "mute": small(habit="mute")}
+    start = asyncio.create_task(ServerGroup(servers).__aenter__())
+    async with asyncio.timeout(60):
+        while not servers["good"]._users:
+            await asyncio.sleep(0)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    assert [server._users for server in servers.values()] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("servers", "words"),
+    [
+        ({"local": small()}, "a server cannot be named 'local'; 'local' is where the agent's own"),
+        ({"": small()}, "a server cannot be named ''"),
+        ({1: small()}, "a server cannot be named 1"),
+        ({"a": "npx"}, "'npx' is not an MCPServer"),
+        ([small(name="a"), small(name="a")], "two servers are named 'a': give one another name="),
+        (["npx"], "'npx' is not an MCPServer"),
+    ],
+)
+def test_servers_that_could_not_be_told_apart_are_refused(servers, words):
+    with pytest.raises(ConfigError) as raised:
+        ServerGroup(servers)
+    assert words in str(raised.value)
+
+
+def test_what_to_do_about_a_failure_is_one_of_two():
+    with pytest.raises(ConfigError, match='on_failure must be "raise" or "skip"'):
+        ServerGroup({}, on_failure="ignore")  # type: ignore[arg-type]

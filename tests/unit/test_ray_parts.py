@@ -1,0 +1,336 @@
+"""The parts of `RayExecutor` that need no Ray: options, what is sent, what a worker does with it, what errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import importlib.util
+import pickle
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from cogency_rs import (
+    Agent,
+    ConfigError,
+    Execution,
+    MCPServer,
+    ToolCall,
+    ToolError,
+    ToolOptions,
+    UnknownOutcome,
+    tool,
+)
+from cogency_rs.executors.ray import Actor, RayExecutor
+from cogency_rs.executors.ray.cluster import Cluster, check_answers, check_installed
+from cogency_rs.executors.ray.failures import LOST, NEVER_RAN, failure_of_call
+from cogency_rs.executors.ray.once import Once
+from cogency_rs.executors.ray.options import RETRIES, ray_options, state_of
+from cogency_rs.executors.ray.shipping import (
+    Absent,
+    CarriedVariables,
+    PackedError,
+    RemoteCall,
+    pack_call,
+    unpack,
+    unpack_error,
+    variable_at,
+)
+from cogency_rs.executors.ray.worker import Errand, run_tool
+from cogency_rs.servers.tool import MCPTool
+from cogency_rs.storage import worker as a_module_with_none_of_them
+from cogency_rs.testing import ScriptedModel
+
+who = contextvars.ContextVar("who", default="nobody")
+
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="ray is not installed"
+)
+
+
+class Optioned:
+    """A tool that has options."""
+
+    name, description, schema = "optioned", "", {}
+
+    def __init__(self, **options: Any) -> None:
+        self.options = ToolOptions(**options)
+
+    async def execute(self, **given: Any) -> dict[str, Any]:
+        return {"given": sorted(given), "who": who.get()}
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {"name": "optioned", "max_retries": 0, "retry_exceptions": False}),
+        ({"remote": True}, {"name": "optioned", "max_retries": 0, "retry_exceptions": False}),
+        (
+            {"remote": {"num_gpus": 1}, "idempotent": True},
+            {"name": "optioned", "num_gpus": 1, "max_retries": RETRIES, "retry_exceptions": False},
+        ),
+        (
+            {"remote": {"max_retries": 1}, "idempotent": True},
+            {"name": "optioned", "max_retries": 1, "retry_exceptions": False},
+        ),
+        (
+            {"remote": Actor(num_cpus=2), "idempotent": True},
+            {"num_cpus": 2, "max_concurrency": 1, "max_restarts": 0, "max_task_retries": 0},
+        ),
+        (
+            {"remote": Actor(max_concurrency=3)},
+            {"max_concurrency": 3, "max_restarts": 0, "max_task_retries": 0},
+        ),
+    ],
+)
+def test_what_ray_is_told_repeats_nothing_that_may_not_be_repeated(options, expected):
+    assert ray_options(Optioned(**options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("remote", "words"),
+    [
+        ({"max_retries": 3}, "needs idempotent=True"),
+        ({"retry_exceptions": True}, "cannot have retry_exceptions"),
+        ({"num_returns": 2, "max_restarts": 1}, "cannot have max_restarts, num_returns"),
+        (Actor(max_retries=1), "an actor's state is lost with it"),
+        (Actor(max_task_retries=1), "cannot have max_task_retries"),
+    ],
+)
+def test_options_that_would_repeat_a_call_are_refused(remote, words):
+    with pytest.raises(ConfigError, match=words):
+        ray_options(Optioned(remote=remote))
+
+
+def test_the_state_of_a_method_is_its_object_and_of_anything_else_the_tool():
+    class Box:
+        @tool(remote=Actor())
+        def put(self) -> None:
+            """Put."""
+
+    box, plain = Box(), Optioned(remote=Actor())
+    assert state_of(box.put) is box
+    assert state_of(plain) is plain
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_in_flight": 0}, "max_in_flight must be a whole number from 1 on"),
+        ({"grace": 0}, "grace must be above 0 seconds"),
+        ({"context_vars": ["who"]}, "context_vars must be ContextVar objects, got 'who'"),
+    ],
+)
+def test_an_executor_refuses_what_it_cannot_keep(options, words):
+    with pytest.raises(ConfigError, match=words):
+        RayExecutor(**options)
+
+
+@needs_ray
+def test_what_belongs_to_the_program_stays_there():
+    server = MCPServer.http("http://127.0.0.1:1/mcp")
+    on_server = MCPTool("t", "", {}, "s", "t", server._options, None)
+    helper = Agent(ScriptedModel([]), tools=[]).as_tool("helper", "Helps.")
+    ray = RayExecutor()
+    assert [ray.takes(each) for each in (on_server, helper, Optioned(), None)] == [
+        *(False, False, True, False),
+    ]
+
+
+# The way to Ray
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for refused in (check_installed, RayExecutor, Cluster(None, {}).connect):
+        with pytest.raises(ConfigError, match=r"pip install 'cogency-rs\[ray\]'"):
+            refused()
+
+
+@pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}", "ray://localhost:{}"])
+def test_an_address_where_nothing_answers_is_an_error_at_once(form):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = form.format(server.getsockname()[1])
+        check_answers(address)
+    with pytest.raises(ConfigError, match=r"no Ray cluster answers at .*`ray start --head`"):
+        check_answers(address)
+
+
+@pytest.mark.parametrize("address", [None, "", "auto", "local"])
+def test_what_ray_looks_up_itself_is_left_to_it(address):
+    check_answers(address)
+
+
+# Work that is done once
+
+
+async def test_work_is_done_once_however_many_ask_and_again_after_an_error():
+    done: list[str] = []
+    go = threading.Event()
+
+    def work() -> int:
+        go.wait()
+        done.append("x")
+        if len(done) == 1:
+            raise OSError("not yet")
+        return len(done)
+
+    once = Once(work)
+    given_up = asyncio.create_task(once.get())
+    asked = [asyncio.create_task(once.get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    given_up.cancel()
+    go.set()
+    assert [str(each) for each in await asyncio.gather(*asked, return_exceptions=True)] == [
+        "not yet"
+    ] * 3
+    assert once.known() is None
+    assert (await once.get(), await once.get(), once.known()) == (2, 2, 2)
+
+
+# What is sent
+
+
+def errand(**changes: Any) -> bytes:
+    sent: dict[str, Any] = {
+        "call": ToolCall("optioned", {"x": 1}),
+        "execution_id": "id",
+        "conversation_id": "c",
+        "user_id": "",
+        "execution": Execution(sandbox_dir="box"),
+        "state": {},
+        "variables": [],
+        "trace": {},
+    }
+    return pickle.dumps(RemoteCall(**{**sent, **changes}))
+
+
+def run(each: Any, **changes: Any) -> Any:
+    packed = each if isinstance(each, bytes) else pickle.dumps(each)
+    digest = hashlib.sha256(packed).digest()
+    return unpack(run_tool(pack_call(digest, packed, errand(**changes))))
+
+
+def test_a_worker_gives_an_object_what_a_turn_gives():
+    reply = run(Optioned(), user_id="u")
+    assert reply.value.content["given"] == [
+        *("access", "conversation_id", "sandbox_dir", "storage", "user_id", "x"),
+    ]
+
+
+def test_the_tool_named_shell_is_given_its_timeout():
+    named = Optioned()
+    named.name = "shell"
+    reply = run(named, call=ToolCall("shell", {}), execution=Execution(shell_timeout=7))
+    assert "timeout" in reply.value.content["given"]
+
+
+def test_a_context_variable_is_set_for_the_call_and_not_after_it():
+    token = who.set("ada")
+    variables = CarriedVariables([who]).values()
+    who.reset(token)
+    assert variables == [((__name__, "who"), "ada")]
+    assert run(Optioned(), variables=variables).value.content["who"] == "ada"
+    assert who.get() == "nobody"
+
+
+def test_a_variable_that_has_no_value_is_not_sent():
+    assert CarriedVariables([contextvars.ContextVar("unset")]).values() == []
+
+
+def test_a_variable_of_the_main_program_is_made_where_it_is_needed():
+    place = ("__main__", "mine")
+    assert variable_at(place) is variable_at(place)
+    assert variable_at((__name__, "who")) is who
+    assert variable_at((a_module_with_none_of_them.__name__, "who")) is not who
+
+
+def test_a_tool_that_a_worker_cannot_read_is_unusable():
+    reply = run(b"no pickle")
+    assert reply.unusable.startswith("UnpicklingError: ")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda absent: absent.load_messages,
+        lambda absent: absent["key"],
+        lambda absent: absent(),
+        lambda absent: list(absent),
+        lambda absent: bool(absent),
+        lambda absent: "x" in absent,
+    ],
+)
+def test_what_stays_in_the_program_says_so_when_it_is_used(use):
+    absent = pickle.loads(pickle.dumps(Absent("deps", "they stay")))
+    with pytest.raises(ToolError, match=r"^deps cannot be used in another process: they stay$"):
+        use(absent)
+
+
+def test_an_exception_that_cannot_be_read_has_the_name_and_text_it_had():
+    error = unpack_error(PackedError(b"broken", "DatabaseDown", "no route", "Traceback ..."))
+    assert (type(error).__name__, str(error)) == ("DatabaseDown", "no route")
+    assert "Traceback ..." in str(error.__cause__)
+
+
+def test_a_tool_cannot_interrupt_the_program():
+    packed = PackedError(pickle.dumps(KeyboardInterrupt()), "KeyboardInterrupt", "", "")
+    assert isinstance(unpack_error(packed), Exception)
+
+
+def test_json_of_a_class_that_cannot_be_sent_is_a_failure_in_words():
+    class Local(str):
+        def __reduce__(self) -> Any:
+            raise TypeError("not this one")
+
+    told = Errand(pickle.loads(errand()))
+    error = unpack_error(unpack(told.returned(Local("x"))).error)
+    assert str(error) == "its result cannot be sent back: TypeError: not this one"
+
+
+# What errors of Ray's mean
+
+
+def of_ray(*names: str) -> BaseException:
+    made: Any = Exception
+    for name in reversed(names):
+        made = type(name, (made,), {})
+    return made("line 1\nline 2")
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_call_that_was_lost_is_unknown(name):
+    failed = failure_of_call(of_ray(name, "RayError"), "pay")
+    assert isinstance(failed, UnknownOutcome)
+    assert "It is not known whether the call of 'pay' happened: " in str(failed)
+
+
+@pytest.mark.parametrize("name", NEVER_RAN)
+def test_a_call_that_never_ran_is_a_failure(name):
+    failed = failure_of_call(of_ray(name, "RayError"), "pay")
+    assert not isinstance(failed, UnknownOutcome)
+    assert "Tool 'pay' was not run: " in str(failed)
+    assert "\n" not in str(failed)
+
+
+def test_an_error_that_is_not_known_means_that_nothing_is_known():
+    failed = failure_of_call(of_ray("SomethingNewError", "RayError"), "pay")
+    assert isinstance(failed, UnknownOutcome)
+    assert "SomethingNewError: line 1 line 2" in str(failed)
+
+
+def test_a_context_of_a_worker_carries_what_a_tool_says_back():
+    sent: RemoteCall = pickle.loads(errand())
+    told = Errand(sent)
+    context = told.context(0, sent.call)
+    context.stop("first")
+    context.stop("second")
+    assert unpack(told.returned("spoken")).stop == "first"
+    assert (context.execution_id, context.sandbox_dir) == ("id", "box")
