@@ -45,6 +45,8 @@ pub struct BlockReader {
     is_marked: bool,
     /// Whether a Markdown fence may still be opened or closed.
     fence: Fence,
+    /// Where words begin that were passed over behind a call; they stand between two calls only if another mark follows.
+    words: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +100,7 @@ impl BlockReader {
                 Place::Item(body, Item::new(&dialect.bodies[body], 0, &calls.scope))
             }
         };
-        Self { dialect, calls, place, is_marked: entry == Entry::Block, fence }
+        Self { dialect, calls, place, is_marked: entry == Entry::Block, fence, words: None }
     }
 
     /// A reader of the arguments of a call whose name (a JSON string) stood in a message's head.
@@ -115,7 +117,7 @@ impl BlockReader {
             }
             _ => Place::Start(0),
         };
-        Self { dialect, calls, place, is_marked: false, fence: Fence::Refused }
+        Self { dialect, calls, place, is_marked: false, fence: Fence::Refused, words: None }
     }
 
     /// Reads on in `text`, which is what it was at the last call, or longer.
@@ -150,7 +152,10 @@ impl BlockReader {
             Place::Behind(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
                 Err(Problem { kind: FaultKind::Ended.into(), at: text.len() })
             }
-            Place::Behind(..) => Ok(()),
+            Place::Behind(body, _) => {
+                let body = *body;
+                self.words.map_or(Ok(()), |at| Err(self.unexpected(body, text, at)))
+            }
         };
         let result = result.and_then(|()| self.check_rest(text));
         match result {
@@ -226,7 +231,11 @@ impl BlockReader {
                     }
                     let is_row = matches!(self.dialect.bodies[body], Body::Head(_));
                     if is_row && self.fence != Fence::Refused {
-                        *at += words(&self.dialect, body, &text[*at..]);
+                        let passed = words(&self.dialect, body, &text[*at..]);
+                        if passed > 0 {
+                            self.words.get_or_insert(*at);
+                        }
+                        *at += passed;
                     }
                     let at = *at;
                     match self.next(text, at, body..body + usize::from(is_row)) {
@@ -264,6 +273,7 @@ impl BlockReader {
     }
 
     fn enter(&mut self, body: usize, at: usize) {
+        self.words = None;
         let form = &self.dialect.bodies[body];
         let start = match form {
             Body::Head(head) => {

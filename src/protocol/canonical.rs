@@ -341,11 +341,12 @@ fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
 
 /// How many characters at the start of `text` stand for themselves in a string.
 fn plain_length(text: &[u8]) -> usize {
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\');
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     // Without a way out in the middle of a piece the compiler compares all its bytes at once.
     let pieces = text.chunks_exact(8);
-    let whole =
-        pieces.take_while(|piece| piece.iter().fold(true, |all, &byte| all & is_plain(byte)));
+    let whole = pieces.take_while(|piece| {
+        piece.iter().fold(0, |wrong, &byte| wrong | u8::from(!is_plain(byte))) == 0
+    });
     let at = 8 * whole.count();
     let rest = &text[at..];
     at + rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len())

@@ -447,8 +447,8 @@ impl Scanner {
 /// Where the first control character stands.
 fn first_control(text: &[u8]) -> Option<usize> {
     // Without a way out in the middle the compiler compares many bytes at once; and mostly there is none.
-    let has_one = text.iter().fold(false, |any, &byte| any | (byte < 0x20));
-    if has_one { text.iter().position(|&byte| byte < 0x20) } else { None }
+    let any = text.iter().fold(0, |any, &byte| any | u8::from(byte < 0x20));
+    if any > 0 { text.iter().position(|&byte| byte < 0x20) } else { None }
 }
 
 /// How many bytes the escape at the start of `rest` takes; `None` when `rest` ends inside it.

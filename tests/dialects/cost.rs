@@ -92,6 +92,7 @@ fn parts(dialect: &Dialect, body: &Body) -> Parts {
 }
 
 /// The texts that readers of this dialect may find hard.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn shapes(dialect: &Dialect) -> Vec<Shape> {
     let mut shapes = Vec::new();
     let mut add = |name, before: &str, each: &str, behind: &str| {

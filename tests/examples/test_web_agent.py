@@ -5,6 +5,7 @@ What a run is stopped by, in the middle of its text or of its tools, leaves a wh
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -18,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import web_conversations
+from scripted_server import ScriptedServer, Turn
 from serving import Model, serving
 from tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
-from web_agent import create_app
+from web_agent import create_app, model_of
 from web_conversations import Conversations
 
 from cogency_rs import Agent, SQLite, ToolOptions, ToolResult
@@ -180,6 +182,22 @@ async def test_a_result_that_is_not_json_is_the_failure_of_its_call(page):
     [result] = [json.loads(content)[0] for kind, content in await client.rows() if kind == "result"]
     assert result["status"] == "failure"
     assert "object" in result["content"]
+
+
+async def test_a_served_model_answers_as_the_script_does(page, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    async with ScriptedServer([Turn(block(call("ok", x=1))), Turn("Done.")]) as server:
+        model = model_of(argparse.Namespace(model="qwen3", base_url=server.base_url))
+        client = await page(model, OK)
+        kinds = [kind for kind, _ in shown(await client.run())]
+        assert kinds[:5] == ["begin", "user", "call", "execute", "result"]
+        assert await client.rows() == [
+            *[("user", "hello"), ("call", stored("ok", x=1))],
+            ("result", json.dumps(json.loads(RESULTS)[:1])),
+            ("respond", "Done."),
+        ]
+        await model.aclose()
 
 
 async def test_text_arrives_while_the_model_still_writes(page):

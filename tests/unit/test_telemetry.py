@@ -1,97 +1,37 @@
-"""What traces and metrics say of a run: which spans there are, in which order they nest, and what they hold."""
+"""Which spans there are around runs, requests and calls, how they nest, and what turns them on and off."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import gc
 import subprocess
 import sys
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls, fail
-from opentelemetry import context, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind, StatusCode
-from tools import Waiting, block, call, with_tools
+from agents import add, adding, agent, calls
+from opentelemetry import trace
+from opentelemetry.trace import StatusCode
+from tools import call, with_tools
+from traces import Traces
 
 from cogency_rs import (
     Accumulator,
     Agent,
-    BlockTool,
     ConfigError,
     Execution,
-    Finish,
     Hooks,
-    LLMError,
     Memory,
-    ReasoningDelta,
     Telemetry,
-    TextDelta,
-    ToolCall,
-    ToolCallDelta,
-    ToolDeclaration,
-    Usage,
     execute_tools,
     instrument,
     parse_tokens,
     tool,
     uninstrument,
 )
-from cogency_rs.models import ModelRequest
-from cogency_rs.telemetry import content
 
 pytestmark = pytest.mark.timeout(30)
-
-
-class Traces:
-    """What was exported, read as a tree."""
-
-    def __init__(self) -> None:
-        self.exporter = InMemorySpanExporter()
-        self.provider = TracerProvider(shutdown_on_exit=False)
-        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-
-    @property
-    def spans(self) -> list[ReadableSpan]:
-        """All of them, as they began."""
-        return sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
-
-    def tree(self) -> list[str]:
-        """Their names, as they began, each indented under the one around it."""
-        parents = {span.context.span_id: span.parent for span in self.spans}
-
-        def depth(parent: Any) -> int:
-            return 0 if parent is None else 1 + depth(parents.get(parent.span_id))
-
-        return ["  " * depth(span.parent) + span.name for span in self.spans]
-
-    def named(self, name: str) -> ReadableSpan:
-        """The only span of this name."""
-        [span] = [span for span in self.spans if span.name == name]
-        return span
-
-
-@pytest.fixture
-def traces():
-    yield Traces()
-    uninstrument()
-    assert trace.get_current_span() is trace.INVALID_SPAN
-
-
-def attributes(span: ReadableSpan) -> dict[str, Any]:
-    return dict(span.attributes or {})
-
-
-def text_of(traces: Traces) -> str:
-    """Everything that spans hold."""
-    return "".join(span.to_json() for span in traces.spans)
 
 
 # The tree
@@ -213,315 +153,20 @@ async def test_a_stream_may_be_read_from_another_task_each_time(traces, caplog):
     assert caplog.records == [], "no context was detached where it was not attached"
 
 
-# What spans hold
-
-
-async def test_a_run_says_who_answered_where_and_what_it_took(traces):
-    usage = Usage(100, 20, cache_read_tokens=40, cache_write_tokens=5, reasoning_tokens=7)
-    mine = agent([TextDelta("Hi."), usage, Finish("stop")], telemetry=traces.provider, name="a")
-    await mine.run("?", conversation_id="c1")
-    counted = {
-        "gen_ai.usage.input_tokens": 145,
-        "gen_ai.usage.output_tokens": 27,
-        "gen_ai.usage.cache_read.input_tokens": 40,
-        "gen_ai.usage.cache_write.input_tokens": 5,
-        "gen_ai.usage.reasoning.output_tokens": 7,
-    }
-    run, chat = traces.spans
-    assert (run.kind, chat.kind) == (SpanKind.INTERNAL, SpanKind.CLIENT)
-    assert attributes(run) == {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": "scripted",
-        "gen_ai.request.model": "scripted",
-        "gen_ai.agent.name": "a",
-        "gen_ai.conversation.id": "c1",
-        "cogency_rs.run.status": "completed",
-        **counted,
-    }
-    first = attributes(chat).pop("gen_ai.response.time_to_first_chunk")
-    assert 0 <= first <= (chat.end_time - chat.start_time) / 1e9
-    assert attributes(chat) == {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "scripted",
-        "gen_ai.request.model": "scripted",
-        "gen_ai.request.stream": True,
-        "gen_ai.request.stop_sequences": ("<results>",),
-        "gen_ai.conversation.id": "c1",
-        "gen_ai.response.finish_reasons": ("stop",),
-        "gen_ai.response.time_to_first_chunk": first,
-        **counted,
-    }
-    assert (run.status.status_code, chat.status.status_code) == (StatusCode.UNSET,) * 2
-
-
-async def test_a_call_says_which_tool_ran_for_which_call(traces):
+async def test_a_stream_that_is_forgotten_ends_its_spans_too(traces, caplog):
     mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
-    result = await mine.run("?", conversation_id="c1")
-    span = traces.named("execute_tool add")
-    assert span.kind is SpanKind.INTERNAL
-    assert attributes(span) == {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "add",
-        "gen_ai.tool.call.id": result.steps[0].executions[0].id,
-        "gen_ai.tool.type": "function",
-        "gen_ai.tool.description": "Add two numbers.",
-        "gen_ai.conversation.id": "c1",
-    }
 
-
-async def test_tokens_that_were_only_estimated_are_not_reported(traces):
-    await agent("Hi.", telemetry=traces.provider).run("?")
-    assert "usage" not in text_of(traces)
-
-
-async def test_settings_of_a_request_are_on_its_span(traces):
-    class Cool(Hooks):
-        def before_model_request(self, ctx: Any, request: ModelRequest) -> ModelRequest:
-            settings = {"temperature": 0.5, "max_tokens": 10, "logit_bias": {}}
-            return ModelRequest(request.messages, settings=settings, id=request.id)
-
-    await agent("Hi.", telemetry=traces.provider, hooks=[Cool()]).run("?")
-    said = attributes(traces.named("chat scripted"))
-    assert said["gen_ai.request.temperature"] == 0.5
-    assert said["gen_ai.request.max_tokens"] == 10
-    assert "gen_ai.request.stop_sequences" not in said
-
-
-# Errors
-
-
-class Guard(Hooks):
-    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
-        raise BlockTool("a secret reason")
-
-
-@tool
-async def late() -> str:
-    """Never ends."""
-    await asyncio.Event().wait()
-    return ""
-
-
-@tool(requires_approval=True)
-async def pay() -> str:
-    """Pay."""
-    return "paid"
-
-
-@pytest.mark.parametrize(
-    ("called", "options", "error"),
-    [
-        pytest.param("fail", {}, "ValueError", id="it raised"),
-        pytest.param("missing", {}, "ToolError", id="there is no such tool"),
-        pytest.param("add", {}, "ToolError", id="its arguments are wrong"),
-        pytest.param("late", {"tool_timeout": 0.01}, "timeout", id="it took too long"),
-        pytest.param("late", {"hooks": [Guard()]}, "blocked", id="a hook blocked it"),
-        pytest.param("pay", {"approve": lambda *_: False}, "denied", id="it was not approved"),
-    ],
-)
-async def test_a_call_that_failed_is_an_error_of_its_span_alone(traces, called, options, error):
-    tools = [add, fail, late, pay]
-    mine = agent(calls(called), "Done.", tools=tools, telemetry=traces.provider, **options)
-    await mine.run("?")
-    span = traces.named(f"execute_tool {called}")
-    assert span.status.status_code is StatusCode.ERROR
-    assert attributes(span)["error.type"] == error
-    others = [each for each in traces.spans if each is not span]
-    assert {each.status.status_code for each in others} == {StatusCode.UNSET}
-    assert len(others) == 3
-
-
-class TooFastError(Exception):
-    """What the SDK of a service might raise."""
-
-
-async def test_a_model_that_fails_is_an_error_of_the_request_and_the_run(traces):
-    error = LLMError("slower", cause=TooFastError())
-    with pytest.raises(LLMError):
-        await agent(error, telemetry=traces.provider).run("?")
-    for span in traces.spans:
-        assert span.status.status_code is StatusCode.ERROR
-        assert attributes(span)["error.type"] == "TooFastError", "what its SDK calls it"
-    assert attributes(traces.named("invoke_agent agent"))["cogency_rs.run.status"] == "failed"
-
-
-async def test_a_model_that_cannot_even_be_asked_is_an_error_of_the_request(traces):
-    async def wrong(messages: Any) -> int:
-        return 3
-
-    with pytest.raises(TypeError):
-        await Agent(wrong, telemetry=traces.provider).run("?")
-    assert attributes(traces.named("chat"))["error.type"] == "TypeError"
-
-
-async def test_a_run_that_is_cancelled_ends_all_its_spans(traces):
-    waiting = Waiting()
-    mine = agent(block("wait"), tools=[waiting], telemetry=traces.provider)
-    running = asyncio.create_task(mine.run("?"))
-    await waiting.started.wait()
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert traces.tree() == [
-        "invoke_agent agent",
-        "  chat scripted",
-        "  execute_tool wait",
-    ]
-    run, chat, tool_span = map(attributes, traces.spans)
-    assert (run["error.type"], tool_span["error.type"]) == ("cancelled", "cancelled")
-    assert run["cogency_rs.run.status"] == "stopped"
-    assert "error.type" not in chat, "its answer was over"
-
-
-@pytest.mark.parametrize("event", ["user", "respond", "execute", "result"])
-async def test_a_stream_that_is_closed_early_ends_its_spans_without_an_error(traces, event):
-    mine = agent(f"Adding.{adding(1, 2)}", "3.", telemetry=traces.provider)
-    async with mine.stream("?") as events:
-        async for each in events:
-            if each["type"] == event:
+    async def forget() -> None:
+        async for event in mine.stream("?"):
+            if event["type"] == "execute":
                 break
-    run = attributes(traces.named("invoke_agent agent"))
-    assert run["cogency_rs.run.status"] == "stopped"
-    assert run["cogency_rs.run.stop_reason"] == "user_requested"
-    for span in traces.spans:
-        assert span.end_time is not None
-        cancelled = attributes(span).get("error.type") == "cancelled"
-        assert cancelled or span.status.status_code is StatusCode.UNSET
 
-
-async def test_a_run_that_waits_is_no_error_and_what_resumes_it_is_another_trace(traces):
-    mine = agent(calls("pay"), "Paid.", tools=[pay], telemetry=traces.provider)
-    result = await mine.run("?")
-    assert traces.tree() == ["invoke_agent agent", "  chat scripted"]
-    await mine.resume(result.conversation_id, {result.waiting[0].id: True})
-    assert traces.tree()[2:] == [
-        "invoke_agent agent",
-        "  execute_tool pay",
-        "  chat scripted",
-    ]
-    first, *_, second = [span for span in traces.spans if "invoke_agent" in span.name]
-    assert attributes(first)["cogency_rs.run.status"] == "waiting"
-    assert first.status.status_code is StatusCode.UNSET
-    same = "gen_ai.conversation.id"
-    assert attributes(first)[same] == attributes(second)[same]
-    assert first.context.trace_id != second.context.trace_id
-
-
-# Content
-
-
-@tool
-async def tell(word: str) -> str:
-    """Tell."""
-    if word == "secret-3":
-        raise ValueError("secret-4")
-    return "secret-2"
-
-
-SECRETS = calls(call("tell", word="secret-1"), call("tell", word="secret-3"))
-
-
-async def test_spans_hold_nothing_that_was_said_unless_that_is_asked_for(traces):
-    answers = ["<think>secret-5</think>" + SECRETS, LLMError("secret-6")]
-    mine = agent(*answers, tools=[tell], telemetry=traces.provider, instructions="secret-7")
-    with pytest.raises(LLMError):
-        await mine.run("secret-8")
-    assert "secret" not in text_of(traces)
-
-
-async def test_asked_for_spans_hold_the_messages_the_arguments_and_the_results(traces):
-    telemetry = Telemetry(traces.provider, capture_content=True)
-    mine = agent(
-        SECRETS, [TextDelta("secret-6"), Finish("stop")], tools=[tell], telemetry=telemetry
-    )
-    await mine.run("secret-8")
-    run, first, told, failed, last = map(attributes, traces.spans)
-    assert json.loads(run["gen_ai.input.messages"]) == [
-        {"role": "user", "parts": [{"type": "text", "content": "secret-8"}]}
-    ]
-    assert json.loads(run["gen_ai.output.messages"]) == [
-        {"role": "assistant", "parts": [{"type": "text", "content": "secret-6"}]}
-    ]
-    system, question = json.loads(first["gen_ai.input.messages"])
-    assert system["role"] == "system"
-    assert question == {"role": "user", "parts": [{"type": "text", "content": "secret-8"}]}
-    assert json.loads(last["gen_ai.output.messages"]) == [
-        {
-            "role": "assistant",
-            "parts": [{"type": "text", "content": "secret-6"}],
-            "finish_reason": "stop",
-        }
-    ]
-    assert json.loads(told["gen_ai.tool.call.arguments"]) == {"word": "secret-1"}
-    assert json.loads(told["gen_ai.tool.call.result"]) == "secret-2"
-    assert "gen_ai.tool.call.result" not in failed
-    assert "secret-4" in (traces.spans[3].status.description or "")
-
-
-def test_messages_have_the_parts_that_the_conventions_name():
-    function = {"name": "look", "arguments": '{"x": 1}'}
-    given = [
-        {"role": "user", "content": "?"},
-        {
-            "role": "assistant",
-            "content": "",
-            "reasoning": [{"text": "hm", "signature": "…"}],
-            "tool_calls": [{"id": "1", "type": "function", "function": function}],
-        },
-        {"role": "tool", "tool_call_id": "1", "content": "seen"},
-        {"role": "user", "content": [{"type": "image"}]},
-    ]
-    assert json.loads(content.messages(given)) == [
-        {"role": "user", "parts": [{"type": "text", "content": "?"}]},
-        {
-            "role": "assistant",
-            "parts": [
-                {"type": "reasoning", "content": "hm"},
-                {"type": "tool_call", "id": "1", **function},
-            ],
-        },
-        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": "seen"}]},
-        {"role": "user", "parts": [{"type": "text", "content": '[{"type": "image"}]'}]},
-    ]
-
-
-def test_an_answer_is_put_together_of_its_pieces():
-    answer = content.AnswerContent()
-    for delta in (
-        ReasoningDelta("h"),
-        ReasoningDelta("m"),
-        TextDelta("a"),
-        "b",
-        ToolCallDelta(0, "1", "look", '{"x"'),
-        ToolCallDelta(0, arguments=": 1}"),
-        ToolCallDelta(1, "2", "look"),
-    ):
-        answer.take(delta)
-    [message] = json.loads(answer.message("tool_calls"))
-    assert message["finish_reason"] == "tool_calls"
-    assert message["parts"] == [
-        {"type": "reasoning", "content": "hm"},
-        {"type": "text", "content": "ab"},
-        {"type": "tool_call", "id": "1", "name": "look", "arguments": '{"x": 1}'},
-        {"type": "tool_call", "id": "2", "name": "look", "arguments": ""},
-    ]
-
-
-def test_declared_tools_are_content():
-    request = ModelRequest([], tools=(ToolDeclaration("look", "Looks.", {"type": "object"}),))
-    assert json.loads(content.definitions(request)) == [
-        {
-            "type": "function",
-            "name": "look",
-            "description": "Looks.",
-            "parameters": {"type": "object"},
-        }
-    ]
-
-
-@pytest.mark.parametrize("value", [{1, 2}, {(1, 2): 3}, object(), float("nan"), "\ud800"])
-def test_any_value_can_be_content(value):
-    assert isinstance(content.in_json(value), str)
+    await forget()
+    gc.collect()
+    while not any(span.name == "invoke_agent agent" for span in traces.spans):
+        await asyncio.sleep(0)
+    assert traces.tree() == ["invoke_agent agent", "  chat scripted"], "the calls never began"
+    assert caplog.records == []
 
 
 # On and off
@@ -636,66 +281,3 @@ def test_a_provider_that_is_none_is_refused(option):
         instrument(**{option: 3})
     with pytest.raises(ConfigError, match=f"{option} must have a method get_"):
         agent("", telemetry=Telemetry(**{option: 3}))
-
-
-# Metrics
-
-
-@dataclass
-class Metrics:
-    """What was measured: of each metric, its points by their labels."""
-
-    reader: InMemoryMetricReader
-    provider: MeterProvider
-
-    def points(self, name: str) -> list[tuple[dict[str, Any], Any]]:
-        data = self.reader.get_metrics_data()
-        assert data is not None
-        return [
-            (dict(point.attributes or {}), point)
-            for resource in data.resource_metrics
-            for scope in resource.scope_metrics
-            for metric in scope.metrics
-            if metric.name == name
-            for point in metric.data.data_points
-        ]
-
-
-@pytest.fixture
-def metrics():
-    reader = InMemoryMetricReader()
-    provider = MeterProvider([reader], shutdown_on_exit=False)
-    yield Metrics(reader, provider)
-    provider.shutdown()
-
-
-async def test_metrics_count_runs_answers_calls_and_tokens(traces, metrics):
-    instrument(traces.provider, meter_provider=metrics.provider)
-    batch = calls(call("add", a=1, b=2), call("add", a=3, b=4), "fail", "made_up")
-    mine = agent([Usage(10, 2), batch], [Usage(20, 3), "Done."], name="a")
-    await mine.run("?")
-    model = {"gen_ai.provider.name": "scripted", "gen_ai.request.model": "scripted"}
-    asked = {"gen_ai.operation.name": "chat", **model}
-
-    def counted(name: str) -> list[tuple[dict[str, Any], int]]:
-        return [(labels, point.count) for labels, point in metrics.points(name)]
-
-    run = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a", **model}
-    assert counted("gen_ai.invoke_agent.duration") == [(run, 1)]
-    assert counted("gen_ai.client.inference.duration") == [(asked, 2)]
-    assert counted("gen_ai.client.inference.time_to_first_chunk") == [(asked, 2)]
-    of = {"gen_ai.operation.name": "execute_tool"}
-    assert counted("gen_ai.execute_tool.duration") == [
-        ({**of, "gen_ai.tool.name": "add"}, 2),
-        ({**of, "gen_ai.tool.name": "fail", "error.type": "ValueError"}, 1),
-        ({**of, "gen_ai.tool.name": "_OTHER", "error.type": "ToolError"}, 1),
-    ]
-    tokens = {
-        kind: [point.value for _, point in metrics.points(f"gen_ai.client.inference.usage.{kind}")]
-        for kind in ("input_tokens", "output_tokens")
-    }
-    assert tokens == {"input_tokens": [30], "output_tokens": [5]}
-
-
-def test_the_context_is_clean_after_all_of_it():
-    assert context.get_current() == {}

@@ -30,6 +30,7 @@ __all__ = [
     "STOP_REASON",
     "TIME_TO_FIRST_CHUNK",
     "TOOL_DEFINITIONS",
+    "USAGE_IS_ESTIMATE",
     "agent_attributes",
     "call_attributes",
     "error_type",
@@ -54,7 +55,8 @@ RESULT = "gen_ai.tool.call.result"
 
 RUN_STATUS = "cogency_rs.run.status"
 STOP_REASON = "cogency_rs.run.stop_reason"
-"""What the conventions have no name for: how a run ended, and why it was stopped."""
+USAGE_IS_ESTIMATE = "cogency_rs.usage.is_estimate"
+"""What the conventions have no name for: how a run ended, why it was stopped, and that tokens were not reported."""
 
 OTHER = "_OTHER"
 """An error of no known class, or a tool that does not exist: names that a model made up would be without number."""
@@ -129,14 +131,15 @@ def call_attributes(name: str, id: str, tool: Any, conversation_id: str) -> Attr
     return attributes
 
 
-def usage_attributes(usage: Usage | None) -> Attributes:
-    """How many tokens it took. What was only estimated is left out, as the conventions want it."""
-    if usage is None or usage.is_estimate:
-        return {}
-    counted = {name: count(usage) for name, count in _USAGE.items()}
-    return counted | {
-        name: tokens for name, count in _USAGE_WHERE_ANY.items() if (tokens := count(usage))
-    }
+def usage_attributes(usage: Usage) -> Attributes:
+    """How many tokens it took, and whether any of them are an estimate."""
+    attributes: Attributes = {name: count(usage) for name, count in _USAGE.items()}
+    for name, count in _USAGE_WHERE_ANY.items():
+        if tokens := count(usage):
+            attributes[name] = tokens
+    if usage.is_estimate:
+        attributes[USAGE_IS_ESTIMATE] = True
+    return attributes
 
 
 def error_type(error: BaseException) -> str:

@@ -24,6 +24,7 @@ pub enum Part<'a> {
 
 impl Part<'_> {
     /// How many bytes it takes, about.
+    #[must_use]
     pub fn size(&self) -> usize {
         let size = |call: &ShownCall| call.name.len() + call.args.len() + CALL;
         match self {
