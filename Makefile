@@ -19,7 +19,7 @@ BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --rel
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: $(CORE)    ## Watch a recorded session stream through the core
+demo: $(CORE)    ## Watch a recorded conversation, as the chat shows it
 	$(BIN)/cogency-rs demo
 
 # Two at a time: most of them wait as often as they work.

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from commands import PROGRAM, environment
 __all__ = ["CTRL_C", "Terminal"]
 
 CTRL_C = "\x03"
+
+_PATIENCE = 5.0  # seconds before a key is pressed again
 
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\r\x01\x02]")
 
@@ -73,16 +76,21 @@ class Terminal:
         """Type something."""
         os.write(self._ours, text.encode())
 
-    def until(self, text: str) -> str:
-        """Wait until a text is shown, behind what was waited for before; what was shown until then."""
+    def until(self, text: str, *, pressing: str = "") -> str:
+        """Wait until a text is shown, behind what was waited for before; what was shown until then.
+
+        Args:
+            text: to wait for.
+            pressing: typed again if nothing comes. Python loses a Ctrl-C that comes just before `readline` waits.
+        """
         while text not in self.shown[self._read :]:
-            assert self._reads(), f"{text!r} was never shown:\n{self.shown}"
+            assert self._reads(pressing), f"{text!r} was never shown:\n{self.shown}"
         begun, self._read = self._read, self.shown.index(text, self._read) + len(text)
         return self.shown[begun : self._read]
 
-    def ended(self) -> int:
+    def ended(self, *, pressing: str = "") -> int:
         """Wait until the program has ended; its exit code."""
-        while self._reads():
+        while self._reads(pressing):
             pass
         return self.program.wait(timeout=60)
 
@@ -91,9 +99,11 @@ class Terminal:
         """What was shown, without colours and movements."""
         return _CONTROLS.sub("", self._data.decode(errors="replace"))
 
-    def _reads(self) -> bool:
+    def _reads(self, pressing: str) -> bool:
         """Wait for more; whether there was any."""
         try:
+            while pressing and not select.select([self._ours], [], [], _PATIENCE)[0]:
+                os.write(self._ours, pressing.encode())
             data = os.read(self._ours, 65536)
         except OSError:  # nobody has the other side any more
             return False

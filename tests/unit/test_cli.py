@@ -23,7 +23,9 @@ from cogency_rs import Dialect, __version__
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COMMANDS = ["demo", "parse", "dialects", "show", "timeline", "copy", "serve", "doctor"]
+COMMANDS = [
+    *("chat", "ask", "demo", "parse", "dialects", "show", "timeline", "copy", "serve", "doctor")
+]
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])
@@ -80,6 +82,8 @@ def test_help_of_a_command_says_how_it_ends(command, name, option):
 @pytest.mark.parametrize(
     ("name", "options"),
     [
+        ("chat", ["ID", "--model NAME", "--base-url URL", "--files DIR", "--resume", "--thoughts"]),
+        ("ask", ["QUESTION...", "--model-from", "--tools", "--mcp FILE", "--yes", "--json"]),
         ("demo", ["--session FILE", "--fast", "--json"]),
         ("parse", ["FILE", "--dialect NAME", "--tools FILE", "--stream", "--calls"]),
         ("dialects", ["NAME", "--json"]),
@@ -104,6 +108,8 @@ def test_without_a_command_it_shows_the_help(command):
         ["--no-such"],
         ["nothing"],
         ["demo", "x"],
+        ["ask"],
+        ["chat", "--steps", "0"],
         *([name, "--no-such"] for name in COMMANDS),
         ["parse", "a", "b"],
         ["parse", "--stream", "line"],

@@ -11,17 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from commands import POSIX, Ended
+from commands import Ended
 from model_server import ModelServer, Reply, sse
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from rich.console import Console
 
-from cogency_rs import LLMError, ToolCall, ToolResult, Usage, tool
-from cogency_rs.cli.chat import view as view_module
+from cogency_rs import LLMError, ToolCall, Usage, tool
 from cogency_rs.cli.chat.background import Background
-from cogency_rs.cli.chat.events import CallBegan, CallEnded
 from cogency_rs.testing import ScriptedModel
 
 Chat = Callable[..., Ended]
@@ -348,121 +345,8 @@ def test_text_of_a_model_does_not_steer_the_terminal(chat):
     assert "\x1b" not in out
 
 
-# The live lines.
-
-
-@pytest.fixture
-def shown(monkeypatch) -> tuple[view_module.View, io.StringIO]:
-    """A view on a terminal, drawn anew at every event."""
-    monkeypatch.setattr(view_module, "_REDRAW", 0)
-    monkeypatch.setattr(view_module, "_SECONDS", 0)
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=60, height=20, _environ={})
-    return view_module.View(console), out
-
-
-def drawn(out: io.StringIO) -> str:
-    """What was drawn since the last look."""
-    text = out.getvalue()
-    out.truncate(0)
-    out.seek(0)
-    return text
-
-
-def test_what_is_waited_for_is_a_live_line(shown):
-    view, out = shown
-    view.begin()
-    assert "waiting for the model  0 s" in drawn(out)
-    view.happened({"type": "think", "content": "Let me see "})
-    view.happened({"type": "think", "content": "what there is"})
-    assert "thinking, 6 words" in drawn(out)
-    view.happened({"type": "respond", "content": "I look."})
-    assert "thought for" in drawn(out)
-    view.happened({"type": "tool_call_start", "index": 0, "name": "look"})
-    assert "writing a call of look" in drawn(out)
-    call = ToolCall("look", {"at": "it"})
-    view.happened(CallBegan("1", call))
-    view.happened(None)
-    assert 'look(at="it")' in drawn(out)
-    view.happened(CallEnded("1", call, ToolResult("seen"), 1.5))
-    view.__exit__(None, None, None)
-    ended = drawn(out)
-    assert "1.50 s" in ended
-    assert ended.rindex("\x1b[?25h") > ended.rfind("\x1b[?25l"), "the cursor is there again"
-
-
-def test_words_are_counted_however_they_are_cut(shown):
-    view, out = shown
-    for piece in "one two  three\nfour":
-        view.happened({"type": "think", "content": piece})
-    view.happened({"type": "respond", "content": "x"})
-    assert "4 words" in out.getvalue()
-
-
-def test_a_terminal_that_has_only_ascii_is_enough(monkeypatch):
-    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
-    view = view_module.View(Console(file=out, width=60, _environ={}))
-    view.happened(CallEnded("1", ToolCall("look", {}), ToolResult("seen"), 1.5))
-    out.flush()
-    assert b"+ look()  1.50 s" in out.buffer.getvalue()
-
-
 def test_usage_that_was_counted_by_the_provider_is_no_estimate(chat):
     from cogency_rs import TextDelta
 
     out = chat("a\n", [TextDelta("Hi."), Usage(input_tokens=1200, output_tokens=30)]).out
     assert "\n  1,200 tokens in, 30 out, 1 step, " in out
-
-
-# A person at a terminal.
-
-MODEL = """\
-import asyncio
-
-async def model(messages):
-    if not messages[-1]["content"].endswith("Begin."):
-        yield f"You wrote: {messages[-1]['content']!r}."
-        return
-    for number in range(10_000):
-        yield f"word{number} "
-        await asyncio.sleep(0.005)
-"""
-
-
-@POSIX
-def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
-    from terminals import CTRL_C, Terminal
-
-    (tmp_path / "endless.py").write_text(MODEL)
-    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
-        terminal.until("> ")
-        terminal.type("Begin.\n")
-        terminal.until("word7 ")
-        terminal.type(CTRL_C)
-        terminal.until("  stopped\n")
-        terminal.until("> ")
-        terminal.type("Again.\n")
-        terminal.until("Again.'.")
-        terminal.until("> ")
-        terminal.type(CTRL_C)
-        terminal.until("Ctrl-C again, or /quit, leaves")
-        terminal.until("> ")
-        terminal.type(CTRL_C)
-        assert terminal.ended() == 0
-
-
-@POSIX
-def test_what_is_pasted_is_one_question(tmp_path):
-    from terminals import Terminal
-
-    (tmp_path / "endless.py").write_text(MODEL)
-    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
-        terminal.until("> ")
-        terminal.type("\x1b[200~one\ntwo\x1b[201~\n")
-        terminal.until("You wrote: 'one\\ntwo'.")
-        terminal.until("> ")
-        terminal.type("three \\\nfour\n")
-        terminal.until("You wrote: 'three \\nfour'.")
-        terminal.until("> ")
-        terminal.type("\x04")
-        assert terminal.ended() == 0

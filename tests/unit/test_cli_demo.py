@@ -18,14 +18,15 @@ import commands
 import pytest
 from commands import POSIX, PROGRAM, Ended
 
-from cogency_rs import StorageError
+from cogency_rs import Invocation, StorageError, ToolCall, ToolContext, ToolResult
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from rich.console import Console
 
 from cogency_rs.cli import page
-from cogency_rs.demo import player, recording, screen
+from cogency_rs.cli.chat.view import View
+from cogency_rs.demo import model, player, recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,74 +99,62 @@ def shown() -> str:
     return done.out
 
 
-def test_the_demo_shows_every_stage_in_order(shown):
+def test_the_demo_shows_a_conversation_in_order(shown):
     stages = [
-        "cogency-rs demo   5 recorded turns, real tools, the log in SQLite\n",
-        "\nuser       The assistant on staging",
-        "\nturn 1 of 5 ──",
-        "\nthink      Production works and staging does not",
-        "\nrespond    I'll see which files there are.\n",
-        '\ncall       1  list(path="config")\n           2  list(path="logs")\n',
-        "\nexecute    2 calls at once\n",
-        's  started  list(path="config")\n',
-        's  started  list(path="logs")\n',
-        's  done     list(path="config")\n',
-        "\nresult     1  list  success  2 entries in config\n"
-        "              production.toml\n              staging.toml\n"
-        "           2  list  success  1 entry in logs\n              staging.log\n",
-        "\nturn 2 of 5 ──",
-        "\nturn 3 of 5 ──",
-        "\nturn 4 of 5 ──",
-        "\nthink      There is no changelog",
-        "\nturn 5 of 5 ──",
-        "\nend        the model is done\n",
-        "\nwhat the next model call would receive ──",
-        "\nsystem     You are",
-        "characters in all\n",
-        "\nuser       The assistant on staging",
-        "\nassistant  <think>Production works and staging does not",
-        '\nuser       <results>\n           [{"tool": "list"',
-        "\n11 messages, ",
+        "cogency-rs demo   5 recorded answers, real tools, the log in SQLite\n",
+        "\n> The assistant on staging",
+        "\n  thought for ",
+        ", 27 words\n",
+        "\n  I'll see which files there are.\n",
+        '\n  ✓ list_files(path="',
+        "\n  Next I'll compare the two configurations.\n",
+        "\n  The stop tag differs",
+        "\n  There is no changelog to read",
+        '\n  ? edit_file(path="config/staging.toml"',
+        '\n    -stop = "</exec>"\n    +stop = "</execute>"\n',
+        "\n  Run it? y, n, always, edit, or why not: y\n",
+        '\n  ? write_file(path="notes/staging.md"',
+        "\n    --- /dev/null\n    +++ b/notes/staging.md\n",
+        "\n  Run it? y, n, always, edit, or why not: y\n",
+        "config/staging.toml changed, 1 line added, 1 removed\n",
+        "\n  Staging's configuration is right again.\n",
+        ", 5 steps, ",
+        "\n  Your own: cogency-rs chat ",
     ]
     position = 0
     for stage in stages:
         found = shown.find(stage, position)
         assert found >= 0, f"{stage!r} is missing, or out of order"
         position = found + len(stage) - 1
+    assert "stopped:" not in shown
 
 
-def test_slow_tools_overlap_and_their_results_keep_the_order_of_the_calls(shown):
-    batch = shown.partition("turn 3 of 5")[2].partition("turn 4 of 5")[0]
-    states = re.findall(r"^ +[\d.]+ s  (started|done|failed) +(\w+)\(", batch, re.MULTILINE)
-    assert states == [
-        ("started", "search"),
-        ("started", "check"),
-        ("started", "read"),
-        ("failed", "read"),
-        ("done", "check"),
-        ("done", "search"),
+def test_a_call_that_fails_is_one_line_and_why(shown):
+    assert '  ✗ read_file(path="CHANGELOG.md")' in shown
+    assert "\n    CHANGELOG.md does not exist\n" in shown
+
+
+async def test_tools_of_a_batch_overlap_and_a_batch_takes_as_long_as_its_slowest():
+    ended: list[int] = []
+
+    async def next(invocation: Invocation) -> ToolResult:
+        ended.append(invocation.index)
+        return ToolResult("done")
+
+    unhurried = model.Unhurried({"slow": 0.03}, 1)
+    calls = [ToolCall("slow", {}), ToolCall("quick", {})]
+    batch = [
+        Invocation("", call, None, ToolContext(call, ""), index=index)
+        for index, call in enumerate(calls)
     ]
-    results = re.findall(r"^(?:result)? +(\d)  (\w+) +(success|failure)", batch, re.MULTILINE)
-    assert results == [
-        ("1", "search", "success"),
-        ("2", "check", "success"),
-        ("3", "read", "failure"),
-    ]
-
-
-def test_a_batch_takes_as_long_as_its_slowest_tool(shown):
-    batch = shown.partition("turn 3 of 5")[2]
-    together, apart = re.search(r"([\d.]+) s  all over; .* ([\d.]+) s", batch).groups()
-    assert float(together) < float(apart)
-
-
-def test_a_closing_tag_in_an_argument_is_shown_as_what_it_is(shown):
-    assert r"stop = \"</execute>\"" in shown
+    await asyncio.gather(*(unhurried(invocation, next) for invocation in batch))
+    assert ended == [1, 0]
 
 
 def test_the_output_is_plain_where_there_is_no_terminal(shown):
     assert "\x1b" not in shown
-    assert [line for line in shown.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+    long = [line for line in shown.splitlines() if len(line) > 80 or line != line.rstrip()]
+    assert [line for line in long if "Your own" not in line] == []
 
 
 def test_the_output_is_the_same_text_in_colour_on_a_terminal(shown):
@@ -173,28 +162,16 @@ def test_the_output_is_the_same_text_in_colour_on_a_terminal(shown):
     console = Console(
         file=out, force_terminal=True, color_system="truecolor", width=80, _environ={}
     )
-    view = screen.Screen(console)
-    asyncio.run(player.play(recording.shipped_recording(), view, player.FAST))
-    assert len(ANSI.findall(out.getvalue())) > 100
-
-    def timeless(text: str) -> str:
-        return re.sub(r"[\d.]+ s\b", "", ANSI.sub("", text))
-
-    assert timeless(out.getvalue()) == timeless(shown)
+    player.play(recording.shipped_recording(), View(console), model.FAST)
+    lines = {line.rstrip() for line in ANSI.sub("", out.getvalue()).splitlines()}
+    steady = [line for line in shown.splitlines() if not re.search(r"\d m?s\b|Your own", line)]
+    assert [line for line in steady if line.rstrip() not in lines] == []
 
 
 def test_a_narrow_terminal_is_enough(run, write, monkeypatch):
     monkeypatch.setattr(page, "PLAIN", 10)
     ended = run("demo", "--fast", "--session", write({"text": execute(("name" * 9, {}))}))
     assert "not registered" in " ".join(ended.out.split())
-
-
-def test_text_is_shown_while_it_arrives():
-    out = io.StringIO()
-    view = screen.Screen(Console(file=out, _environ={}))
-    for piece, end in [("Hel", "respond    Hel"), ("lo", "Hello"), (" wor", "Hello wor")]:
-        view.event({"type": "respond", "content": piece, "timestamp": 0.0})
-        assert out.getvalue().endswith(end)
 
 
 @pytest.mark.parametrize("control", ["\x1b[2J", "\x9b2J", "\x07", "\b"])
@@ -219,7 +196,7 @@ def test_characters_that_the_encoding_has_not_are_replaced(environment):
 
 def test_json_prints_the_events_and_nothing_else(run):
     ended = run("demo", "--fast", "--json")
-    kinds = [event["type"] for event in ended.objects]
+    kinds = [event["type"] for event in ended.objects if event["type"] != "metric"]
     runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
     batch = ["think", "respond", "call", "execute", "result"]
     assert runs == ["user", *batch * 4, "think", "respond", "end"]
@@ -238,7 +215,8 @@ def test_json_events_are_pieces_of_what_was_recorded(run):
 def test_json_results_are_in_the_order_of_the_calls(run):
     ended = run("demo", "--fast", "--json")
     calls = [json.loads(call)["name"] for call in ended.contents("call")]
-    assert calls == ["list"] * 2 + ["read"] * 2 + ["search", "check", "read"] + ["write"] * 2
+    third = ["search_files", "check_config", "read_file"]
+    assert calls == [*["list_files"] * 2, *["read_file"] * 2, *third, "edit_file", "write_file"]
     assert [result["tool"] for result in ended.results] == calls
 
 
@@ -252,10 +230,11 @@ def test_the_shipped_session_is_cut_as_a_model_cuts_it():
 
 
 def test_the_shipped_session_takes_a_quarter_of_a_minute():
-    turns, pace = recording.shipped_recording(), player.REALISTIC
+    turns, pace = recording.shipped_recording(), model.REALISTIC
     tokens = sum(len(turn.tokens) for turn in turns)
-    seconds = len(turns) * pace.first_token + tokens * pace.token + 3 * pace.slowness
-    assert 12 < seconds < 25
+    keys = len(str(turns[0].user)) + 2 * player.PONDERED
+    seconds = len(turns) * pace.first_token + tokens * pace.token + keys * pace.key + 3.5
+    assert 12 < seconds < 30
 
 
 def test_without_pacing_it_takes_no_time(run):
@@ -280,7 +259,8 @@ LOOKED = [
                 {
                     "tool": "python",
                     "status": "failure",
-                    "content": "Tool 'python' not registered. Known tools: list, read, write, search, check",
+                    "content": "Tool 'python' not registered. Known tools: list_files, read_file, "
+                    "search_files, edit_file, write_file, check_config",
                 }
             ]
         ),
@@ -289,10 +269,12 @@ LOOKED = [
 
 
 def outline(events: Sequence[dict]) -> list[tuple[str, str | None]]:
-    """Types and contents, each run of text as one."""
+    """Types and contents, each run of text as one, without what it took."""
     whole: list[tuple[str, str | None]] = []
     for event in events:
         kind, content = event["type"], event.get("content")
+        if kind == "metric":
+            continue
         if kind in {"think", "respond"} and whole and whole[-1][0] == kind:
             content = whole.pop()[1] + content
         whole.append((kind, content))
@@ -357,36 +339,35 @@ def test_a_recording_goes_on_behind_end_errors_and_failures(run, write):
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("read", {"path": "../log.db"}, "../log.db is outside of the folder"),
-        ("read", {"path": "/etc/hosts"}, "/etc/hosts is outside of the folder"),
-        ("write", {"path": "a/../../x", "content": ""}, "a/../../x is outside of the folder"),
-        ("list", {"path": ".."}, ".. is outside of the folder"),
-        ("list", {"path": "logs/staging.log"}, "logs/staging.log is not a folder"),
-        ("read", {"path": "config"}, "config is not a file"),
-        ("check", {"path": "nowhere"}, "nowhere does not exist"),
+        ("read_file", {"path": "../log.db"}, "../log.db is outside of the folder"),
+        ("write_file", {"path": "a/../../x", "content": ""}, "a/../../x is outside of the folder"),
+        ("list_files", {"path": "logs/staging.log"}, "logs/staging.log is not a folder"),
+        ("check_config", {"path": "nowhere"}, "nowhere does not exist"),
     ],
 )
 def test_tools_stay_in_their_folder_and_say_what_is_wrong(run, write, name, args, message):
     ended = run("demo", "--fast", "--json", "--session", write({"text": execute((name, args))}))
-    assert ended.results == [{"tool": name, "status": "failure", "content": message}]
+    [result] = ended.results
+    assert (result["tool"], result["status"]) == (name, "failure")
+    assert message in result["content"]
 
 
 @pytest.mark.parametrize("args", [{}, {"path": None}, {"path": "a\0b"}, {"file": "a"}])
 def test_arguments_that_make_no_sense_are_that_call_s_failure(run, write, args):
-    calls = execute(("read", args), ("list", {"path": "."}))
+    calls = execute(("read_file", args), ("list_files", {"path": "."}))
     ended = run("demo", "--fast", "--json", "--session", write({"text": calls}))
     assert [result["status"] for result in ended.results] == ["failure", "success"]
 
 
 def test_tools_work_on_the_same_folder_for_a_whole_session(run, write):
     path = write(
-        {"text": execute(("write", {"path": "new/a.toml", "content": "</execute>"}))},
-        {"text": execute(("read", {"path": "new/a.toml"}), ("check", {"path": "new"}))},
+        {"text": execute(("write_file", {"path": "new/a.toml", "content": "</execute>"}))},
+        {"text": execute(("read_file", {"path": "new/a.toml"}), ("check_config", {"path": "new"}))},
     )
     _, read, check = run("demo", "--fast", "--json", "--session", path).results
     assert read["content"] == "</execute>"
     assert check["status"] == "failure"
-    assert check["content"].startswith("not valid TOML: a.toml: ")
+    assert "not valid TOML: a.toml: " in check["content"]
 
 
 @pytest.mark.parametrize(
@@ -492,7 +473,9 @@ def test_a_closed_pipe_ends_it_quietly(environment, options):
 
 
 @POSIX
-@pytest.mark.parametrize("moment", [b"turn 1", b"started"], ids=["the model begins", "a tool runs"])
+@pytest.mark.parametrize(
+    "moment", [b"> The", b"thought for"], ids=["somebody types", "the model has thought"]
+)
 def test_an_interrupt_ends_it_and_leaves_nothing_behind(environment, moment):
     program = subprocess.Popen(
         [*PROGRAM, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment

@@ -529,6 +529,7 @@ async def test_a_retry_is_not_made_once_its_batch_is_cancelled(monkeypatch):
         {"timeout": 0},
         {"timeout": "1"},
         {"requires_approval": 5},
+        {"preview": "what it would do"},
     ],
     ids=repr,
 )

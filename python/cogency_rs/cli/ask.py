@@ -28,7 +28,7 @@ from .chat.options import (
     Tools,
     Yes,
 )
-from .exits import FAILED, STOPPED, UnusableError, complain
+from .exits import FAILED, STOPPED, UnusableError, complain, complaints
 from .text import quoted, signature
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _answered(
     from .chat.assembly import assembled
     from .chat.background import Background, Watched
 
-    with Background() as background:
+    with complaints(), Background() as background:
         assembly = background.enter(assembled(options))
         agent = assembly.agent(middleware=[background.watch], calls="whole")
         run = Watched(

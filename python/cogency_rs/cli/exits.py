@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -20,6 +21,7 @@ __all__ = [
     "UNUSABLE",
     "UnusableError",
     "complain",
+    "complaints",
     "discard_closed_outputs",
     "ends",
     "exit_codes",
@@ -91,6 +93,22 @@ def exit_codes() -> Generator[None, None, None]:
         complain(str(error))
         _drop_what_is_buffered()
         sys.exit(FAILED)
+
+
+@contextmanager
+def complaints() -> Generator[None, None, None]:
+    """While the block lasts, print warnings that the package logs, a line each."""
+    logger, handler = logging.getLogger(__name__.partition(".")[0]), _Complaints(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Complaints(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(record.getMessage())
 
 
 def _drop_what_is_buffered() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import ConfigError
-from ..function_tool import FunctionTool
 from .exits import UnusableError
+from .modules import named_tools
 
 __all__ = ["serve"]
 
@@ -67,51 +64,6 @@ def serve(
     import anyio
 
     anyio.run(served.serve_stdio, server)
-
-
-def named_tools(where: str) -> list[Any]:
-    """The tools that a place in a module has.
-
-    Raises:
-        UnusableError: there is no such place, or it has no tools.
-    """
-    module_name, _, name = where.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise UnusableError(f"{module_name} cannot be imported: {error}") from error
-        raise UnusableError(
-            f"there is no module {module_name}; name one as for python -m, such as tools or package.tools"
-        ) from error
-    except Exception as error:
-        raise UnusableError(
-            f"{module_name} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
-    if not name:
-        return _tools_of(module)
-    try:
-        found = getattr(module, name)
-    except AttributeError as error:
-        raise UnusableError(f"module {module_name} has no {name}") from error
-    return [*found] if isinstance(found, list | tuple) else [found]
-
-
-def _tools_of(module: ModuleType) -> list[Any]:
-    values: list[Any] = [*filter(_is_tool, vars(module).values())]
-    own = [tool for tool in values if tool.__module__ == module.__name__]
-    if not own:
-        raise UnusableError(
-            f"module {module.__name__} makes no tools; write @cogency_rs.tool above a function, "
-            f"or name a list of tools: {module.__name__}:NAME"
-        )
-    return own
-
-
-def _is_tool(value: object) -> bool:
-    return isinstance(value, FunctionTool)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -46,6 +46,9 @@ NOT_RECORDED = "(not recorded)"
 """Stands for the user's message where a recording has none; a model's turn always answers something: the user, or
 results."""
 
+PONDERED = 30
+"""Keys that could be typed while somebody thinks about a call."""
+
 _NEVER = sys.maxsize
 
 
@@ -59,13 +62,16 @@ def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
 
     Raises:
         StorageError: the log cannot be written.
+        KeyboardInterrupt: Ctrl-C.
     """
     with Background() as background:
         assembly = background.enter(_opened(turns, pace))
         typist = _Typist(assembly.model, view.page, pace)
         what = f"{count(len(turns), 'recorded answer')}, real tools, the log in SQLite"
         view.page.hanging(Text.assemble(("cogency-rs demo", "bold"), "   "), what, "dim")
-        Session(assembly, background, typist, view, commands={}).talk()
+        session = Session(assembly, background, typist, view, commands={})
+        while (question := typist.question()) is not None:
+            session.ask(question)
 
 
 def print_events(turns: Sequence[RecordedTurn], pace: Pace) -> None:
@@ -152,12 +158,12 @@ class _Typist:
         self._page.line()
         self._page.begin(Text(PROMPT, KINDS["user"]))
         self._type(question)
-        return question.lstrip("/")  # it is no command
+        return question
 
     def answer(self, asked: str, text: str = "") -> str | None:
         """Agree; see `Keyboard.answer`."""
         self._page.begin(Text(f"  {asked} ", "bold yellow"))
-        time.sleep(30 * self._pace.key)
+        time.sleep(PONDERED * self._pace.key)
         self._type("y")
         return "y"
 

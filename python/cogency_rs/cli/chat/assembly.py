@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -85,7 +84,8 @@ async def assembled(
 
     Args:
         options: what is wanted.
-        warn: told of servers that are left out because they cannot be used; without it they are an error.
+        warn: told of servers that are left out because they cannot be used; without it they are an error. One that
+            cannot be started is logged, too.
 
     Raises:
         UnusableError: something that was named is not there, or cannot be used; says what to do.
@@ -150,23 +150,15 @@ async def _with_servers(
     config: Path, own: list[Any], stack: AsyncExitStack, warn: Callable[[str], None] | None
 ) -> list[Any]:
     """The tools, and those of the servers that a file names."""
+    from ...servers import ServerGroup, load_mcp_config
+
     try:
-        mcp: Any = import_module("...servers", __package__)
-    except ModuleNotFoundError as error:
-        raise UnusableError(
-            f"--mcp needs the package mcp, and {error.name} is not installed; run: pip install 'cogency-rs[mcp]'"
-        ) from error
-    try:
-        servers = mcp.load_mcp_config(config, requires_approval=True)
-        group = mcp.ServerGroup(servers, on_failure="raise" if warn is None else "skip")
+        servers = load_mcp_config(config, requires_approval=True)
+        group = ServerGroup(servers, on_failure="raise" if warn is None else "skip")
         await stack.enter_async_context(group)
     except ConfigError as error:
         if warn is None:
             raise UnusableError(str(error)) from error
-        warn(f"{error}; its tools are left out")
+        warn(f"{error}; these tools are left out")
         return own
-    for failure in group.failures.values():
-        if warn is not None:
-            warn(f"{failure}; its tools are left out")
-    tools: list[Any] = await group.tools(own)
-    return tools
+    return await group.tools(own)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from rich.text import Text
 
 from .. import log
-from ..exits import UnusableError, complain
+from ..exits import UnusableError, complain, complaints
 from ..show import Reading
 from ..text import count, one_line, quoted
 from ..turns import turns_of
@@ -38,7 +39,7 @@ def run_chat(
     """
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
     view = View(unfolds=unfolds)
-    with Background() as background:
+    with complaints(), Background() as background:
         assembly = background.enter(assembled(options, complain))
         session = Session(
             assembly,
@@ -51,7 +52,8 @@ def run_chat(
         _header(view, assembly)
         if resumed is not None:
             _show_last(view, resumed, session.conversation_id)
-            session.go_on()
+            with suppress(KeyboardInterrupt):
+                session.go_on()
         session.talk()
         _farewell(view, session)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -86,16 +86,18 @@ class Session:
         while not self._is_over:
             try:
                 question = self._keyboard.question()
-                if question is None:
-                    return
-                interrupted = False
-                self._take(question)
             except KeyboardInterrupt:
                 self.view.page.line()
                 if interrupted:
                     return
                 interrupted = True
                 self.view.page.line("  Ctrl-C again, or /quit, leaves")
+                continue
+            if question is None:
+                return
+            interrupted = False
+            with suppress(KeyboardInterrupt):
+                self._take(question)
 
     def _take(self, line: str) -> None:
         if line.startswith("/"):
@@ -116,7 +118,11 @@ class Session:
         self._is_over = True
 
     def ask(self, question: str) -> None:
-        """Answer a question."""
+        """Answer a question.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; the answer was stopped, and what it left is settled in the log.
+        """
         self._answer(lambda: self.agent.stream(question, conversation_id=self.conversation_id))
 
     def go_on(self) -> bool:
@@ -160,7 +166,7 @@ class Session:
             self.view.error(one_line(f"{type(error).__name__}: {error}"))
 
     def _watched(self, start: Callable[[], EventStream[str]]) -> RunResult[str] | None:
-        """Show a run; `None` if it was stopped."""
+        """Show a run; `None` if it was stopped from elsewhere."""
         run = Watched(self._background, start)
         try:
             for item in run:
@@ -170,7 +176,7 @@ class Session:
             for item in run.stop():
                 self.view.happened(item)
             self.view.note("stopped", "yellow")
-            return None
+            raise
         try:
             return run.result()
         except asyncio.CancelledError:
@@ -179,14 +185,14 @@ class Session:
 
     def _decided(self, result: RunResult[str]) -> Mapping[str, Decision] | None:
         tools = {tool.name: tool for tool in self.agent.tools}
+        decisions = None
         try:
             decisions = self._approvals.decide(result.waiting, tools)
-        except KeyboardInterrupt:
-            decisions = None
-        if decisions is None:
-            self.view.note(
-                "not run; /resume asks again, and another question goes on without", "yellow"
-            )
+        finally:
+            if decisions is None:
+                self.view.note(
+                    "not run; /resume asks again, and another question goes on without", "yellow"
+                )
         return decisions
 
     def _resumed(self, decisions: Mapping[str, Decision]) -> Callable[[], EventStream[str]]:

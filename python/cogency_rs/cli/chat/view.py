@@ -264,9 +264,7 @@ class View:
             return
         self._drawn = moment
         if self._live is None:
-            self._live = Live(
-                console=self._console, auto_refresh=False, transient=True, redirect_stderr=False
-            )
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
         self._live.update(Text("\n").join(lines), refresh=True)
 

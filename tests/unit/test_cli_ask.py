@@ -1,0 +1,227 @@
+"""`cogency-rs ask`: what is on which output, and what the exit code says."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from commands import POSIX, PROGRAM, Ended, environment
+
+pytest.importorskip("typer", reason="the command line is in the extra cli")
+
+from cogency_rs import LLMError
+from cogency_rs.testing import ScriptedModel
+
+Ask = Callable[..., Ended]
+
+
+@pytest.fixture
+def ask(command, monkeypatch) -> Ask:
+    """Asks a model that answers so."""
+
+    def ask(*args: object, answers: list[Any], stdin: bytes = b"") -> Ended:
+        module = ModuleType("scripted")
+        module.model = ScriptedModel(answers)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "scripted", module)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        return command("ask", *args, "--model-from", "scripted:model")
+
+    return ask
+
+
+def asked() -> str:
+    """What the model was asked last."""
+    return sys.modules["scripted"].model.requests[-1].messages[-1]["content"]
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "a.txt").write_text("one\n")
+    return place
+
+
+LOOK = '<think>Hm.</think>I look.<execute>[{"name": "list_files", "args": {}}]</execute>'
+WRITE = '<execute>[{"name": "write_file", "args": {"path": "b", "content": "x"}}]</execute>'
+
+
+def test_the_answer_alone_is_on_standard_output_and_the_rest_on_standard_error(ask, place):
+    ended = ask("What is here?", "--files", place, answers=[LOOK, "A file.\n"])
+    assert (ended.code, ended.out) == (0, "A file.\n")
+    assert "✓ list_files()" in ended.err
+    assert "thought for" in ended.err
+    assert "\x1b" not in ended.err
+
+
+def test_quiet_says_nothing_of_calls(ask, place):
+    ended = ask("What is here?", "--files", place, "--quiet", answers=[LOOK, "A file."])
+    assert (ended.code, ended.out, ended.err) == (0, "A file.\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "question"),
+    [
+        (["What", "is", "it?"], b"", "What is it?"),
+        (["Sum up:", "-"], b"a text\n", "Sum up: \n\na text"),
+        (["-"], "naïve?\n".encode(), "naïve?"),
+        (["-", "Sum it up."], b"a text\n", "a text\n\nSum it up."),
+        (["-"], b"caf\xe9", "caf\ufffd"),
+    ],
+)
+def test_the_question_is_the_words_and_standard_input_where_a_dash_stands(
+    ask, words, stdin, question
+):
+    assert ask(*words, answers=["Yes."], stdin=stdin).out == "Yes.\n"
+    assert asked() == question
+
+
+@pytest.mark.parametrize("words", [["-"], [""], [" "]])
+def test_no_question_is_refused(ask, words):
+    ended = ask(*words, answers=[])
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("cogency-rs: there is no question; give one")
+
+
+def test_json_is_a_line_for_each_event_and_then_the_result(ask, place):
+    ended = ask("What is here?", "--files", place, "--json", answers=[LOOK, "A file."])
+    *events, result = ended.objects
+    assert [event["type"] for event in events] == [
+        *("user", "think", "respond", "call", "execute", "result", "metric"),
+        *("respond", "metric"),
+    ]
+    assert result.pop("conversation_id")
+    usage = result.pop("usage")
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"] > 0
+    assert result == {
+        "type": "run",
+        "status": "completed",
+        "output": "A file.",
+        "stop": None,
+        "steps": 2,
+        "waiting": [],
+    }
+    assert (ended.code, ended.err) == (0, "")
+
+
+# Exit codes.
+
+
+def test_what_the_model_cannot_answer_is_1(ask):
+    ended = ask("Hi", answers=[LLMError("no server answers; is it running?")])
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "cogency-rs: no server answers; is it running?\n"
+
+
+def test_whatever_a_model_raises_is_one_line(ask):
+    ended = ask("Hi", answers=[RuntimeError("a\nb")])
+    assert (ended.code, ended.out, ended.err) == (1, "", "cogency-rs: RuntimeError: a b\n")
+
+
+def test_a_limit_is_3_with_what_was_said_until_then(ask, place):
+    ended = ask("Hi", "--files", place, "--steps", "1", "-q", answers=[LOOK])
+    assert (ended.code, ended.out) == (3, "I look.\n")
+    assert ended.err == "cogency-rs: stopped: Step limit reached: 1/1\n"
+
+
+def test_a_call_that_waits_is_3_and_is_not_run(ask, place):
+    ended = ask("Hi", "--files", place, "-q", answers=[WRITE])
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err == (
+        'cogency-rs: not run without approval: write_file(path="b", content="x"); --yes runs such '
+        "calls, and with --db FILE, `cogency-rs chat --resume` can ask later\n"
+    )
+    assert not (place / "b").exists()
+
+
+def test_a_call_that_waits_in_a_log_can_be_asked_about_later(ask, place, tmp_path):
+    db = tmp_path / "log.db"
+    ended = ask("Hi", "--files", place, "--db", db, "--json", answers=[WRITE])
+    result = ended.objects[-1]
+    assert (ended.code, result["status"]) == (3, "waiting")
+    assert [call["name"] for call in result["waiting"]] == ["write_file"]
+    assert f"`cogency-rs chat --db {db} --resume {result['conversation_id']}` asks" in ended.err
+
+
+def test_yes_runs_it(ask, place):
+    ended = ask("Hi", "--files", place, "--yes", answers=[WRITE, "Done."])
+    assert (ended.code, ended.out) == (0, "Done.\n")
+    assert (place / "b").read_text() == "x"
+
+
+def test_a_conversation_of_a_log_goes_on(ask, tmp_path):
+    options = ("--db", tmp_path / "log.db", "--conversation", "daily")
+    ask("I am Ada.", *options, answers=["Hello."])
+    ask("Who am I?", *options, answers=["Ada."])
+    messages = sys.modules["scripted"].model.requests[-1].messages
+    assert [message["content"] for message in messages[1:]] == ["I am Ada.", "Hello.", "Who am I?"]
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["--conversation", "x"], "--conversation names one of a log; name that with --db FILE"),
+        (["--files", "none"], "none cannot be worked in (No such file or directory)"),
+        (["--tools", "nowhere"], "there is no module nowhere"),
+        (["--mcp", "none.json"], ""),
+    ],
+)
+def test_what_cannot_be_used_is_2(ask, args, problem):
+    ended = ask("Hi", *args, answers=[])
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert problem in ended.err
+
+
+MODEL = """\
+import asyncio
+
+async def model(messages):
+    yield '<execute>[{"name": "wait", "args": {}}]</execute>'
+
+from cogency_rs import tool
+
+@tool
+async def wait() -> str:
+    "Wait for ever."
+    print("waiting", flush=True)
+    await asyncio.Event().wait()
+    return ""
+"""
+
+
+@POSIX
+def test_an_interrupt_is_130_and_settles_the_calls_in_the_log(tmp_path):
+    (tmp_path / "endless.py").write_text(MODEL)
+    options = ["--model-from", "endless:model", "--tools", "endless", "--db", "log.db"]
+    program = subprocess.Popen(
+        [*PROGRAM, "ask", "Hi", *options, "--conversation", "c", "-q"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"waiting\n"
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=60)
+    assert (program.returncode, out, err) == (130, b"", b"cogency-rs: interrupted\n")
+    shown = subprocess.run(
+        [*PROGRAM, "show", "log.db", "c", "--json"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(),
+        check=True,
+        timeout=60,
+    )
+    [call] = [
+        call for line in shown.stdout.splitlines() for call in json.loads(line).get("calls", [])
+    ]
+    assert call["status"] == "cancelled"

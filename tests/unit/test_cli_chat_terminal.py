@@ -1,0 +1,128 @@
+"""The chat at a terminal: its live lines, and a person who types, pastes and presses Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from commands import POSIX
+
+pytest.importorskip("typer", reason="the command line is in the extra cli")
+
+from rich.console import Console
+
+from cogency_rs import ToolCall, ToolResult
+from cogency_rs.cli.chat import view as view_module
+from cogency_rs.cli.chat.events import CallBegan, CallEnded
+
+# The live lines.
+
+
+@pytest.fixture
+def shown(monkeypatch) -> tuple[view_module.View, io.StringIO]:
+    """A view on a terminal, drawn anew at every event."""
+    monkeypatch.setattr(view_module, "_REDRAW", 0)
+    monkeypatch.setattr(view_module, "_SECONDS", 0)
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=60, height=20, _environ={})
+    return view_module.View(console), out
+
+
+def drawn(out: io.StringIO) -> str:
+    """What was drawn since the last look."""
+    text = out.getvalue()
+    out.truncate(0)
+    out.seek(0)
+    return text
+
+
+def test_what_is_waited_for_is_a_live_line(shown):
+    view, out = shown
+    view.begin()
+    assert "waiting for the model  0 s" in drawn(out)
+    view.happened({"type": "think", "content": "Let me see "})
+    view.happened({"type": "think", "content": "what there is"})
+    assert "thinking, 6 words" in drawn(out)
+    view.happened({"type": "respond", "content": "I look."})
+    assert "thought for" in drawn(out)
+    view.happened({"type": "tool_call_start", "index": 0, "name": "look"})
+    assert "writing a call of look" in drawn(out)
+    call = ToolCall("look", {"at": "it"})
+    view.happened(CallBegan("1", call))
+    view.happened(None)
+    assert 'look(at="it")' in drawn(out)
+    view.happened(CallEnded("1", call, ToolResult("seen"), 1.5))
+    view.__exit__(None, None, None)
+    ended = drawn(out)
+    assert "1.50 s" in ended
+    assert ended.rindex("\x1b[?25h") > ended.rfind("\x1b[?25l"), "the cursor is there again"
+
+
+def test_words_are_counted_however_they_are_cut(shown):
+    view, out = shown
+    for piece in "one two  three\nfour":
+        view.happened({"type": "think", "content": piece})
+    view.happened({"type": "respond", "content": "x"})
+    assert "4 words" in out.getvalue()
+
+
+def test_a_terminal_that_has_only_ascii_is_enough(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    view = view_module.View(Console(file=out, width=60, _environ={}))
+    view.happened(CallEnded("1", ToolCall("look", {}), ToolResult("seen"), 1.5))
+    out.flush()
+    assert b"+ look()  1.50 s" in out.buffer.getvalue()
+
+
+# A person at a terminal.
+
+MODEL = """\
+import asyncio
+
+async def model(messages):
+    if not messages[-1]["content"].endswith("Begin."):
+        yield f"You wrote: {messages[-1]['content']!r}."
+        return
+    for number in range(10_000):
+        yield f"word{number} "
+        await asyncio.sleep(0.005)
+"""
+
+
+@POSIX
+def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
+    from terminals import CTRL_C, Terminal
+
+    (tmp_path / "endless.py").write_text(MODEL)
+    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
+        terminal.until("> ")
+        terminal.type("Begin.\n")
+        terminal.until("word7 ")
+        terminal.type(CTRL_C)
+        terminal.until("  stopped\n")
+        terminal.until("> ")
+        terminal.type("Again.\n")
+        terminal.until("Again.'.")
+        terminal.until("> ")
+        terminal.type(CTRL_C)
+        terminal.until("Ctrl-C again, or /quit, leaves", pressing=CTRL_C)
+        terminal.until("> ")
+        terminal.type(CTRL_C)
+        assert terminal.ended(pressing=CTRL_C) == 0
+
+
+@POSIX
+def test_what_is_pasted_is_one_question(tmp_path):
+    from terminals import Terminal
+
+    (tmp_path / "endless.py").write_text(MODEL)
+    with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
+        terminal.until("> ")
+        terminal.type("\x1b[200~one\ntwo\x1b[201~\n")
+        terminal.until("You wrote: 'one\\ntwo'.")
+        terminal.until("> ")
+        terminal.type("three \\\nfour\n")
+        terminal.until("You wrote: 'three \\nfour'.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
