@@ -2025,17 +2025,20 @@ def turn_that_is_cancelled(running: int) -> bool:
         ours=[
             "circuit_breaker",
             "conversation_id",
+            "executions",
             "finish_reason",
             "outcome",
-            "stopped",
+            "state",
+            "stop",
             "storage",
             "stream",
             "user_id",
+            "waiting",
         ],
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
-    ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason` and `stopped` say "
-    "how the last turn came out.",
+    ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, `stop`, "
+    "`executions` and `waiting` say how the last turn came out, and `state` is what hooks note.",
     why="Nothing of the state can be changed from outside without harm.",
 )
 def state_of_the_turn(attribute: str) -> bool:
@@ -2043,11 +2046,14 @@ def state_of_the_turn(attribute: str) -> bool:
         "call_timestamps",
         "content",
         "current_type",
+        "executions",
         "finish_reason",
         "outcome",
         "pending_calls",
         "start_time",
-        "stopped",
+        "state",
+        "stop",
+        "waiting",
     }
 
 
