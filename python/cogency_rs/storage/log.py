@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from ..errors import ConfigError
 from ..records import Status
@@ -211,4 +212,10 @@ def is_log(storage: object) -> bool:
 
 def is_log_class(kind: type[Any]) -> bool:
     """Whether storages of a class keep it."""
-    return all(hasattr(kind, name) for name in _METHODS)
+    known = _known.get(kind)
+    if known is None:
+        known = _known[kind] = all(hasattr(kind, name) for name in _METHODS)
+    return known
+
+
+_known: WeakKeyDictionary[type[Any], bool] = WeakKeyDictionary()
