@@ -100,10 +100,10 @@ impl Sink for Parser {
                 Apart::Finish(reason) => self.reason = reason,
                 Apart::Thought(text) => self.events.push(Event::Think(text)),
             }
-            return Ok(match self.events.is_empty() {
-                true => Read::More,
-                false => Read::Out(self.take(py)?.into_any()),
-            });
+            if self.events.is_empty() {
+                return Ok(Read::More);
+            }
+            return Ok(Read::Out(self.take(py)?.into_any()));
         };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.inner.pass(&bytes) {

@@ -386,7 +386,7 @@ fn result<'py>(
     Ok(dict)
 }
 
-/// What an agent does behind a step that came out so: "go_on", "recover", "wait" or "stop".
+/// What an agent does behind a step that came out so; a [`turn::Decision`] by its name.
 #[pyfunction]
 #[pyo3(signature = (outcome, *, is_to_stop, is_to_go_on, is_refused))]
 pub fn decide(
