@@ -12,7 +12,7 @@ MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-unit test-whole schema-suite upstream bench bench-peers bench-rust stress docs docs-links
+.PHONY: help demo test test-rust test-python test-unit test-whole cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
 .PHONY: rust fuzz miri asan deny soak
 
@@ -36,6 +36,9 @@ test-unit: $(DEV)
 
 test-whole: $(DEV)
 	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/whole --ignore=tests/unit tests
+
+cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes, of a quiet machine
+	cargo test --quiet --no-default-features --test dialects -- --ignored cost
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tests/upstream.py
