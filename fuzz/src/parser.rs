@@ -371,7 +371,7 @@ fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
         .into(),
         raw: raw.into(),
         place: Some((line, column)),
-        code: code(kind),
+        code: code(kind).map(Into::into),
         respond: Some(respond(kind, at, body).into()),
     }
 }
@@ -408,7 +408,7 @@ fn cut_off(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8], ending: &Endi
         content: content.into(),
         raw: raw.into(),
         place: Some((line, column)),
-        code: code(kind),
+        code: code(kind).map(Into::into),
         respond: Some(respond.into()),
     }
 }

@@ -64,8 +64,9 @@ pub fn arguments(
         };
         let close = form.close.replace("{key}", &String::from_utf8_lossy(key));
         let raw = value(form, &close, ends, cursor, followers)?;
-        // A parameter that is opened in a value may be one whose mark is missing.
-        if find(raw, &form.open).is_some() {
+        // A parameter that is opened in a value, perhaps wrongly, may be one whose mark is missing.
+        let opening = form.open.split([' ', '=']).next().unwrap_or(&form.open);
+        if find(raw, opening).is_some() {
             return Err(No::Certainty);
         }
         let is_json = is_text.map_or(form.untyped == Untyped::Json, |is_text| !is_text);
