@@ -267,7 +267,8 @@ fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: boo
         let (before, after) = (count(&text), count(&pieces));
         assert!(after <= before, "{word} comes {after} times in {known:?}: {events:?}");
         if is_whole && !is_dropped && !is_ended && !has_heads && !decides(grammar) {
-            assert_eq!(count(&runs), before, "{word} in {known:?}: {events:?}");
+            // A mark that stood in the middle of a word is left out, which makes one word more of the two halves.
+            assert!(count(&runs) >= before, "{word} in {known:?}: {events:?}");
         }
     }
 }
