@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -77,9 +78,9 @@ class CompletionReader:
                 yield from self.deltas(choice)
                 self._reason = field(choice, "finish_reason") or self._reason
 
+    @abstractmethod
     def deltas(self, choice: Any) -> Iterable[Delta]:
         """What a choice of a chunk adds."""
-        raise NotImplementedError
 
     def finish(self) -> Iterator[Delta]:
         """Give the usage and the `Finish`.

@@ -22,7 +22,7 @@ Streams = tuple[Any, Any]
 """What the SDK reads from and what it writes to."""
 
 LONGEST_ERROR = 500
-"""Characters of what an error says that are shown."""
+"""How many characters of an error's text are shown."""
 
 LONGEST_LINE = 2000
 """Characters that are kept of one line of a program's standard error."""

@@ -7,6 +7,7 @@ is kept; that of different conversations is not, and nobody could tell.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,13 +47,13 @@ class Write(Waiter):
         self.owners = owners
         self.size = size
 
+    @abstractmethod
     def fits(self, step: Step) -> bool:
         """Whether it can be a part of a step of its own kind."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
         """Do all writes of a step, of which this is the first, and set the value of each."""
-        raise NotImplementedError
 
 
 class Step:
