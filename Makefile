@@ -1,6 +1,6 @@
 # Everything a contributor runs. Needs Python >= 3.11 and Rust; the rest is installed into .venv.
 PYTHON ?= python3
-# Those that the built packages are tried on: versions or interpreters; tests.distributions.py has the default.
+# Those that the built packages are tried on: versions or interpreters; tools/distributions.py has the default.
 PYTHONS ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -41,10 +41,10 @@ cost: | rust     ## Hold every reader of a dialect to a cost that is linear in t
 	cargo test --quiet --no-default-features --test dialects -- --ignored cost
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
-	$(BIN)/python tests/upstream.py
+	$(BIN)/python tools/upstream.py
 
 schema-suite: $(DEV)  ## The official test suite of JSON Schema, on our core
-	$(BIN)/python tests/schema_suite.py
+	$(BIN)/python tools/schema_suite.py
 
 bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
 	$(BIN)/python benches/compare.py --write
@@ -86,7 +86,7 @@ miri:            ## Run the core's own tests in Miri, which sees undefined behav
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --no-default-features
 
 asan: $(DEV)    ## Run the package's tests with AddressSanitizer in the core (needs nightly Rust)
-	@$(NIGHTLY) tests/asan.sh $(TESTS)
+	@$(NIGHTLY) tools/asan.sh $(TESTS)
 
 deny:            ## Check licences, sources and known faults of what the core is built from
 	@$(call NEEDS,cargo deny --version || cargo install --locked cargo-deny,cargo-deny cannot be installed) \
@@ -95,22 +95,22 @@ deny:            ## Check licences, sources and known faults of what the core is
 	else echo "make deny: advisories skipped, their database on github.com cannot be reached"; fi
 
 docs: $(VENV)/.docs  ## Build the documentation into site/; a warning is an error
-	$(BIN)/python tests/docs/website.py build
+	$(BIN)/python tools/website.py build
 
 docs-links: docs  ## Check every link within the documentation
-	$(BIN)/python tests/docs/website.py links
+	$(BIN)/python tools/website.py links
 
 wheel: $(VENV)/.created | rust  ## A wheel and the source distribution it is built from, in dist/
 	rm -rf dist
 	$(BIN)/maturin build --release --locked --quiet --sdist --out dist
 
 test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python of PYTHONS
-	$(BIN)/python tests.distributions.py contents dist/*
-	$(BIN)/python tests.distributions.py install dist/*.tar.gz $(firstword $(PYTHONS) 3.11)
-	$(BIN)/python tests.distributions.py install dist/*.whl $(PYTHONS)
+	$(BIN)/python tools/distributions.py contents dist/*
+	$(BIN)/python tools/distributions.py install dist/*.tar.gz $(firstword $(PYTHONS) 3.11)
+	$(BIN)/python tools/distributions.py install dist/*.whl $(PYTHONS)
 
 check-release:   ## Whether TAG may be released: make check-release TAG=v0.1.0
-	@$(PYTHON) tests/release.py "$(TAG)"
+	@$(PYTHON) tools/release.py "$(TAG)"
 
 lint: lint-rust lint-python lint-github types  ## Formatting, lints and types, warnings are errors
 

@@ -8,9 +8,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from commands import COLOURS, Ended
-from postgres_server import NoServerError, Server
-from recordings import FOLDER
+
+from support.commands import COLOURS, Ended
+from support.postgres_server import NoServerError, Server
+from support.recordings import FOLDER
 
 # A shell makes its background jobs deaf to interrupts, and the programs that tests start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -19,7 +19,7 @@ import cogency_rs
 from .turns import text
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # the server is the tests'
-from postgres_server import NoServerError, Server
+from support.postgres_server import NoServerError, Server
 
 TURNS = 1_000
 MOST_ROUNDS = 3

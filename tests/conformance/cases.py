@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from recordings import FOLDER
-
 from cogency_rs import Dialect
+from support.recordings import FOLDER
 
 FILE = FOLDER / "dialects.jsonl"
 MISSING = f"no {FILE.name} in {FOLDER}; name its folder in COGENCY_RS_RECORDINGS"

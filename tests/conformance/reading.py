@@ -11,7 +11,7 @@ from itertools import takewhile
 from random import Random
 from typing import Any
 
-from outlines import Outline, read, runs
+from support.outlines import Outline, read, runs
 
 from .cases import Case
 

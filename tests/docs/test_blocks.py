@@ -9,7 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import PAGES, Block, blocks_of, is_all_fragments, name_of
+
+from support.pages import PAGES, Block, blocks_of, is_all_fragments, name_of
 
 if TYPE_CHECKING:
     from pathlib import Path

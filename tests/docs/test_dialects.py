@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from own_dialects import OWN
-from pages import CHECKOUT
-from presets import EXAMPLE, PAGE, with_presets
 
 from cogency_rs import Dialect, Parser
+from support.own_dialects import OWN
+from support.pages import CHECKOUT
+from tools.presets import EXAMPLE, PAGE, with_presets
 
 TEXT = PAGE.read_text(encoding="utf-8")
 SOURCES = [CHECKOUT / "src" / "dialect" / f"{name}.rs" for name in ("mod", "prompt")]
@@ -66,7 +66,7 @@ def rows(heading: str) -> list[str]:
 
 
 def test_the_page_has_every_preset():
-    assert with_presets(TEXT) == TEXT, "run in tests/: python docs/presets.py"
+    assert with_presets(TEXT) == TEXT, "run: python tools/presets.py"
 
 
 @pytest.mark.parametrize("value", fields())

@@ -10,10 +10,10 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pages import CHECKOUT
-from website import links
 
 import cogency_rs
+from support.pages import CHECKOUT
+from tools.website import links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

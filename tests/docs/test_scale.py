@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from pages import CHECKOUT
 
 from cogency_rs import PostgreSQL
+from support.pages import CHECKOUT
 
 asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 

@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
-from recordings import CHECKOUT, FOLDER
 
 from cogency_rs import ConfigError, Dialect
+from support.recordings import CHECKOUT, FOLDER
 
 PAGE = (CHECKOUT / "docs" / "dialects.md").read_text()
 SHIPPED = FOLDER / "response_templates.json"

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import CHECKOUT
+
+from support.pages import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

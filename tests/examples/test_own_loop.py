@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from own_loop import Add, agent, scripted
-from tools import Waiting, block, call, stored
 
 from cogency_rs import Execution, SQLite
+from support.tools import Waiting, block, call, stored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -20,12 +20,12 @@ import httpx
 import pytest
 import web_conversations
 from scripted_server import ScriptedServer, Turn
-from serving import Model, serving
-from tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
 from web_agent import create_app, model_of
 from web_conversations import Conversations
 
 from cogency_rs import Agent, SQLite, ToolOptions, ToolResult
+from support.serving import Model, serving
+from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

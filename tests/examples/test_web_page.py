@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from serving import Model, serving
-from tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns
 from web_agent import create_app
 
 from cogency_rs import SQLite, ToolOptions, ToolResult
+from support.serving import Model, serving
+from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, raises, returns
 
 pytest.importorskip("playwright", reason="playwright is in the extra dev")
 from playwright.async_api import Locator, Page, async_playwright, expect

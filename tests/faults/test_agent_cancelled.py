@@ -14,10 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import ANSWERS, BATCH, DRIVERS
-from interruptions import MOMENTS, cancelled_at
-from programs import environment, program
-from tools import rounds
 
 from cogency_rs import (
     Agent,
@@ -30,6 +26,10 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.answers import ANSWERS, BATCH, DRIVERS
+from support.interruptions import MOMENTS, cancelled_at
+from support.programs import environment, program
+from support.tools import rounds
 
 pytestmark = pytest.mark.timeout(120)
 

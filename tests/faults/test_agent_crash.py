@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import ANSWERS, BATCH, DRIVERS
-from programs import environment, program, run
 
 from cogency_rs import (
     Agent,
@@ -25,6 +23,8 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.answers import ANSWERS, BATCH, DRIVERS
+from support.programs import environment, program, run
 
 pytestmark = pytest.mark.timeout(100)
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import block
 
 from cogency_rs import Agent, Hooks, Memory, SQLite, ToolCall, tool, worker_threads
 from cogency_rs.testing import ScriptedModel
+from support.tools import block
 
 AGENTS = int(os.environ.get("COGENCY_RS_STRESS_AGENTS", "60"))
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import anyio
 import pytest
-from tools import FunctionTool, Waiting, block, call, rounds, with_tools
-from turns import Log, accumulator, carry_out, check_answered, results_in
 
 from cogency_rs import execute_tools, parse_tokens
+from support.tools import FunctionTool, Waiting, block, call, rounds, with_tools
+from support.turns import Log, accumulator, carry_out, check_answered, results_in
 
 pytestmark = pytest.mark.timeout(60)
 

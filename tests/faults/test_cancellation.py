@@ -12,9 +12,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import STORAGES
-from tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, with_tools
-from turns import (
+
+from cogency_rs import ToolResult, execute_tools, parse_tokens
+from support.aftermath import STORAGES
+from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, rounds, with_tools
+from support.turns import (
     CONVERSATION,
     LOGS,
     USER,
@@ -27,8 +29,6 @@ from turns import (
     results_in,
     types,
 )
-
-from cogency_rs import ToolResult, execute_tools, parse_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,18 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import KINDS, STORAGES, STORES, Calls, Does, Scene, until
-from interruptions import MOMENTS, Moment, cancelled_at
-from tools import block, call, rounds, stored, with_tools
-from turns import (
+
+from cogency_rs import Hooks, ToolResult, execute_tools, parse_tokens
+from support.aftermath import KINDS, STORAGES, STORES, Calls, Does, Scene, until
+from support.interruptions import MOMENTS, Moment, cancelled_at
+from support.tools import block, call, rounds, stored, with_tools
+from support.turns import (
     LOGS,
     MODES,
     Chunks,
     event,
     results_in,
 )
-
-from cogency_rs import Hooks, ToolResult, execute_tools, parse_tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Callable

@@ -9,11 +9,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import KINDS, STORES, Scene
-from tools import OK, block, with_tools
-from turns import MODES, Chunks, Log, accumulator, check_answered, results_in, types
 
 from cogency_rs import parse_tokens
+from support.aftermath import KINDS, STORES, Scene
+from support.tools import OK, block, with_tools
+from support.turns import MODES, Chunks, Log, accumulator, check_answered, results_in, types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import POSIX
 
 from cogency_rs import ToolError
 from cogency_rs.tools.folder import Folder
+from support.commands import POSIX
 
 pytestmark = POSIX
 

@@ -7,13 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import Scene, does
 from hypothesis import HealthCheck, given, settings, strategies as st
-from programs import printed
-from tools import block, call, stored
-from turns import CONVERSATION, MODES, USER, Log, carry_out, results_in, types
 
 from cogency_rs import Parser, SQLite, ToolResult, assemble, parse_tokens, to_messages
+from support.aftermath import Scene, does
+from support.programs import printed
+from support.tools import block, call, stored
+from support.turns import CONVERSATION, MODES, USER, Log, carry_out, results_in, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ import sys
 from typing import Any
 
 import pytest
-from mcp_servers import HERE, free_port, is_running, listening, small
 
 from cogency_rs import ConfigError, Execution, MCPServer, ToolCall, ToolError, execute_calls
+from support.mcp_servers import HERE, free_port, is_running, listening, small
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="processes as POSIX has them")
 

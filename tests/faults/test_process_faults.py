@@ -9,9 +9,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from aftermath import KINDS, Scene, on_disk
-from programs import environment, printed, program
-from turns import Row, types
+
+from support.aftermath import KINDS, Scene, on_disk
+from support.programs import environment, printed, program
+from support.turns import Row, types
 
 if TYPE_CHECKING:
     from pathlib import Path

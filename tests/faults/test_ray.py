@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from programs import environment
+
+from support.programs import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-HERE = Path(__file__).resolve().parent
+SESSION = Path(__file__).resolve().parents[1] / "support" / "ray_session.py"
 
 Ask = "Callable[..., dict[str, Any]]"
 
@@ -43,7 +44,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict
     )  # else Ray makes one in the home directory, and keeps it
     with (folder / "stderr").open("w") as stderr:
         program = subprocess.Popen(
-            [sys.executable, HERE / "ray_session.py"],
+            [sys.executable, SESSION],
             env={
                 **environment(),
                 "RAY_AUTH_MODE": "token",

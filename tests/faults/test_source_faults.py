@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import KINDS, Scene, in_memory
-from tools import block, rounds
-from turns import MODES, carry_out, types
 
 from cogency_rs import parse_tokens
+from support.aftermath import KINDS, Scene, in_memory
+from support.tools import block, rounds
+from support.turns import MODES, carry_out, types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from aftermath import KINDS, STORAGES, Scene, on_disk
-from tools import FAIL, OK, FunctionTool, block, stored, with_tools
-from turns import (
+
+from cogency_rs import StorageError, assemble, parse_tokens
+from cogency_rs.storage import connection, readers, writer
+from support.aftermath import KINDS, STORAGES, Scene, on_disk
+from support.tools import FAIL, OK, FunctionTool, block, stored, with_tools
+from support.turns import (
     CONVERSATION,
     FULL_TURN,
     LOGS,
@@ -27,9 +30,6 @@ from turns import (
     results_in,
     types,
 )
-
-from cogency_rs import StorageError, assemble, parse_tokens
-from cogency_rs.storage import connection, readers, writer
 
 pytestmark = pytest.mark.timeout(60)
 

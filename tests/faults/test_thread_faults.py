@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import GOOD, KINDS, Calls, Does, check_log, on_disk, rows_in_file, witness_of
-from tools import block, call, with_tools
-from turns import MODES, Log, accumulator, carry_out, check_answered, types
 
 from cogency_rs import Accumulator, Parser, parse_tokens
+from support.aftermath import GOOD, KINDS, Calls, Does, check_log, on_disk, rows_in_file, witness_of
+from support.tools import block, call, with_tools
+from support.turns import MODES, Log, accumulator, carry_out, check_answered, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable

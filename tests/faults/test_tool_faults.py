@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aftermath import KINDS, Does, Scene, does
-from programs import printed
-from tools import block
-from turns import MODES, Log, carry_out, results_in, types
 
 from cogency_rs import ToolResult, parse_tokens, worker_threads
+from support.aftermath import KINDS, Does, Scene, does
+from support.programs import printed
+from support.tools import block
+from support.turns import MODES, Log, carry_out, results_in, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from own_dialects import OWN
-from recordings import FOLDER
 
 from cogency_rs import Dialect, Parser
+from support.own_dialects import OWN
+from support.recordings import FOLDER
 
 FILE = FOLDER / "dialects.jsonl"
 

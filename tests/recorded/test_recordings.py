@@ -9,9 +9,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from outlines import Outline, read, runs
 
 from cogency_rs import parse_execute_block, parse_tokens
+from support.outlines import Outline, read, runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

@@ -9,16 +9,16 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from traces import Metrics, Traces
+    from support.traces import Metrics, Traces
 
 
 @pytest.fixture
 def traces() -> Iterator[Traces]:
     """Traces that go nowhere else. Behind the test nothing is traced any more, and no span is left the present one."""
     from opentelemetry import context
-    from traces import Traces
 
     from cogency_rs import uninstrument
+    from support.traces import Traces
 
     yield Traces()
     uninstrument()
@@ -28,7 +28,7 @@ def traces() -> Iterator[Traces]:
 @pytest.fixture
 def metrics() -> Iterator[Metrics]:
     """Metrics that go nowhere else."""
-    from traces import Metrics
+    from support.traces import Metrics
 
     metrics = Metrics.new()
     yield metrics

@@ -15,7 +15,16 @@ from typing import Any
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
-from tools import (
+
+from cogency_rs import (
+    Accumulator,
+    ConfigError,
+    SQLite,
+    ToolCall,
+    parse_tokens,
+    to_messages,
+)
+from support.tools import (
     FAIL,
     OK,
     FunctionTool,
@@ -24,7 +33,7 @@ from tools import (
     stored,
     with_tools,
 )
-from turns import (
+from support.turns import (
     CONVERSATION,
     FULL_TURN,
     LOGS,
@@ -44,15 +53,6 @@ from turns import (
     results_in,
     saved,
     types,
-)
-
-from cogency_rs import (
-    Accumulator,
-    ConfigError,
-    SQLite,
-    ToolCall,
-    parse_tokens,
-    to_messages,
 )
 
 pytestmark = pytest.mark.timeout(20)

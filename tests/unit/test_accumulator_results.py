@@ -10,7 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tools import (
+
+from cogency_rs import (
+    Limits,
+    ToolResult,
+    TurnOutcome,
+    parse_tokens,
+    to_messages,
+)
+from support.tools import (
     FAIL,
     OK,
     SOON,
@@ -25,7 +33,7 @@ from tools import (
     stored,
     with_tools,
 )
-from turns import (
+from support.turns import (
     CONVERSATION,
     STORED_OK,
     USER,
@@ -38,14 +46,6 @@ from turns import (
     event,
     results_in,
     types,
-)
-
-from cogency_rs import (
-    Limits,
-    ToolResult,
-    TurnOutcome,
-    parse_tokens,
-    to_messages,
 )
 
 pytestmark = pytest.mark.timeout(20)

@@ -7,7 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tools import (
+
+from cogency_rs import (
+    Limits,
+    ToolParseError,
+    parse_tokens,
+)
+from support.tools import (
     FAIL,
     OK,
     FunctionTool,
@@ -17,7 +23,7 @@ from tools import (
     stored,
     with_tools,
 )
-from turns import (
+from support.turns import (
     LOGS,
     MODES,
     STORED_OK,
@@ -33,12 +39,6 @@ from turns import (
     events_of,
     saved,
     types,
-)
-
-from cogency_rs import (
-    Limits,
-    ToolParseError,
-    parse_tokens,
 )
 
 pytestmark = pytest.mark.timeout(20)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls, model_of, prompts, results, rows, types
 
 from cogency_rs import (
     Agent,
@@ -27,6 +26,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.agents import add, adding, agent, calls, model_of, prompts, results, rows, types
 
 pytestmark = pytest.mark.timeout(60)
 

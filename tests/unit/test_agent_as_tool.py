@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls, model_of
 
 from cogency_rs import (
     Agent,
@@ -18,6 +17,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.agents import add, adding, agent, calls, model_of
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, fail
 
 from cogency_rs import (
     Agent,
@@ -18,6 +17,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.agents import add, adding, agent, fail
 
 
 async def answers(messages: Any) -> Any:

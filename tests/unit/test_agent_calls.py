@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls, results, rows, types
 
 from cogency_rs import (
     BlockTool,
@@ -21,6 +20,7 @@ from cogency_rs import (
     ToolExecution,
     tool,
 )
+from support.agents import add, adding, agent, calls, results, rows, types
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import pytest
-from agents import Journal, add, adding, agent, calls, fail, model_of, prompts, results
 
 from cogency_rs import (
     BlockTool,
@@ -20,6 +19,7 @@ from cogency_rs import (
     ToolResult,
     tool,
 )
+from support.agents import Journal, add, adding, agent, calls, fail, model_of, prompts, results
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -273,7 +273,7 @@ async def test_what_a_hook_raises_is_the_error_of_the_run_and_every_call_has_its
         await mine.run("?", conversation_id="c")
     assert str(raised.value) == f"Hook Guard.{trigger} failed: OSError: no"
     assert isinstance(raised.value.cause, OSError)
-    from agents import types
+    from support.agents import types
 
     assert types(mine).count("call") == sum(len(batch) for batch in results(mine))
 

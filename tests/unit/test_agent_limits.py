@@ -7,8 +7,6 @@ import threading
 from typing import Any
 
 import pytest
-from agents import Journal, add, adding, agent, calls, model_of, prompts, results, rows, types
-from tools import rounds
 
 from cogency_rs import (
     Agent,
@@ -21,6 +19,19 @@ from cogency_rs import (
     UsageLimits,
     tool,
 )
+from support.agents import (
+    Journal,
+    add,
+    adding,
+    agent,
+    calls,
+    model_of,
+    prompts,
+    results,
+    rows,
+    types,
+)
+from support.tools import rounds
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
 
 from cogency_rs import (
     Agent,
@@ -25,6 +24,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.agent.results import first_signal
+from support.agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls, prompts
 from hypothesis import given, settings, strategies as st
 
 from cogency_rs import (
@@ -20,6 +19,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.testing import ScriptedModel
+from support.agents import add, adding, agent, calls, prompts
 
 pytestmark = pytest.mark.timeout(60)
 

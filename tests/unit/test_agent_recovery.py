@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from agents import add, agent, prompts, results, types
 
 from cogency_rs import Recovery, StopReason, StopSignal, ToolCall, UsageLimits, tool
+from support.agents import add, agent, prompts, results, types
 
 pytestmark = pytest.mark.timeout(30)
 

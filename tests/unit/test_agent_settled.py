@@ -8,7 +8,6 @@ import logging
 from typing import Any
 
 import pytest
-from agents import agent, calls
 from hypothesis import given, settings, strategies as st
 
 from cogency_rs import (
@@ -24,6 +23,7 @@ from cogency_rs import (
     UsageLimits,
     tool,
 )
+from support.agents import agent, calls
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -7,7 +7,8 @@ import sys
 from contextlib import aclosing
 
 import pytest
-from anthropic_served import (
+
+from support.anthropic_served import (
     ADD,
     ENDING,
     ESTIMATE,
@@ -26,7 +27,7 @@ from anthropic_served import (
     thinking,
     tool_use,
 )
-from model_server import HOLD, Ending, ModelServer, Reply
+from support.model_server import HOLD, Ending, ModelServer, Reply
 
 pytest.importorskip("anthropic")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from anthropic_served import (
+
+from support.anthropic_served import (
     ADD,
     HI,
     MARK,

@@ -6,17 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from conversations import (
-    Event,
-    Said,
-    by_assistant,
-    by_user,
-    execute,
-    respond,
-    user,
-)
-from tools import OK, block, with_tools
-from turns import CONVERSATION, USER, accumulator, carry_out
 
 from cogency_rs import (
     ConfigError,
@@ -26,6 +15,17 @@ from cogency_rs import (
     parse_tokens,
     system_prompt,
 )
+from support.conversations import (
+    Event,
+    Said,
+    by_assistant,
+    by_user,
+    execute,
+    respond,
+    user,
+)
+from support.tools import OK, block, with_tools
+from support.turns import CONVERSATION, USER, accumulator, carry_out
 
 
 class Store:

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from tools import FunctionTool, Waiting, block, with_tools
-from turns import CONVERSATION, Log, accumulator, carry_out, types
 
 from cogency_rs import BusyError, ConfigError, SQLite, parse_tokens
+from support.tools import FunctionTool, Waiting, block, with_tools
+from support.turns import CONVERSATION, Log, accumulator, carry_out, types
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import weakref
 from typing import Any, ClassVar
 
 import pytest
-from tools import OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 
 from cogency_rs import ToolResult, execute_tools
+from support.tools import OK, FunctionTool, Waiting, call, outcomes, rounds, with_tools
 
 pytestmark = pytest.mark.timeout(20)
 

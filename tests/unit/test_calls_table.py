@@ -8,11 +8,7 @@ from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
-import logs
 import pytest
-from logs import Stored, call, success
-from tools import OK, Waiting, block, with_tools
-from turns import CONVERSATION, USER, BatchLog, Log, accumulator, carry_out, event, types
 
 from cogency_rs import (
     Accumulator,
@@ -29,6 +25,10 @@ from cogency_rs import (
 )
 from cogency_rs.storage.connection import connect
 from cogency_rs.storage.worker import worker
+from support import logs
+from support.logs import Stored, call, success
+from support.tools import OK, Waiting, block, with_tools
+from support.turns import CONVERSATION, USER, BatchLog, Log, accumulator, carry_out, event, types
 
 pytestmark = pytest.mark.timeout(60)
 

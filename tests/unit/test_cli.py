@@ -14,11 +14,9 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-import commands
-import logs
-from commands import POSIX, PROGRAM
-
 from cogency_rs import Dialect, __version__
+from support import commands, logs
+from support.commands import POSIX, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from commands import POSIX, PROGRAM, Ended, environment
+
+from support.commands import POSIX, PROGRAM, Ended, environment
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

@@ -11,8 +11,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from commands import Ended
-from model_server import ModelServer, Reply, sse
+
+from support.commands import Ended
+from support.model_server import ModelServer, Reply, sse
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
-from commands import POSIX
+
+from support.commands import POSIX
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
@@ -91,7 +92,7 @@ async def model(messages):
 
 @POSIX
 def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
-    from terminals import CTRL_C, Terminal
+    from support.terminals import CTRL_C, Terminal
 
     (tmp_path / "endless.py").write_text(MODEL)
     with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:
@@ -113,7 +114,7 @@ def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
 
 @POSIX
 def test_what_is_pasted_is_one_question(tmp_path):
-    from terminals import Terminal
+    from support.terminals import Terminal
 
     (tmp_path / "endless.py").write_text(MODEL)
     with Terminal("chat", "--model-from", "endless:model", cwd=tmp_path) as terminal:

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import commands
-import logs
 import pytest
+
+from support import commands, logs
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import commands
 import pytest
-from commands import POSIX, PROGRAM, Ended
 
 from cogency_rs import Invocation, StorageError, ToolCall, ToolContext, ToolResult
+from support import commands
+from support.commands import POSIX, PROGRAM, Ended
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

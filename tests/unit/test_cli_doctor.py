@@ -8,8 +8,9 @@ import sqlite3
 import subprocess
 import sys
 
-import commands
 import pytest
+
+from support import commands
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

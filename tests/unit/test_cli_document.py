@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import commands
-import logs
 import pytest
-from commands import POSIX
+
+from support import commands, logs
+from support.commands import POSIX
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

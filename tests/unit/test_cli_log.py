@@ -11,10 +11,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import commands
-import logs
 import pytest
-from commands import POSIX
+
+from support import commands, logs
+from support.commands import POSIX
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

@@ -11,12 +11,12 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-import commands
-from commands import POSIX, PROGRAM
 from hypothesis import given, strategies as st
 
 from cogency_rs import Parser
 from cogency_rs.cli.parse import Utf8
+from support import commands
+from support.commands import POSIX, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

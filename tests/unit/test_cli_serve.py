@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import commands
 import pytest
-from mcp_servers import listening
+
+from support import commands
+from support.mcp_servers import listening
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

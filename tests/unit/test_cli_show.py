@@ -6,10 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-import commands
-import logs
 import pytest
-from logs import Stored, call, failure, success
+
+from support import commands, logs
+from support.logs import Stored, call, failure, success
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-import commands
-import logs
 import pytest
-from commands import POSIX
-from logs import Stored, call, failure, success
+
+from support import commands, logs
+from support.commands import POSIX
+from support.logs import Stored, call, failure, success
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from logs import call, failure, success
 
 from cogency_rs.cli.log import Row
 from cogency_rs.cli.turns import Batch, Entry, Said, turns_of
+from support.logs import call, failure, success
 
 
 def row(kind: str, content: str, at: float = 0.0, saved: float | None = None) -> Row:

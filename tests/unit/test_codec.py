@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tools import FunctionTool, nothing
 
 from cogency_rs import (
     ToolCall,
@@ -23,6 +22,7 @@ from cogency_rs import (
     parse_tool_result,
     tool_instructions,
 )
+from support.tools import FunctionTool, nothing
 
 DEEP = "[" * 100_000 + "]" * 100_000
 

@@ -8,7 +8,11 @@ from collections import UserDict
 from typing import Any
 
 import pytest
-from conversations import (
+
+from cogency_rs import (
+    to_messages,
+)
+from support.conversations import (
     Event,
     Said,
     by_assistant,
@@ -21,10 +25,6 @@ from conversations import (
     results,
     think,
     user,
-)
-
-from cogency_rs import (
-    to_messages,
 )
 
 

@@ -8,8 +8,6 @@ import pickle
 from typing import Any
 
 import pytest
-from outlines import Outline, read, runs
-from tools import FunctionTool, nothing
 
 from cogency_rs import (
     Accumulator,
@@ -22,6 +20,8 @@ from cogency_rs import (
     parse_tokens,
 )
 from cogency_rs._core import ToolSchemas
+from support.outlines import Outline, read, runs
+from support.tools import FunctionTool, nothing
 
 each_preset = pytest.mark.parametrize("name", Dialect.presets())
 

@@ -10,9 +10,10 @@ import tarfile
 import zipfile
 from textwrap import dedent
 
-import distributions
 import pytest
-from distributions import Distribution, UnfitError, check_contents
+
+from tools import distributions
+from tools.distributions import Distribution, UnfitError, check_contents
 
 pytestmark = pytest.mark.skipif(
     shutil.which("git") is None, reason="git lists what may be published"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from texts import texts
-from turns import Chunks
 
 from cogency_rs import ConfigError, Finish, Limits, Parser, parse_tokens
+from support.texts import texts
+from support.turns import Chunks
 
 ONE = '[{"name": "t", "args": {"x": 1}}]'
 RUNS = ["call", "execute"]

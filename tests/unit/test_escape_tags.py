@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tools import block, returns, stored, with_tools
-from turns import CONVERSATION, USER, accumulator, carry_out
 
 from cogency_rs import Parser, SQLite, ToolResult, assemble, parse_tokens, to_messages
+from support.tools import block, returns, stored, with_tools
+from support.turns import CONVERSATION, USER, accumulator, carry_out
 
 OPENING, CLOSING = "<results>\n", "\n</results>"
 

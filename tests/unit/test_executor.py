@@ -16,19 +16,6 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
-from tools import (
-    FAIL,
-    OK,
-    FunctionTool,
-    Waiting,
-    call,
-    outcomes,
-    raises,
-    returns,
-    rounds,
-    with_tools,
-)
-from turns import Log
 
 from cogency_rs import (
     Accumulator,
@@ -40,6 +27,19 @@ from cogency_rs import (
     execute_tool,
     execute_tools,
 )
+from support.tools import (
+    FAIL,
+    OK,
+    FunctionTool,
+    Waiting,
+    call,
+    outcomes,
+    raises,
+    returns,
+    rounds,
+    with_tools,
+)
+from support.turns import Log
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Sequence

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tools import (
+
+from cogency_rs import (
+    ConfigError,
+    ToolCall,
+    ToolResult,
+    execute_tool,
+    execute_tools,
+)
+from support.tools import (
     FAIL,
     OK,
     SOON,
@@ -22,14 +30,6 @@ from tools import (
     raises,
     rounds,
     with_tools,
-)
-
-from cogency_rs import (
-    ConfigError,
-    ToolCall,
-    ToolResult,
-    execute_tool,
-    execute_tools,
 )
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import POSIX
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from cogency_rs import ConfigError, Execution, ToolCall, ToolResult, execute_tools, file_tools
 from cogency_rs.tools import folder as folder_module, options_of
+from support.commands import POSIX
 
 Call = Callable[..., Any]
 

@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from memory_log import MemoryLog
 
 from cogency_rs import History, SQLite, assemble, foldings, to_messages
+from support.memory_log import MemoryLog
 
 CALL = json.dumps({"name": "t", "args": {"x": 1}})
 RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])

@@ -10,7 +10,6 @@ from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
-from tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds, with_tools
 
 from cogency_rs import (
     BlockTool,
@@ -25,6 +24,7 @@ from cogency_rs import (
     ToolResult,
     execute_calls,
 )
+from support.tools import OK, SOON, FunctionTool, Waiting, call, raises, returns, rounds, with_tools
 
 pytestmark = pytest.mark.timeout(20)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_log import MemoryLog
 
 from cogency_rs import SQLite
 from cogency_rs.testing import LogConformance
+from support.memory_log import MemoryLog
 
 
 class TestSQLiteOnDisk(LogConformance):

@@ -6,10 +6,10 @@ import asyncio
 import json
 
 import pytest
-from mcp_servers import small
 
 from cogency_rs import Agent, ConfigError, MCPServer, ModelRequest, ServerGroup, tool
 from cogency_rs.testing import ScriptedModel
+from support.mcp_servers import small
 
 
 @tool

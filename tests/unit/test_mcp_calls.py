@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from mcp_servers import listening, program
 
 from cogency_rs import Execution, MCPServer, ToolCall, ToolExecution, execute_calls
+from support.mcp_servers import listening, program
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mcp_servers import HERE
 
 from cogency_rs import ConfigError, MCPServer, load_mcp_config
 from cogency_rs.servers.places import Address, Program
+from support.mcp_servers import HERE
 
 Load = Callable[..., dict[str, MCPServer]]
 

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from mcp_servers import HERE, is_running, small
 
 from cogency_rs import (
     ConfigError,
@@ -19,6 +18,7 @@ from cogency_rs import (
     system_prompt,
     tool,
 )
+from support.mcp_servers import HERE, is_running, small
 
 
 @tool

@@ -9,7 +9,6 @@ from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
-from tools import OK, SOON, FunctionTool, call, outcomes, raises, returns, rounds, with_tools
 
 from cogency_rs import (
     ConfigError,
@@ -21,6 +20,17 @@ from cogency_rs import (
     ToolResult,
     execute_calls,
     execute_tools,
+)
+from support.tools import (
+    OK,
+    SOON,
+    FunctionTool,
+    call,
+    outcomes,
+    raises,
+    returns,
+    rounds,
+    with_tools,
 )
 
 pytestmark = pytest.mark.timeout(20)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from model_server import Ending, ModelServer, Reply, sse
+
+from support.model_server import Ending, ModelServer, Reply, sse
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")

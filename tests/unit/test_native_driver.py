@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from native_calls import ARGS, calling, events, last, pieces, run
 
 from cogency_rs import (
     ConfigError,
@@ -17,6 +16,7 @@ from cogency_rs import (
     TextDelta,
     ToolCallDelta,
 )
+from support.native_calls import ARGS, calling, events, last, pieces, run
 
 # What is asked
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from native_calls import ARGS, agent_of, calling, events, last, pieces, run
 
 from cogency_rs import (
     Finish,
@@ -21,6 +20,7 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.agent.drivers.native_answer import NativeAnswer
+from support.native_calls import ARGS, agent_of, calling, events, last, pieces, run
 
 # What cannot be used
 

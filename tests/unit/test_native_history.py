@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from native_calls import agent_of, calling, last, run
 
 from cogency_rs import (
     Finish,
@@ -16,6 +15,7 @@ from cogency_rs import (
     ReasoningDelta,
     tool,
 )
+from support.native_calls import agent_of, calling, last, run
 
 # What is shown again
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import anthropic_served
-import openai_served
 import pytest
-from anthropic_served import end, start, text, thinking, tool_use
-from model_server import Reply
-from native_calls import add
-from openai_served import DONE, STOP, call, calls, delta, reply
 
 from cogency_rs import Agent
+from support import anthropic_served, openai_served
+from support.anthropic_served import end, start, text, thinking, tool_use
+from support.model_server import Reply
+from support.native_calls import add
+from support.openai_served import DONE, STOP, call, calls, delta, reply
 
 THOUGHT = "c2ln"
 

@@ -9,8 +9,9 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from model_server import HOLD, Ending, ModelServer, sse
-from openai_served import (
+
+from support.model_server import HOLD, Ending, ModelServer, sse
+from support.openai_served import (
     ADD,
     DONE,
     HI,

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from model_server import Reply, sse
-from openai_served import (
+
+from support.model_server import Reply, sse
+from support.openai_served import (
     ADD,
     DONE,
     HI,

@@ -6,10 +6,10 @@ import json
 from itertools import pairwise
 
 from hypothesis import example, given, settings, strategies as st
-from outlines import read, runs
-from texts import calls, tags, texts
 
 from cogency_rs import Limits
+from support.outlines import read, runs
+from support.texts import calls, tags, texts
 
 SMALL = Limits(max_block_bytes=40, max_depth=4, max_calls=2)
 

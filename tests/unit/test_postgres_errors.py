@@ -7,12 +7,12 @@ import sys
 from typing import Any
 
 import pytest
-from postgres_server import WITH_PASSWORD
 
 from cogency_rs import ConfigError, PostgreSQL, StorageError
 from cogency_rs.storage.postgres import schema, session
 from cogency_rs.storage.postgres.address import Address, read_dsn
 from cogency_rs.storage.postgres.faults import explain, is_passing
+from support.postgres_server import WITH_PASSWORD
 
 asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 

@@ -7,9 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from conversations import called, event, respond, think, user
-from tools import OK, FunctionTool, nothing
-from turns import CONVERSATION, USER
 
 from cogency_rs import (
     ConfigError,
@@ -21,6 +18,9 @@ from cogency_rs import (
     system_prompt,
     to_messages,
 )
+from support.conversations import called, event, respond, think, user
+from support.tools import OK, FunctionTool, nothing
+from support.turns import CONVERSATION, USER
 
 OTHERS = [name for name in Dialect.presets() if name != "cogency"]
 """The dialects that are not cogency's own."""

@@ -7,7 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conversations import (
+from hypothesis import given, strategies as st
+
+from cogency_rs import ConfigError, History, SQLite, assemble, to_messages
+from support.conversations import (
     Event,
     Said,
     by_assistant,
@@ -21,9 +24,6 @@ from conversations import (
     think,
     user,
 )
-from hypothesis import given, strategies as st
-
-from cogency_rs import ConfigError, History, SQLite, assemble, to_messages
 
 APART = History(merge_roles=False)
 CALL = execute(("t", {}))

@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from conversations import (
+
+from cogency_rs import History, assemble, install, to_messages
+from cogency_rs._core import Folding, FoldOptions
+from support.conversations import (
     Event,
     Said,
     by_assistant,
@@ -20,9 +23,6 @@ from conversations import (
     think,
     user,
 )
-
-from cogency_rs import History, assemble, install, to_messages
-from cogency_rs._core import Folding, FoldOptions
 
 CALL = execute(("t", {}))
 

@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-import reference
 from hypothesis import example, given, settings, strategies as st
-from outlines import Outline, read, runs
-from texts import bodies, damaged_bodies, texts
 
 from cogency_rs import Limits
+from support import reference
+from support.outlines import Outline, read, runs
+from support.texts import bodies, damaged_bodies, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

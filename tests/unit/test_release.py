@@ -5,7 +5,8 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-import release
+
+from tools import release
 
 RELEASED = """
     # Changelog

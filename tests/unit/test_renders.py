@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from recordings import FOLDER
-from tools import FunctionTool, nothing
 
 from cogency_rs import system_prompt, to_messages
+from support.recordings import FOLDER
+from support.tools import FunctionTool, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

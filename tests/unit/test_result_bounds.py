@@ -7,11 +7,11 @@ import re
 from typing import Any, ClassVar
 
 import pytest
-from conversations import called, result
 from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, History, SQLite, ToolOptions, assemble, to_messages, tool
 from cogency_rs._core import Folding, FoldOptions
+from support.conversations import called, result
 
 
 def shown(stored: str, **options: Any) -> str:

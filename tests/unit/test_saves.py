@@ -7,8 +7,10 @@ import gc
 from typing import Any
 
 import pytest
-from tools import OK, Waiting, block, rounds, with_tools
-from turns import (
+
+from cogency_rs import SQLite, parse_tokens
+from support.tools import OK, Waiting, block, rounds, with_tools
+from support.turns import (
     CONVERSATION,
     USER,
     Log,
@@ -19,8 +21,6 @@ from turns import (
     results_in,
     types,
 )
-
-from cogency_rs import SQLite, parse_tokens
 
 pytestmark = pytest.mark.timeout(20)
 

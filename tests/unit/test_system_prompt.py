@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-from tools import OK, FunctionTool, nothing
 
 from cogency_rs import (
     parse_execute_block,
@@ -14,6 +13,7 @@ from cogency_rs import (
     system_prompt,
     tool_instructions,
 )
+from support.tools import OK, FunctionTool, nothing
 
 
 def block_bodies(tag: str, text: str) -> list[str]:

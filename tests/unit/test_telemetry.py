@@ -10,11 +10,8 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
-from tools import call, with_tools
-from traces import Traces
 
 from cogency_rs import (
     Accumulator,
@@ -30,6 +27,9 @@ from cogency_rs import (
     tool,
     uninstrument,
 )
+from support.agents import add, adding, agent, calls
+from support.tools import call, with_tools
+from support.traces import Traces
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from agents import agent, calls
-from tools import call
-from traces import attributes, text_of
 
 from cogency_rs import (
     Finish,
@@ -21,6 +18,9 @@ from cogency_rs import (
 )
 from cogency_rs.models import ModelRequest
 from cogency_rs.telemetry import content
+from support.agents import agent, calls
+from support.tools import call
+from support.traces import attributes, text_of
 
 pytestmark = pytest.mark.timeout(30)
 

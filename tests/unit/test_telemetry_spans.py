@@ -6,10 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from agents import add, adding, agent, calls, fail
 from opentelemetry.trace import SpanKind, StatusCode
-from tools import Waiting, block, call
-from traces import attributes
 
 from cogency_rs import (
     Agent,
@@ -24,6 +21,9 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.models import ModelRequest
+from support.agents import add, adding, agent, calls, fail
+from support.tools import Waiting, block, call
+from support.traces import attributes
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from texts import texts
-from tools import block, call, raises, returns, with_tools
-from turns import Log, accumulator, carry_out, event
 
 from cogency_rs import Parser, ToolCall, parse_tokens
 from cogency_rs.testing import calls_of, joined, outline, results_of, text_of
+from support.texts import texts
+from support.tools import block, call, raises, returns, with_tools
+from support.turns import Log, accumulator, carry_out, event
 
 TURN = f"<think>Two at once.</think>Both: {block(call('t', x=1), 'no')}"
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 
 from cogency_rs import ConfigError, Finish, LLMError, Thought, parse_tokens
 from cogency_rs.models import (
@@ -24,6 +23,7 @@ from cogency_rs.models import (
     Usage,
 )
 from cogency_rs.testing import ReplayModel, ScriptedModel, record
+from support.recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 
 CALL = '<execute>[{"name": "t", "args": {}}]</execute>'
 

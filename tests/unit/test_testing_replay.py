@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 
 from cogency_rs.models import ModelRequest, ToolDeclaration
 from cogency_rs.testing import ReplayModel
+from support.recorded_answers import HI, asks, lines_of, pieces_of, recorded, says, write
 
 
 @pytest.fixture

@@ -15,8 +15,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
-from tools import INJECTED, block, call, with_tools
-from turns import Log, carry_out, results_in
 
 from cogency_rs import (
     Accumulator,
@@ -37,6 +35,8 @@ from cogency_rs import (
     tool,
 )
 from cogency_rs.parameters import INJECTED as RESERVED
+from support.tools import INJECTED, block, call, with_tools
+from support.turns import Log, carry_out, results_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,6 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
-from tools import OK, block, call
-from turns import LOGS, Chunks, Log, accumulator, carry_out, event, results_in, types
 
 from cogency_rs import (
     ConfigError,
@@ -26,6 +24,8 @@ from cogency_rs import (
     parse_tokens,
     tool,
 )
+from support.tools import OK, block, call
+from support.turns import LOGS, Chunks, Log, accumulator, carry_out, event, results_in, types
 
 MODES = ["event", "token"]
 

@@ -14,9 +14,9 @@ import annotated_types
 import jsonschema
 import pydantic
 import pytest
-from tools import call, with_tools
 
 from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, execute_tool, tool
+from support.tools import call, with_tools
 
 UUID = "12345678-1234-5678-1234-567812345678"
 NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)

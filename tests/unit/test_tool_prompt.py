@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
-from tools import FunctionTool, nothing
 
 from cogency_rs import Param, ToolContext, system_prompt, tool, tool_instructions
 from cogency_rs.docstring import read_docstring
+from support.tools import FunctionTool, nothing
 
 
 def listed(made: Any) -> str:

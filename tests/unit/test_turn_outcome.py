@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from tools import FAIL, OK, block, with_tools
-from turns import LOGS, Chunks, Log, accumulator, carry_out, event, events_of, types
 
 from cogency_rs import Finish, StorageError, TurnOutcome, parse_tokens
+from support.tools import FAIL, OK, block, with_tools
+from support.turns import LOGS, Chunks, Log, accumulator, carry_out, event, events_of, types
 
 MODES = ["event", "token"]
 BAD = "<execute>[7]</execute>"

@@ -1,6 +1,6 @@
 """Runs the official JSON-Schema-Test-Suite on the core: the proof of what `ArgumentSchema` claims.
 
-    python tests/schema_suite.py [FOLDER]
+    python tools/schema_suite.py [FOLDER]
 
 Fetches the source distribution of the package `jsonschema`, which carries the suite, unpacks it in FOLDER
 (`.upstream`), and checks every instance of the drafts in `DRAFTS` against its schema. Fails if one is judged wrongly

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tools import stored
+from support.tools import stored
 
 Event = dict[str, Any]
 Said = tuple[str, Any]

@@ -7,9 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from tools import block, rounds, stored
-
 from cogency_rs import Accumulator, Execution
+from support.tools import block, rounds, stored
 
 Entry = tuple[str, str, str | None]
 """What happened, the type and the content: `("saved", "think", "hm")`."""

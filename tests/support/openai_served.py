@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from model_server import ModelServer, Reply, sse
 
 from cogency_rs import (
     ModelRequest,
     OpenAIModel,
     ToolDeclaration,
 )
+from support.model_server import ModelServer, Reply, sse
 
 __all__ = [
     "ADD",

@@ -1,6 +1,6 @@
 """Says whether a tag may be released: the same version everywhere, and a changelog that tells what is in it.
 
-    python tests/release.py v0.1.0
+    python tools/release.py v0.1.0
 
 The version stands in Cargo.toml, from where the package has it, and in Cargo.lock; CHANGELOG.md must have a section
 `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.

@@ -1,7 +1,7 @@
 """Builds the documentation's site, where any warning is an error, and checks the links in what was built.
 
-    python tests/docs/website.py build
-    python tests/docs/website.py links
+    python tools/website.py build
+    python tools/website.py links
 
 Links to other hosts are not fetched.
 """
@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 SITE = CHECKOUT / "site"
 
 

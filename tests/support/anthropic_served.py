@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from model_server import Asked, ModelServer, Reply, sse
 
 from cogency_rs import (
     AnthropicModel,
@@ -16,6 +15,7 @@ from cogency_rs import (
     ToolDeclaration,
     Usage,
 )
+from support.model_server import Asked, ModelServer, Reply, sse
 
 __all__ = [
     "ADD",

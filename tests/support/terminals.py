@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from commands import PROGRAM, environment
+from support.commands import PROGRAM, environment
 
 __all__ = ["CTRL_C", "Terminal"]
 

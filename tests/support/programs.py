@@ -9,14 +9,14 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 
 PRELUDE = """
 import asyncio, json, os, signal, sys, threading, time
 from pathlib import Path
-from aftermath import *
-from tools import block, rounds
-from turns import carry_out, results_in, types
+from support.aftermath import *
+from support.tools import block, rounds
+from support.turns import carry_out, results_in, types
 from cogency_rs import *
 """
 
@@ -27,7 +27,7 @@ def program(code: str, *arguments: Any) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    paths = [str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")]
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 

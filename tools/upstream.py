@@ -1,6 +1,6 @@
 """Runs cogency 3.3.0's own test suite on our core: the proof that nothing its users rely on has changed.
 
-    python tests/upstream.py [FOLDER]
+    python tools/upstream.py [FOLDER]
 
 Fetches the source distribution from the package index, unpacks it in FOLDER (`.upstream`), and runs its tests with
 `-p cogency_rs.pytest_plugin`. Fails if a test fails, if fewer tests ran than there are, or if a replaced name was not

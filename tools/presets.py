@@ -1,4 +1,4 @@
-"""Writes the table of presets into `docs/dialects.md`: `python docs/presets.py` in `tests/`."""
+"""Writes the table of presets into `docs/dialects.md`: `python tools/presets.py`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cogency_rs import Dialect, ToolCall
 
 __all__ = ["EXAMPLE", "PAGE", "with_presets"]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "dialects.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "dialects.md"
 
-BEGIN = "<!-- presets: made by `python docs/presets.py` in tests/, do not edit -->"
+BEGIN = "<!-- presets: made by `python tools/presets.py`, do not edit -->"
 END = "<!-- presets: end -->"
 
 EXAMPLE = ToolCall("read", {"file": "a.txt", "lines": 20})

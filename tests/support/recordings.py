@@ -5,6 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 NAMED = os.environ.get("COGENCY_RS_RECORDINGS")
 FOLDER = Path(NAMED) if NAMED else CHECKOUT.parent / "shared" / "data"

@@ -30,12 +30,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
-from turns import CONVERSATION, USER, BatchLog, Log, Row, accumulator, carry_out, check_answered
-
 from cogency_rs import SQLite, ToolResult, parse_tokens, worker_threads
 from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.storage.log import CallRecord, is_log
+from support.tools import INJECTED, FunctionTool, block, rounds, stored, with_tools
+from support.turns import (
+    CONVERSATION,
+    USER,
+    BatchLog,
+    Log,
+    Row,
+    accumulator,
+    carry_out,
+    check_answered,
+)
 
 PATIENCE = 20
 """Seconds until what should end by itself counts as hanging."""

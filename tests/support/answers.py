@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tools import block
-
 from cogency_rs import Finish, TextDelta, ToolCall, ToolCallDelta
+from support.tools import block
 
 BATCH = [ToolCall("short", {}), ToolCall("long", {}), ToolCall("bad", {})]
 

@@ -1,7 +1,7 @@
 """Checks what is published, as those who install it will find it.
 
-    python tests/distributions.py contents DISTRIBUTION...
-    python tests/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]...
+    python tools/distributions.py contents DISTRIBUTION...
+    python tools/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]...
 
 `contents` holds the files, the metadata and the size of wheels and source distributions to what they should be.
 `install` puts one into a new environment of each Python (a version or an interpreter; if none is named, 3.11, 3.12 and
@@ -36,7 +36,16 @@ MAX_WHEEL_BYTES = 3 * 2**20
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 # What the tests read, beside the installed package.
-SUITE = ("tests", "benches", "docs", "examples", "CHANGELOG.md", "README.md", "pyproject.toml")
+SUITE = (
+    "tests",
+    "tools",
+    "benches",
+    "docs",
+    "examples",
+    "CHANGELOG.md",
+    "README.md",
+    "pyproject.toml",
+)
 
 # Those of them that hold the documentation to the sources, which are not there.
 OF_SOURCES = ("tests/docs/test_pages.py", "tests/docs/test_troubleshooting.py")

@@ -10,9 +10,8 @@ import json
 import re
 from itertools import accumulate
 
-from outlines import Outline
-
 from cogency_rs import Limits
+from support.outlines import Outline
 
 MALFORMED: Outline = ("malformed", None)
 DEFAULT = Limits()

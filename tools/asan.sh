@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The package's tests, with AddressSanitizer in the core and Python's objects in memory that it watches.
 #
-#   tests/asan.sh [arguments of pytest]
+#   tools/asan.sh [arguments of pytest]
 #
 # It finds what the core does to memory that is freed or not its own, be it Rust's or Python's. Leaks are not looked
 # for: Python itself frees little when it ends.

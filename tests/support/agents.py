@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tools import block
-
 from cogency_rs import Agent, Hooks, Memory, ToolCall, tool
 from cogency_rs.testing import ScriptedModel
+from support.tools import block
 
 __all__ = ["Journal", "add", "agent", "calls", "fail", "prompts", "results", "rows", "types"]
 

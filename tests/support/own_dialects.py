@@ -10,7 +10,7 @@ from cogency_rs import Dialect
 
 __all__ = ["OWN"]
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "dialects.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "dialects.md"
 
 
 def made() -> dict[str, Dialect]:

@@ -17,10 +17,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import ray_tools
-
 from cogency_rs import Execution, Hooks, ToolCall, execute_calls, tool
 from cogency_rs.executors.ray import RayExecutor
+from support import ray_tools
 
 SETTINGS = {
     "num_cpus": 2,
