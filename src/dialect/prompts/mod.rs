@@ -19,10 +19,12 @@ pub fn prompt(name: &str) -> Prompt {
     own.unwrap_or_else(|| Prompt { turn, ..Prompt::default() })
 }
 
-/// At which strings a server is to stop that runs a model of this row.
+/// At which strings a server is to stop that runs a model of this row. Empty for forge's two: any model may write them, so
+/// they end no turn, and their results begin with plain words, which an answer may hold.
 pub fn stop(name: &str) -> &'static [&'static str] {
     match name {
         "cogency" => &["<results>"],
+        "json-plain" => &["<tool_response>"],
         "hermes" | "qwen3-coder" | "mimo" => &["<|im_end|>", "<tool_response>"],
         "llama3-json" | "functionary-v31" => &["<|eot_id|>", "<|eom_id|>"],
         "react" | "react-json" => &["\nObservation:"],
