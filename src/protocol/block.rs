@@ -126,7 +126,7 @@ impl BlockReader {
     pub fn read(&mut self, text: &[u8]) -> Progress {
         let most = self.calls.scope.limits.max_block_bytes.saturating_add(self.longest_close());
         let text = &text[..text.len().min(most)];
-        match self.read_within(text) {
+        match self.read_before_dead_end(text, text.len() < most) {
             Err(problem) => Progress::Broken(problem),
             Ok(None) if text.len() == most => Progress::Broken(self.too_long()),
             Ok(None) => Progress::More,
@@ -186,6 +186,41 @@ impl BlockReader {
     #[must_use]
     pub fn dialect(&self) -> &Arc<Dialect> {
         &self.dialect
+    }
+
+    /// Where the end of the text is known to hold no end of a CDATA section, none that begins there is searched for one.
+    fn read_before_dead_end(
+        &mut self,
+        text: &[u8],
+        is_whole: bool,
+    ) -> Result<Option<usize>, Problem> {
+        let dead = text.len().saturating_sub(self.calls.scope.dead_end);
+        if is_whole
+            && self.calls.scope.dead_end > 0
+            && let Some(section) = memchr::memmem::find(&text[dead..], CDATA)
+        {
+            let read = self.read_within(&text[..dead + section + CDATA.len()]);
+            if self.cdata().is_some() || !matches!(read, Ok(None)) {
+                return read;
+            }
+        }
+        self.read_within(text)
+    }
+
+    /// Where the CDATA section begins that the reader is in.
+    fn cdata(&self) -> Option<usize> {
+        match &self.place {
+            Place::Item(_, Item::Xml(reader)) => reader.cdata(),
+            _ => None,
+        }
+    }
+
+    /// How many bytes at the end of a text that has ended hold no end of a CDATA section.
+    #[must_use]
+    pub fn dead_end(&self, text: &[u8]) -> usize {
+        let is_whole = text.len() < self.calls.scope.limits.max_block_bytes;
+        let new = self.cdata().filter(|_| is_whole).map_or(0, |at| text.len() - at);
+        self.calls.scope.dead_end.max(new)
     }
 
     fn read_within(&mut self, text: &[u8]) -> Result<Option<usize>, Problem> {
@@ -285,7 +320,14 @@ impl BlockReader {
                 self.calls.begin(at);
                 at + head.open.len()
             }
-            Body::Json(_) | Body::Python(_) | Body::Xml(_) => at,
+            Body::Python(_) => {
+                if self.is_marked && self.calls.followers.is_empty() {
+                    self.calls.followers.extend_from_slice(&self.dialect.close);
+                    self.calls.followers.extend_from_slice(&self.dialect.turn_end);
+                }
+                at
+            }
+            Body::Json(_) | Body::Xml(_) => at,
         };
         self.place = Place::Item(body, Item::new(form, start, &self.calls.scope));
     }
@@ -311,6 +353,8 @@ impl BlockReader {
         Problem { kind: ProblemKind::TooLong(most), at: most }
     }
 }
+
+const CDATA: &[u8] = b"<![CDATA[";
 
 /// Whether `rest`, with which the text ends, is the beginning of another call: a batch that lacks one is another batch.
 fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {

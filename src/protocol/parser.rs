@@ -131,7 +131,7 @@ impl Parser {
         Self {
             grammar,
             stream,
-            scope: Scope { limits, reading, tools, is_watched },
+            scope: Scope { limits, reading, tools, is_watched, dead_end: 0 },
             held: Vec::new(),
             at: 0,
             run: Known::Blank(0),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Text;
 use super::advice::{again, block_name};
-use super::problem::Problem;
+use super::problem::{Problem, ProblemKind};
 use super::text::line_and_column;
 use crate::dialect::Dialect;
 
@@ -112,7 +112,11 @@ impl Report {
             raw: raw.into(),
             place: Some((line, column)),
             code: Some(problem.kind.code().into()),
-            respond: Some(malformed(problem, text, broken)),
+            // What is missing is so at the end of the text: to count lines up to there for each block would cost the square of it.
+            respond: Some(match problem.kind {
+                ProblemKind::Missing(_) => malformed(problem, raw, broken),
+                _ => malformed(problem, text, broken),
+            }),
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Scope {
     pub tools: Option<Arc<Tools>>,
     /// Whether somebody wants to see calls before they are complete.
     pub is_watched: bool,
+    /// How many bytes at the end of a text that has ended hold no end of a CDATA section; 0 where nothing is known of that.
+    pub dead_end: usize,
 }
 
 /// The calls of a block.

@@ -16,6 +16,7 @@ use std::ops::Range;
 use super::super::call::Call;
 use super::super::canonical::{Layout, Writer, json_string};
 use super::super::json::Container;
+use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, space_width};
 use super::found::{character, expected, in_quotes, problem};
@@ -117,7 +118,7 @@ impl PythonReader {
 
     fn step(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Step, Problem> {
         match self.unit {
-            Unit::None if self.place == Place::Refused => self.refused(form, text),
+            Unit::None if self.place == Place::Refused => self.refused(form, text, calls),
             Unit::None => self.between(form, text, calls),
             Unit::Word(start) => self.word(text, calls, start),
             Unit::Sign(sign) => {
@@ -341,8 +342,16 @@ impl PythonReader {
     }
 
     /// Reads an item that has been refused to its end.
-    fn refused(&mut self, form: &Python, text: &[u8]) -> Result<Step, Problem> {
+    ///
+    /// Outside a string a mark of the block ends it too: else a block that lacks a bracket would be read to the end of the text,
+    /// and so would each after it.
+    fn refused(&mut self, form: &Python, text: &[u8], calls: &Calls) -> Result<Step, Problem> {
         while let Some(&byte) = text.get(self.at) {
+            match any_starts(&text[self.at..], &calls.followers) {
+                Some(true) => return Ok(Step::End(self.at)),
+                None => return Ok(Step::More),
+                Some(false) => {}
+            }
             match (byte, self.open.last()) {
                 (b'"' | b'\'', _) => return Ok(self.open_string(text, Prefix::None)),
                 (b'[', _) => self.open.push(Bracket::List),

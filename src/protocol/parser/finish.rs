@@ -94,6 +94,7 @@ impl Parser {
                             self.state = State::Text;
                         }
                         Err(problem) => {
+                            self.scope.dead_end = reader.dead_end(&text[block.mark..]);
                             // Of a text that was cut it is known why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
                             let hides_the_end = problem.kind.may_hide_the_end() && !is_known;

@@ -115,10 +115,13 @@ impl StringReader {
         }
     }
 
-    /// Whether the text ends in a CDATA section.
+    /// Where the CDATA section begins that the text ends in.
     #[must_use]
-    pub fn is_in_cdata(&self) -> bool {
-        matches!(self.place, Place::Cdata(_))
+    pub fn cdata(&self) -> Option<usize> {
+        match &self.place {
+            Place::Cdata(tag) => Some(tag.start),
+            _ => None,
+        }
     }
 }
 
