@@ -27,6 +27,7 @@ from .results import failure
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
 from .toolbox import Toolbox
+from .tools.options import all_options
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
@@ -178,12 +179,20 @@ class Accumulator:
                 known,
                 written_ids=text is not None,
             )
-            batches = _steps(source, turn)
+            is_over = False
             try:
-                async for steps in batches:
-                    if isinstance(steps, dict):
-                        yield steps
+                while not is_over:
+                    try:
+                        steps: Any = await source
+                    except Exception as error:
+                        source.failed, steps = error, None
+                    if isinstance(steps, dict):  # as most are in token mode
+                        yield cast("TurnEvent", steps)
                         continue
+                    if steps is None:
+                        is_over = True
+                        await source.aclose()
+                        steps = turn.finish(error=source.failed)
                     for step in steps:  # running a batch appends what follows from its results
                         if isinstance(step, dict):
                             yield step
@@ -210,6 +219,8 @@ class Accumulator:
                             self.stop = said.stopped
                     if self.stop is not None:
                         break
+                    if is_over and source.failed is not None:
+                        raise source.failed
             except Exception as error:
                 if error is source.failed:
                     self._end(turn)
@@ -224,7 +235,7 @@ class Accumulator:
                         results = [failure(CANCELLED)] * len(log.calls)
                         await log.save_what_is_left(turn.results(results, CircuitBreaker()))
                 finally:
-                    await batches.aclose()
+                    await source.aclose()
 
     @property
     def stopped(self) -> str | None:
@@ -281,35 +292,16 @@ class Accumulator:
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
     ) -> Steps:
         log.settle(lambda: self.executions)
-        self.executions = batch.executions()
-        return turn.results(batch.results(), breaker)
+        results = batch.results()
+        self.executions = batch.executions(results)
+        return turn.results(results, breaker)
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""
+        if not any(options.requires_approval for options in all_options(self._execution.tools)):
+            return False
         tools = self._toolbox(self._execution.tools)
         return any([await needs_approval(tools.find(call), call) for call in calls])
-
-
-async def _steps(
-    source: ClosedOnce | EventSource, turn: Turn
-) -> AsyncGenerator[Steps | TurnEvent, None]:
-    """The steps of a turn, as its source brings them on; most in token mode are one event."""
-    try:
-        while True:
-            try:
-                steps = await source
-            except Exception as error:
-                source.failed = error
-                break
-            if steps is None:
-                break
-            yield steps
-        await source.aclose()
-        yield turn.finish(error=source.failed)
-        if source.failed is not None:
-            raise source.failed
-    finally:
-        await source.aclose()
 
 
 def _check_busy(

@@ -208,9 +208,10 @@ class ToolBatch:
             results.append(self._stop(index, stopped))
         return results
 
-    def executions(self) -> list[ToolExecution]:
-        """One record for each call, in call order; once they are over."""
-        return [self._record(index, result) for index, result in enumerate(self.results())]
+    def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
+        """One record for each call, in call order; once they are over. `results` are theirs, where they are known."""
+        results = self.results() if results is None else results
+        return [self._record(index, result) for index, result in enumerate(results)]
 
     # Tasks
 

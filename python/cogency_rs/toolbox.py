@@ -85,10 +85,10 @@ class Toolbox:
         A call that names no server, or `local`, means the agent's own tool of that name, else the only one that a
         server has, else the one that is asked for as `server__tool`.
         """
-        name, server = call.name, _server_asked_for(call)
+        name = call.name
         if not isinstance(name, str):
             return None
-        if server is None:
+        if getattr(call, "server", None) is None or (server := _server_asked_for(call)) is None:
             return self._by_name.get(name)
         there = self._by_server.get(server, {})
         if name in there:

@@ -106,10 +106,15 @@ class TurnLog:
         else:
             saving = self._save_each(rows, calls)
             calls = []  # counted one by one
-        if not inspect.isawaitable(saving):  # a plain function has saved them
+        is_future = isinstance(saving, asyncio.Future)
+        if is_future and saving.done():
+            saving.result()
             self._add(calls, opened)
             return
-        if not kinds & {"call", "result"}:
+        if not (is_future or inspect.isawaitable(saving)):  # a plain function has saved them
+            self._add(calls, opened)
+            return
+        if "call" not in kinds and "result" not in kinds:
             await saving
             return
         cancelled = await _to_the_end(saving)
@@ -184,12 +189,18 @@ class TurnLog:
             now = time()
             return [replace(record, status="cancelled", completed_at=now) for record in records]
         return [
-            replace(
-                record,
-                status=execution.status,
-                attempt=execution.attempt,
-                started_at=execution.started_at.timestamp(),
-                completed_at=execution.completed_at.timestamp(),
+            CallRecord(
+                record.id,
+                record.batch,
+                record.position,
+                record.name,
+                record.server,
+                execution.status,
+                execution.attempt,
+                execution.started_at.timestamp(),
+                execution.completed_at.timestamp(),
+                record.worker,
+                record.decision,
             )
             for record, execution in zip(records, executions(), strict=True)
         ]

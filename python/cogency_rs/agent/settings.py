@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..history import History
@@ -12,6 +12,7 @@ from ..types import Access, CallMode
 from .drivers import Driver
 from .limits import UsageLimits
 from .output import OutputReader
+from .prompts import Prompts
 from .recovery import Recovery
 from .serving import Serving
 
@@ -53,3 +54,4 @@ class Settings:
     access: Access
     name: str
     tracing: Tracing | None
+    prompts: Prompts = field(default_factory=Prompts)
