@@ -79,6 +79,7 @@ class Accumulator:
     _is_blocking = staticmethod(is_blocking)
     _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
+    _keeps_text = True
 
     def __init__(
         self,
@@ -102,7 +103,9 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        check_remote(self._toolbox(execution.tools).names, middleware := tuple(middleware))
+        tools = self._toolbox(execution.tools)
+        check_remote(tools.names, middleware := tuple(middleware))
+        self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -155,8 +158,8 @@ class Accumulator:
 
         Raises:
             BusyError: another run has the conversation, with `on_busy="error"`; or this one is inside of it.
-        asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
-                every call in the log has its result there.
+            asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
+                every call in the log has its result there; so has the text that had come.
 
         What the source raises passes on unchanged, after the text already received has been emitted; what the
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
@@ -179,7 +182,7 @@ class Accumulator:
                 known,
                 written_ids=text is not None,
             )
-            is_over = False
+            is_over = is_left = False
             try:
                 while not is_over:
                     try:
@@ -187,7 +190,8 @@ class Accumulator:
                     except Exception as error:
                         source.failed, steps = error, None
                     if isinstance(steps, dict):  # as most are in token mode
-                        yield cast("TurnEvent", steps)
+                        event: TurnEvent = cast("Any", steps)
+                        yield event
                         continue
                     if steps is None:
                         is_over = True
@@ -221,6 +225,9 @@ class Accumulator:
                         break
                     if is_over and source.failed is not None:
                         raise source.failed
+            except (asyncio.CancelledError, GeneratorExit):
+                is_left = not is_over
+                raise
             except Exception as error:
                 if error is source.failed:
                     self._end(turn)
@@ -234,6 +241,8 @@ class Accumulator:
                     if log.calls:  # saved, but the turn was stopped before they could run
                         results = [failure(CANCELLED)] * len(log.calls)
                         await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+                    if is_left and self._keeps_text:
+                        await log.save_what_is_left(_texts(turn.finish()))
                 finally:
                     await source.aclose()
 
@@ -277,7 +286,7 @@ class Accumulator:
         """Start the calls that the log has."""
         return ToolBatch(
             log.calls,
-            self._toolbox(self._execution.tools),
+            self._tools or self._toolbox(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
@@ -300,8 +309,15 @@ class Accumulator:
         """Whether somebody has to agree to one of these calls first."""
         if not any(options.requires_approval for options in all_options(self._execution.tools)):
             return False
-        tools = self._toolbox(self._execution.tools)
+        tools = self._tools or self._toolbox(self._execution.tools)
         return any([await needs_approval(tools.find(call), call) for call in calls])
+
+
+def _texts(steps: Steps) -> Steps:
+    """What the model had said, of the last steps of a turn that somebody stopped; a block that it had begun is dropped."""
+    rows = [row for step in steps if isinstance(step, tuple) for row in step]
+    texts = tuple(row for row in rows if row[0] in ("think", "respond"))
+    return [texts] if texts else []
 
 
 def _check_busy(

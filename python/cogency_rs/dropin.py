@@ -308,6 +308,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         _toolbox = staticmethod(toolbox)
         # An agent of cogency makes an accumulator for each answer of its model: only calls can be counted there.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
+        _keeps_text = False  # as cogency 3.3.0
 
         def __init__(
             self,

@@ -79,11 +79,11 @@ class TurnLog:
         """Say who knows what became of the calls; it is saved together with their results."""
         self._executions = executions
 
-    async def save(self, rows: tuple[Row, ...]) -> None:
+    async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
         Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
-        which calls are in the log.
+        which calls are in the log; others with `to_the_end`.
         """
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
@@ -114,7 +114,7 @@ class TurnLog:
         if not (is_future or inspect.isawaitable(saving)):  # a plain function has saved them
             self._add(calls, opened)
             return
-        if "call" not in kinds and "result" not in kinds:
+        if not (to_the_end or "call" in kinds or "result" in kinds):
             await saving
             return
         cancelled = await _to_the_end(saving)
@@ -143,9 +143,9 @@ class TurnLog:
         for step in steps:
             if isinstance(step, tuple):
                 try:
-                    await self.save(step)
+                    await self.save(step, to_the_end=True)
                 except Exception:
-                    logger.exception("The results of a turn that was stopped could not be saved")
+                    logger.exception("What is left of a turn that was stopped could not be saved")
 
     def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
         return (self._conversation_id, self._user_id, *row)
@@ -226,6 +226,9 @@ async def save_to_the_end(
                 await storage.save_message(conversation_id, user_id, *row)
 
         saving = save_each()
+    if isinstance(saving, asyncio.Future) and saving.done():
+        saving.result()
+        return
     cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
     if cancelled is not None:
         raise cancelled

@@ -134,7 +134,8 @@ class Agent(Generic[Deps, Output]):
         check_choice("calls", calls, "whole", "stream")
         chosen = driver_of(driver, dialect, lenient)
         check_model(model)
-        known = Toolbox.of(listed).names
+        toolbox = Toolbox.of(listed)
+        known = toolbox.names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
         if unknown and not servers:  # which may have it
@@ -154,6 +155,7 @@ class Agent(Generic[Deps, Output]):
         self._settings = Settings(
             model=model,
             tools=listed,
+            toolbox=toolbox,
             serving=Serving(servers) if servers else None,
             driver=chosen,
             storage=storage_of(storage, on_busy),
@@ -372,8 +374,9 @@ class Agent(Generic[Deps, Output]):
         given: object = question
         if not isinstance(given, str):
             raise TypeError(f"a question is text, not {type(given).__name__}")
+        is_new = not conversation_id
         ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
-        return Run(self._settings, ctx, stream=stream, parent=parent)
+        return Run(self._settings, ctx, stream=stream, is_new=is_new, parent=parent)
 
     def _resumed(
         self,

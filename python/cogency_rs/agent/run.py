@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from time import time
 from typing import Any
@@ -41,6 +41,8 @@ __all__ = ["Run"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
+_CUT = "You were interrupted after what you said last, which the user has read. Go on from there, and do not repeat it."
+
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
 """The events that a run begins with, and the step that it goes on with where an earlier run left one."""
 
@@ -53,6 +55,7 @@ class Run:
         ctx: what hooks and drivers see.
         stream: whether text comes as it arrives.
         decisions: of a run that is resumed, what somebody decided.
+        is_new: whether nothing can be in the log of its conversation yet.
         is_resumed: whether it goes on where an earlier one stopped, and asks no question.
         parent: the run that called it, where its agent is a tool of another.
 
@@ -69,12 +72,14 @@ class Run:
         *,
         stream: StreamMode,
         decisions: Mapping[str, ToolApproved | ToolDenied | bool] | None = None,
+        is_new: bool = False,
         is_resumed: bool = False,
         parent: Run | None = None,
     ) -> None:
         self.ctx = ctx
         self._stream: StreamMode = stream
         self._decisions = decisions_of(decisions)
+        self._is_new = is_new
         self._is_resumed = is_resumed
         self._parent = parent
         self.triggers = Triggers(settings.hooks, ctx)
@@ -114,10 +119,12 @@ class Run:
                 # The steps stand here, and not in generators of their own, each of which every event would pass.
                 while step is not None or (step := await self._next_step()) is not None:
                     said = step.said
-                    async with aclosing(step.events):
+                    try:
                         async for event in step.events:
                             said.take(event)
                             yield event
+                    finally:
+                        await step.events.aclose()
                     done = await self._finish_step(step)
                     step = None
                     for event in done.reports:
@@ -170,7 +177,8 @@ class Run:
     async def _serving(self, serving: Serving) -> AsyncGenerator[None, None]:
         async with serving:
             tools = await serving.tools(self._settings.tools)
-            self._use(replace(self._settings, tools=tools, prompts=Prompts()))
+            toolbox = Toolbox.of(tools)
+            self._use(replace(self._settings, tools=tools, toolbox=toolbox, prompts=Prompts()))
             yield
 
     def _use(self, settings: Settings) -> None:
@@ -182,7 +190,7 @@ class Run:
             access=settings.access,
             deps=self.ctx.deps,
         )
-        self._tools = Toolbox.of(settings.tools)
+        self._tools = settings.toolbox
 
     def _prepare(self) -> None:
         """Make what the steps share."""
@@ -199,6 +207,7 @@ class Run:
             identity=settings.identity,
             stream=self._stream,
             calls=settings.calls,
+            output_schema=_schema_for(settings),
             prompts=settings.prompts,
         )
         approve = self._approve()
@@ -215,7 +224,7 @@ class Run:
         ctx, storage = self.ctx, self._settings.storage
         rows: list[Row] = []
         calls: list[CallRecord] = []
-        if is_log(storage):
+        if is_log(storage) and not self._is_new:
             state = await StoredState.before_question(storage, ctx.conversation_id)
             calls += OpenBatch((), state.stale).given_up_records()
             if state.batch is not None:
@@ -243,6 +252,8 @@ class Run:
             self.status = "completed"
         elif state.batch is not None:
             return [], await self._go_on_with(state.batch.with_decisions(self._decisions))
+        elif state.is_cut:  # a prompt ends with a message of the user
+            return [await self._log.report("interrupted", _CUT, kind="truncated")], None
         return [], None
 
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
@@ -388,6 +399,14 @@ class Run:
                 await self._finish()
         except Exception:
             logger.exception("A hook failed when it was told of %r", error)
+
+
+def _schema_for(settings: Settings) -> Mapping[str, Any] | None:
+    """The schema that the model is sent: where every answer calls a tool, none is of that form."""
+    wants = (
+        getattr(settings.model, "structured_output", False) is True
+    )  # a mock has every attribute
+    return settings.output.schema if wants and not settings.require_tool else None
 
 
 def _status_of(signal: StopSignal) -> RunStatus:

@@ -11,6 +11,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Mapping,
     Sequence,
 )
 from dataclasses import dataclass, field, replace
@@ -51,6 +52,7 @@ class Runtime:
         identity: who the model is; `None` for a neutral sentence.
         stream: whether text comes as it arrives, or in whole.
         calls: whether calls come before they are complete, too.
+        output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
         toolbox: which tool a call means.
@@ -73,6 +75,7 @@ class Runtime:
     identity: str | None = None
     stream: StreamMode = "token"
     calls: CallMode = "whole"
+    output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
     used: Usage = NO_USAGE
     refused: list[ToolExecution] = field(default_factory=list[ToolExecution])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..history import History
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
+from ..toolbox import Toolbox
 from ..types import Access, CallMode
 from .drivers import Driver
 from .limits import UsageLimits
@@ -28,6 +29,7 @@ class Settings:
 
     model: Any
     tools: tuple[Any, ...]
+    toolbox: Toolbox
     serving: Serving | None
     driver: Driver
     storage: Any

@@ -155,6 +155,7 @@ class StoredState:
         last: the type of its last row, those aside that say nothing; `None` of an empty one.
         answer: the text of the last answer, where that came last; of a run that a tool ended, its output.
         batch: the calls that have no results; `None` if all have.
+        is_cut: whether somebody stopped the model after it had said something, so that no question follows that.
         stale: records of earlier calls that were never settled.
         ids: those of all its calls.
     """
@@ -162,6 +163,7 @@ class StoredState:
     last: str | None
     answer: Any
     batch: OpenBatch | None
+    is_cut: bool
     stale: tuple[CallRecord, ...]
     ids: frozenset[str]
 
@@ -203,6 +205,7 @@ class StoredState:
             last=said[-1]["type"] if said else None,
             answer=_answer(said),
             batch=batch,
+            is_cut=[row["type"] for row in said[-2:]] in _CUT,
             stale=tuple(record for record in open_records if record not in ours),
             ids=frozenset(record.id for record in records),
         )
@@ -210,6 +213,7 @@ class StoredState:
 
 _OPEN = ("open", "waiting")
 _SILENT = frozenset({"metric", "execute"})
+_CUT = (["think", "cancelled"], ["respond", "cancelled"])
 
 
 def _answer(rows: Sequence[Any]) -> Any:

@@ -107,11 +107,13 @@ class ServedModel:
     Attributes:
         name: what the service calls the model.
         provider: whose API it is.
+        structured_output: whether it is asked for an answer of a certain type by its schema, and not in words alone.
     """
 
     def __init__(
         self,
         *,
+        structured_output: bool,
         provider: str,
         service: Service,
         endpoint: Endpoint,
@@ -121,6 +123,7 @@ class ServedModel:
         Settings(settings)  # what cannot be set is refused before a question is asked
         self.name = service.model
         self.provider = provider
+        self.structured_output = structured_output
         self._service = service
         self._endpoint = endpoint
         self._clients = clients
