@@ -314,7 +314,7 @@ class Accumulator:
 
 
 def _texts(steps: Steps) -> Steps:
-    """What the model had said, of the last steps of a turn that somebody stopped; a block that it had begun is dropped."""
+    """What the model had said, of the last steps of a turn that was stopped; a block that it had begun is dropped."""
     rows = [row for step in steps if isinstance(step, tuple) for row in step]
     texts = tuple(row for row in rows if row[0] in ("think", "respond"))
     return [texts] if texts else []

@@ -118,11 +118,13 @@ async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_b
     sent = await runs(
         openai_served.served,
         refusal("unknown: stream_options"),
+        refusal("unknown: stream_options"),
         refusal("unknown: response_format"),
         said_by_openai(),
         structured_output=True,
     )
     assert [each.keys() & {"stream_options", "response_format"} for each in sent] == [
+        {"stream_options", "response_format"},
         {"stream_options", "response_format"},
         {"response_format"},
         set(),

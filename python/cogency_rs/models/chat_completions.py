@@ -27,11 +27,12 @@ class ChatCompletions:
 
     Args:
         reasoning_key: the field of an assistant's message in which its reasoning is sent back; `None` to leave it out.
+        counts_along: see `Requests`.
     """
 
-    def __init__(self, reasoning_key: str | None = None) -> None:
+    def __init__(self, reasoning_key: str | None = None, *, counts_along: bool = False) -> None:
         self._reasoning_key = reasoning_key
-        self._requests = Requests()
+        self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """What is sent for a request."""

@@ -18,25 +18,34 @@ _GIVEN_UP = frozenset({"abort", "error", "insufficient_system_resource", "networ
 
 
 _MAY_BE_REFUSED = {
-    "stream_options": ("stream_options", "include_usage"),
+    "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
     "response_format": ("response_format", "json_schema", "grammar"),
 }
 """Fields of a request that not every server knows, and the words by which a refusal tells that it is about one."""
 
 
 class Requests:
-    """Sends requests. What the server once refused is left out from then on: the usage, and the form of the answer."""
+    """Sends requests. What the server once refused is left out from then on: the usage, and the form of the answer.
 
-    def __init__(self) -> None:
+    Args:
+        counts_along: ask for the usage in each chunk, as vLLM and SGLang give it, so that it is known of an answer that
+            is closed before its end, too.
+    """
+
+    def __init__(self, *, counts_along: bool = False) -> None:
+        self._counts_along = counts_along
         self._refused: set[str] = set()
 
     async def open(
         self, create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: Settings
     ) -> Any:
         """Send a request by `create`, a method of the SDK: `asked` as its arguments, `body` beside them."""
-        body = {"stream_options": {"include_usage": True}, **body}
         while True:
-            sent = {name: value for name, value in body.items() if name not in self._refused}
+            usage = {"include_usage": True}
+            if self._counts_along:
+                usage["continuous_usage_stats"] = True
+            whole = {"stream_options": usage, **body}
+            sent = {name: value for name, value in whole.items() if name not in self._refused}
             try:
                 # By way of `extra_body`, since servers know settings that the SDK does not.
                 return await create(
@@ -49,7 +58,10 @@ class Requests:
                 refused = _refused_field(error, sent.keys() - settings.of_service.keys())
                 if refused is None:
                     raise
-                self._refused.add(refused)
+                if refused == "stream_options" and self._counts_along:
+                    self._counts_along = False
+                else:
+                    self._refused.add(refused)
 
 
 def _refused_field(error: Exception, sent: Set[str]) -> str | None:
@@ -91,6 +103,8 @@ class CompletionReader:
         if usage is not None:
             self._usage = usage_of(usage)
             self._is_closed = not choices
+            if any(field(choice, "finish_reason") is None for choice in choices):
+                yield self._usage  # first, because the answer may be closed at what the chunk adds
         for choice in choices:
             if not field(choice, "index"):
                 yield from self.deltas(choice)

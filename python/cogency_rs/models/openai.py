@@ -76,21 +76,24 @@ class OpenAIModel(ServedModel):
             structured_output=structured_output,
             provider="openai",
             service=Service(sdk, name, served_at, key="OPENAI_API_KEY"),
-            endpoint=_endpoint(endpoint, template, reasoning_key),
+            endpoint=_endpoint(endpoint, template, reasoning_key, is_local(served_at)),
             clients=clients,
             settings=settings,
         )
 
 
 def _endpoint(
-    endpoint: Literal["chat", "completions"], template: Template | None, reasoning_key: str | None
+    endpoint: Literal["chat", "completions"],
+    template: Template | None,
+    reasoning_key: str | None,
+    counts_along: bool,
 ) -> Endpoint:
     if endpoint == "chat":
         if template is not None:
             raise ConfigError(
                 'template goes with endpoint="completions": a chat\'s server has its own'
             )
-        return ChatCompletions(reasoning_key)
+        return ChatCompletions(reasoning_key, counts_along=counts_along)
     if endpoint != "completions":
         raise ConfigError(f'endpoint must be "chat" or "completions", got {endpoint!r}')
     if template is None:
@@ -101,4 +104,4 @@ def _endpoint(
         raise ConfigError(
             'reasoning_key goes with endpoint="chat": the template writes reasoning itself'
         )
-    return PlainCompletions(template)
+    return PlainCompletions(template, counts_along=counts_along)

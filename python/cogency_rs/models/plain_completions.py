@@ -23,11 +23,12 @@ class PlainCompletions:
 
     Args:
         template: writes the prompt.
+        counts_along: see `Requests`.
     """
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, *, counts_along: bool = False) -> None:
         self._template = template
-        self._requests = Requests()
+        self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """What is sent for a request.
