@@ -185,18 +185,19 @@ class Accumulator:
             is_over = is_left = False
             try:
                 while not is_over:
+                    given: Steps | TurnEvent | None
                     try:
-                        steps: Any = await source
+                        given = await source
                     except Exception as error:
-                        source.failed, steps = error, None
-                    if isinstance(steps, dict):  # as most are in token mode
-                        event: TurnEvent = cast("Any", steps)
-                        yield event
+                        source.failed, given = error, None
+                    if isinstance(given, dict):  # as most are in token mode
+                        yield given
                         continue
-                    if steps is None:
+                    if given is None:
                         is_over = True
                         await source.aclose()
-                        steps = turn.finish(error=source.failed)
+                        given = turn.finish(error=source.failed)
+                    steps: Steps = given
                     for step in steps:  # running a batch appends what follows from its results
                         if isinstance(step, dict):
                             yield step
@@ -300,7 +301,7 @@ class Accumulator:
     def _results(
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
     ) -> Steps:
-        log.settle(lambda: self.executions)
+        log.settle(lambda: self.executions, batch.decisions)
         results = batch.results()
         self.executions = batch.executions(results)
         return turn.results(results, breaker)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +24,7 @@ from .errors import ConfigError, StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
+from .middleware.approval import Decision
 from .middleware.chain import chain
 from .middleware.hooks import CallOrder, sorted_hooks
 from .observers import Observers, OnToolEnd, OnToolStart
@@ -104,6 +105,9 @@ class ToolBatch:
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
         ids: those of the calls, if the log has them already.
         run: what tools can reach of the run that the batch is part of.
+
+    Attributes:
+        decisions: what somebody who was asked decided of the calls, by their place.
     """
 
     def __init__(
@@ -138,6 +142,7 @@ class ToolBatch:
         self._began = [0.0] * count
         self._ended = [0.0] * count
         self._order: CallOrder | None = None
+        self.decisions: Mapping[int, Decision] = {}
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
@@ -255,7 +260,9 @@ class ToolBatch:
             )
         layers += options.middleware
         if [want for want in wants if want.requires_approval]:
-            layers.append(Approval(options.approve, options.approval_timeout))
+            approval = Approval(options.approve, options.approval_timeout)
+            self.decisions = approval.decisions
+            layers.append(approval)
         if [want for want in wants if want.retries]:
             layers.append(retry)
         return layers

@@ -10,13 +10,14 @@ import asyncio
 import inspect
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from time import time
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from .ids import uuid7
+from .middleware.approval import Decision, write_decision
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
@@ -69,15 +70,16 @@ class TurnLog:
         self.calls: list[ToolCall] = []
         self._records: list[CallRecord] = []  # of the same calls; none if the storage keeps none
         self._executions: Executions | None = None
+        self._decisions: Mapping[int, Decision] = {}
 
     @property
     def ids(self) -> list[str]:
         """The ids that the calls have in the log; none if the storage keeps none."""
         return [record.id for record in self._records]
 
-    def settle(self, executions: Executions) -> None:
-        """Say who knows what became of the calls; it is saved together with their results."""
-        self._executions = executions
+    def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
+        """Say who knows what became of the calls, and what was decided of them; it is saved with their results."""
+        self._executions, self._decisions = executions, decisions
 
     async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
@@ -106,12 +108,7 @@ class TurnLog:
         else:
             saving = self._save_each(rows, calls)
             calls = []  # counted one by one
-        is_future = isinstance(saving, asyncio.Future)
-        if is_future and saving.done():
-            saving.result()
-            self._add(calls, opened)
-            return
-        if not (is_future or inspect.isawaitable(saving)):  # a plain function has saved them
+        if _is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
             self._add(calls, opened)
             return
         if not (to_the_end or "call" in kinds or "result" in kinds):
@@ -181,7 +178,7 @@ class TurnLog:
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, with what became of them; the calls are no longer open."""
-        records, executions = self._records, self._executions
+        records, executions, decided = self._records, self._executions, self._decisions
         self.calls, self._records, self._executions = [], [], None
         if not records:
             return []
@@ -200,9 +197,9 @@ class TurnLog:
                 execution.started_at.timestamp(),
                 execution.completed_at.timestamp(),
                 record.worker,
-                record.decision,
+                write_decision(decided[place]) if place in decided else record.decision,
             )
-            for record, execution in zip(records, executions(), strict=True)
+            for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
         ]
 
 
@@ -226,8 +223,7 @@ async def save_to_the_end(
                 await storage.save_message(conversation_id, user_id, *row)
 
         saving = save_each()
-    if isinstance(saving, asyncio.Future) and saving.done():
-        saving.result()
+    if _is_over(saving):
         return
     cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
     if cancelled is not None:
@@ -259,6 +255,14 @@ def _way_of(kind: type[Any]) -> Way:
 def _storable(name: str) -> str:
     """A name without half characters, which JSON can hold and a storage cannot."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _is_over(saving: object) -> bool:
+    """Whether a save has ended at once, as one in memory; raises what it raised."""
+    if not (isinstance(saving, asyncio.Future) and saving.done()):
+        return False
+    saving.result()
+    return True
 
 
 async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:

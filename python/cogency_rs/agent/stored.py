@@ -15,6 +15,7 @@ from typing import Any
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
 from ..middleware import ToolApproved, ToolDenied
+from ..middleware.approval import Decision, read_decision, write_decision
 from ..records import status_of
 from ..results import failure
 from ..storage.log import CallRecord, CallStatus
@@ -22,7 +23,6 @@ from ..types import ToolCall, ToolResult
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "unknown"]
 
-Decision = ToolApproved | ToolDenied
 Decisions = Mapping[str, Decision | bool]
 """What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
 
@@ -45,23 +45,6 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
                     f"a decision is True, False, ToolApproved or ToolDenied, not {decision!r:.100} for {id!r}"
                 )
     return read
-
-
-def _written(decision: Decision) -> str:
-    """A decision as the table of calls holds it."""
-    if isinstance(decision, ToolDenied):
-        return json.dumps({"approved": False, "message": decision.message})
-    args = {} if decision.args is None else {"args": decision.args}
-    return json.dumps({"approved": True, **args})
-
-
-def _read(stored: str | None) -> Decision | None:
-    if stored is None:
-        return None
-    read = json.loads(stored)
-    if not read["approved"]:
-        return ToolDenied(read.get("message", ""))
-    return ToolApproved(read.get("args"))
 
 
 def unknown(call: ToolCall) -> ToolResult:
@@ -92,13 +75,16 @@ class OpenBatch:
 
     def decided(self) -> dict[str, Decision]:
         """What has been decided, by id."""
-        found = {record.id: _read(record.decision) for record in self.records}
-        return {id: decision for id, decision in found.items() if decision is not None}
+        return {
+            record.id: read_decision(record.decision)
+            for record in self.records
+            if record.decision is not None
+        }
 
     def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
         """The batch with what was decided now; a call that has been decided of stays as it is."""
         records = [
-            replace(record, decision=_written(decisions[record.id]))
+            replace(record, decision=write_decision(decisions[record.id]))
             if record.id in decisions and record.decision is None
             else record
             for record in self.records

@@ -60,7 +60,7 @@ class Messages:
 
     async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
         """Send it."""
-        form = {} if self._refuses_form else body.get("output_config", {})
+        form: Mapping[str, Any] = {} if self._refuses_form else body.get("output_config", {})
         try:
             return await _send(client, body, form, settings)
         except Exception as error:
