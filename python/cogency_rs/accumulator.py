@@ -52,7 +52,7 @@ class Accumulator:
             asked: where a batch has such a call, nothing of it runs, `waiting` has its calls, and the log says that
             they wait. Needs a storage that is a `Log`.
         approval_timeout: seconds to wait for its answer; none in time is a denial.
-        on_block: whether the calls behind one that a hook blocks are still carried out; with `"stop"` they are not, and
+        on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
             the run ends.
         on_tool_start: called with a call when it starts.
         on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
@@ -127,7 +127,7 @@ class Accumulator:
         self._waits = approve == "wait"
         if self._waits and not is_log(execution.storage):
             raise ConfigError(
-                f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is no Log'
+                f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is not a Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
         self.state: dict[str, Any] = {}

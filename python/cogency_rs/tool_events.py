@@ -1,4 +1,4 @@
-"""What tools say while their calls run: events for whoever reads the turn, and that the run should end."""
+"""What tools say while their calls run: events for the reader of the turn, and that the run should end."""
 
 from __future__ import annotations
 

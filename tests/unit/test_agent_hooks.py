@@ -84,7 +84,7 @@ async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_sho
     assert results(mine)[0][0]["content"] == "fine"
 
 
-async def test_c32_on_block_stop_starts_nothing_behind_the_blocked_call_and_each_has_a_result():
+async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_has_a_result():
     ran: list[int] = []
 
     @tool

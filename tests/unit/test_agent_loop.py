@@ -284,7 +284,7 @@ async def test_a_stop_at_tools_ends_the_run_as_ends_run_does_but_only_when_it_su
     assert (result.output, result.status, len(result.steps)) == (3, "completed", 2)
 
 
-async def test_a_driver_may_end_a_run_behind_its_calls():
+async def test_a_driver_may_end_a_run_after_its_calls():
     call = {"type": "call", "content": json.dumps({"name": "add", "args": {"a": 1, "b": 2}})}
     driver = ScriptedDriver([[call, {"type": "execute"}, {"type": "end"}], "never"])
     mine = Agent(lambda _: "", tools=[add], driver=driver)

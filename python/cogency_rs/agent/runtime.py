@@ -60,7 +60,7 @@ class Runtime:
         refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
             failed; they are in the `Step`, and not in the log.
         error: what the driver raises when the step that runs is over and in `RunResult.steps`.
-        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls behind the last question
+        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls after the last question
             that they led to, from 0.
         prompts: system prompts that were written for these tools, in earlier runs too.
     """
@@ -158,7 +158,7 @@ class Runtime:
         return self.prompts.get("introduction", write)
 
     async def behind_system(self, prompt: str, messages: Messages) -> Messages:
-        """Messages as they are sent: changed and merged as the history wants it, behind a system prompt."""
+        """Messages as they are sent: changed and merged as the history wants it, after a system prompt."""
         return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]
 
     async def ask(
@@ -324,7 +324,7 @@ def check_model(model: object) -> None:
     """Refuse what cannot answer.
 
     Raises:
-        ConfigError: it is none, a coroutine, or nothing that can be asked.
+        ConfigError: there is none, or it is a coroutine, or something that cannot be asked.
     """
     if model is None:
         raise ConfigError(

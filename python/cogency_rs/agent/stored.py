@@ -31,7 +31,7 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        TypeError: one is none.
+        TypeError: one is something else.
     """
     read: dict[str, Decision] = {}
     for id, decision in (decisions or {}).items():

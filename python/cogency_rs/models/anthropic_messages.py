@@ -49,7 +49,7 @@ class Messages:
             body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in used]
             body["tool_choice"] = {"type": "none"}
         if stop := [text for text in request.stop if text.strip()]:
-            # White space alone is refused; whoever reads the text stops at it as well.
+            # White space alone is refused; the parser of the text stops at it as well.
             body["stop_sequences"] = stop
         if request.output_schema is not None:
             form = {"type": "json_schema", "schema": dict(request.output_schema)}

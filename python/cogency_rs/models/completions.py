@@ -93,7 +93,7 @@ class CompletionReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is known why the answer ended, or the usage, which stands behind all choices, has come."""
+        """Whether it is known why the answer ended, or the usage, which stands after all choices, has come."""
         return self._is_closed or (self._reason is not None and self._reason not in _GIVEN_UP)
 
     def feed(self, chunk: Any) -> Iterator[Delta]:

@@ -76,7 +76,7 @@ class AnswerReader(Protocol):
         ...
 
     def finish(self) -> Iterable[Delta]:
-        """Give what stands behind the last chunk: the usage, then the `Finish`.
+        """Give what stands after the last chunk: the usage, then the `Finish`.
 
         Raises:
             RefusedError: the model would not answer.
@@ -161,7 +161,7 @@ class ServedModel:
             raise self._service.broken(error) from error
 
     async def _next(self, stream: Any, reader: AnswerReader) -> list[Delta] | None:
-        """Read one chunk; `None` behind the last one."""
+        """Read one chunk; `None` after the last one."""
         try:
             return list(reader.feed(await anext(stream)))
         except StopAsyncIteration:
