@@ -36,7 +36,7 @@ from .timetable import Late, Timetable
 from .tool_events import OnEvent
 from .toolbox import Toolbox
 from .tools import ToolContext, ToolOptions, options_of
-from .tools.context import Run
+from .tools.context import RunSignals
 from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
@@ -118,7 +118,7 @@ class ToolBatch:
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
-        run: Run | None = None,
+        run: RunSignals | None = None,
     ) -> None:
         self._calls = list(calls)
         self._tools = tools

@@ -106,7 +106,7 @@ async def assemble(
     time.
     """
     history = _one_history(history, history_window, history_transform)
-    conversation = StoredConversation(storage, user_id, conversation_id)
+    conversation = StoredRows(storage, user_id, conversation_id)
     return await assemble_behind(
         lambda: system_prompt(tools, identity, instructions, dialect=dialect),
         partial(_profile, user_id, storage) if profile_enabled else None,
@@ -145,7 +145,7 @@ def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class StoredConversation:
+class StoredRows:
     """The rows of one conversation in a storage."""
 
     storage: Any
@@ -185,7 +185,7 @@ class StoredConversation:
 async def assemble_behind(
     prompt: Callable[[], str],
     profile: Callable[[], Awaitable[str]] | None,
-    conversation: StoredConversation,
+    conversation: StoredRows,
     *,
     history: History | CogencyHistory,
     options: FoldOptions,

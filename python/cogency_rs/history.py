@@ -36,7 +36,7 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_OF_A_TOKEN)
 
 
-class Conversation(Protocol):
+class ConversationRows(Protocol):
     """The rows of one conversation."""
 
     async def newest(self, limit: int) -> Sequence[Any]:
@@ -118,7 +118,7 @@ class History:
             raise ConfigError(f'earlier must be "whole" or "answers", got {self.earlier!r}')
 
     async def load(
-        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
         """Load what the bounds leave; returns how many rows were loaded, and their messages.
 
@@ -153,7 +153,7 @@ class History:
                 return len(rows), messages[start:]
             limit = min(2 * limit, sys.maxsize)
 
-    async def rows(self, conversation: Conversation, pin: Pin | None = None) -> Sequence[Any]:
+    async def rows(self, conversation: ConversationRows, pin: Pin | None = None) -> Sequence[Any]:
         """The rows that the bounds leave, oldest first, for a prompt that is written elsewhere."""
         pin = Pin() if pin is None else pin
         if self.window is None and self.max_tokens is None:
@@ -244,7 +244,7 @@ class CogencyHistory:
     transform: Callable[[Messages], Awaitable[Messages]] | None
 
     async def load(
-        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
         """See `History.load`. It loads what cogency 3.3.0 does: enough, unless a turn has over two rows a message."""
         if self.window is None:

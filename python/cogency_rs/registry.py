@@ -188,7 +188,7 @@ def injected_by(execution: Any, user_id: str, conversation_id: str) -> dict[str,
     return given
 
 
-class Turn(Protocol):
+class TurnInputs(Protocol):
     """What a turn gives to tools."""
 
     execution: Any
@@ -198,7 +198,7 @@ class Turn(Protocol):
 
 
 def bound(
-    tool: Any, call: ToolCall, index: int, turn: Turn
+    tool: Any, call: ToolCall, index: int, turn: TurnInputs
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """What carries a call out, whose arguments have been checked: a function and its keyword arguments.
 

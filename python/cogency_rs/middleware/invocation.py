@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Invocation", "Middleware", "Next"]
 
 
-class Source(Protocol):
+class CallDetails(Protocol):
     """What knows more of a call than most middleware asks."""
 
     def id(self, index: int) -> str: ...
@@ -45,10 +45,10 @@ class Invocation:
     attempt: int = 1
     index: int = 0
     executor: Executor | None = None
-    _source: Source | None = field(default=None, repr=False, compare=False)
+    _source: CallDetails | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: Source, index: int, call: ToolCall, tool: Any) -> Invocation:
+    def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
         """Make one whose `id` and `context` are made when they are first asked for: most middleware never does."""
         made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
@@ -75,12 +75,12 @@ class _Later:
     It is not a field's default, which dataclasses would take it for, so it is put into the class afterwards.
     """
 
-    def __init__(self, name: str, make: Callable[[Source, Invocation], Any]) -> None:
+    def __init__(self, name: str, make: Callable[[CallDetails, Invocation], Any]) -> None:
         self._name = name
         self._make = make
 
     def __get__(self, invocation: Invocation | None, owner: type) -> Any:
-        source: Source | None = None if invocation is None else vars(invocation).get("_source")
+        source: CallDetails | None = None if invocation is None else vars(invocation).get("_source")
         if invocation is None or source is None:
             raise AttributeError(f"{owner.__name__} has no {self._name}")
         return vars(invocation).setdefault(self._name, self._make(source, invocation))
