@@ -23,17 +23,17 @@ from .background import Background, Watched
 from .keyboard import Keyboard
 from .view import View
 
-__all__ = ["Session"]
+__all__ = ["ChatSession"]
 
 T = TypeVar("T")
 
-Command = Callable[["Session", str], None]
+Command = Callable[["ChatSession", str], None]
 
 _UNANSWERED = frozenset({"user", "call", "result", "error"})
 """What stands last in a conversation that was broken off before it was answered."""
 
 
-class Session:
+class ChatSession:
     """A conversation.
 
     Args:
