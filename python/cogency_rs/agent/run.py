@@ -31,7 +31,7 @@ from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
 from .run_log import RunLog
 from .runtime import Runtime
-from .settings import Settings
+from .settings import AgentSettings
 from .stepping import FinishedStep, Refused, Stepping
 from .stored import OpenBatch, StoredState, decisions_of
 from .triggers import Triggers
@@ -60,7 +60,7 @@ class Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AgentSettings,
         ctx: RunContext[Any],
         *,
         stream: StreamMode,
@@ -157,7 +157,7 @@ class Run:
             self._use(replace(settings, tools=await serving.tools(settings.tools)))
             yield
 
-    def _use(self, settings: Settings) -> None:
+    def _use(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._execution = Execution(
             storage=settings.storage,

@@ -14,7 +14,7 @@ from ..results import failure, failure_of
 from ..tools import ToolContext, ToolOptions
 from ..types import ToolResult
 
-__all__ = ["Call", "MCPTool", "OnProgress"]
+__all__ = ["CallOnServer", "MCPTool", "OnProgress"]
 
 
 class OnProgress(Protocol):
@@ -25,7 +25,7 @@ class OnProgress(Protocol):
         ...
 
 
-Call = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
+CallOnServer = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
 """Calls a tool of a server: its name there, the arguments, and whom to tell how far it has come."""
 
 
@@ -48,7 +48,7 @@ class MCPTool(CheckedTool):
     server: str
     remote_name: str
     options: ToolOptions = field(repr=False)
-    call: Call = field(repr=False)
+    call: CallOnServer = field(repr=False)
 
     def named(self, name: str, server: str | None = None) -> MCPTool:
         """The same tool under another name for the model, and for its server."""
