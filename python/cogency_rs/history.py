@@ -18,8 +18,7 @@ from .tools.options import check_count
 
 __all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
 
-Message = dict[str, Any]
-Messages = list[Message]
+Messages = list[dict[str, Any]]
 Earlier = Literal["whole", "answers"]
 """What is shown of earlier questions."""
 HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
@@ -193,7 +192,7 @@ class History:
             self.max_tokens is None or tokens <= self.max_tokens
         )
 
-    def _tokens(self, message: Message, counted: dict[str, int]) -> int:
+    def _tokens(self, message: dict[str, Any], counted: dict[str, int]) -> int:
         if self.max_tokens is None:
             return 0
         content = message["content"]
@@ -281,7 +280,7 @@ def _checked(returned: Any) -> Messages:
     return messages
 
 
-def merged(messages: Iterable[Message]) -> Messages:
+def merged(messages: Iterable[dict[str, Any]]) -> Messages:
     """Make one message of neighbours that have one role; the cost is linear in them."""
     sent: Messages = []
     run: Messages = []  # those of one role, where there are several

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
-from ..middleware import ToolApproved, ToolDenied
+from ..middleware import Decision, ToolApproved, ToolDenied
 from ..records import status_of
 from ..results import failure
 from ..storage.log import CallRecord, CallStatus
@@ -22,7 +22,6 @@ from ..types import ToolCall, ToolResult
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "unknown"]
 
-Decision = ToolApproved | ToolDenied
 Decisions = Mapping[str, Decision | bool]
 """What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
 

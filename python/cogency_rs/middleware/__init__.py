@@ -4,7 +4,7 @@ A middleware is called with an `Invocation` and with `next`, which carries the c
 context of the tool. Hooks, approval and retries are middleware too.
 """
 
-from .approval import Approval, Approve, ToolApproved, ToolDenied
+from .approval import Approval, Approve, Decision, ToolApproved, ToolDenied
 from .hooks import HookContext, HookRunner, Hooks
 from .invocation import Invocation, Middleware, Next
 from .retries import retry
@@ -12,6 +12,7 @@ from .retries import retry
 __all__ = [
     "Approval",
     "Approve",
+    "Decision",
     "HookContext",
     "HookRunner",
     "Hooks",

@@ -15,7 +15,7 @@ from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
 
-__all__ = ["Approval", "Approve", "ToolApproved", "ToolDenied", "needs_approval"]
+__all__ = ["Approval", "Approve", "Decision", "ToolApproved", "ToolDenied", "needs_approval"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -42,10 +42,11 @@ class ToolDenied:
     message: str = ""
 
 
-Answer = ToolApproved | ToolDenied | bool
+Decision = ToolApproved | ToolDenied
 
-Approve = Callable[[ToolContext[Any], ToolCall], "Answer | Awaitable[Answer]"]
-"""Asked of a call whose tool requires approval; sync or async. `True` and `False` stand for the plain answers."""
+Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[Decision | bool]"]
+"""Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
+`ToolDenied()`."""
 
 
 class Approval:
@@ -80,7 +81,7 @@ class Approval:
             invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
         return await next(invocation)
 
-    async def _answer(self, invocation: Invocation) -> ToolApproved | ToolDenied:
+    async def _answer(self, invocation: Invocation) -> Decision:
         call = invocation.call
         required: Any = options_of(invocation.tool).requires_approval
         if callable(required):
