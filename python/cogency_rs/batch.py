@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import Schedule
+from .cogency_tools import injected_by
 from .errors import ConfigError, StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
@@ -29,7 +30,7 @@ from .middleware.hooks import CallOrder, sorted_hooks
 from .observers import Observers, OnToolEnd, OnToolStart
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
-from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
+from .registry import bound, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
 from .telemetry import current
 from .timetable import Late, Timetable

@@ -10,6 +10,7 @@ from typing import Any
 
 from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
+from .cogency_tools import guidance_for
 from .errors import ConfigError, StorageError
 from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
@@ -47,7 +48,10 @@ def system_prompt(
         ConfigError: there is no such dialect, or a tool's schema is none that JSON can hold.
     """
     listed = [_listed(tool) for tool in tools or ()]
-    return write_system_prompt(listed, identity or None, instructions or None, dialect)
+    paragraphs = guidance_for(name for name, *_ in listed)
+    if instructions:
+        paragraphs.append(instructions)
+    return write_system_prompt(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
 
 
 def _listed(tool: Any) -> tuple[str, str, str, Any]:

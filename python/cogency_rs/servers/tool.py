@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..arguments import CheckedTool, compiled
+from ..cogency_tools import without_injected
 from ..errors import ConfigError
-from ..parameters import INJECTED
 from ..results import failure, failure_of
 from ..tools import ToolContext, ToolOptions
 from ..types import ToolResult
@@ -82,8 +82,7 @@ class MCPTool(CheckedTool):
             ToolError: the server could not be started, ended before it answered (`UnknownOutcome`), or refused the
                 call.
         """
-        declared = self.schema.get("properties", {})
-        args = {k: value for k, value in given.items() if k in declared or k not in INJECTED}
+        args = without_injected(given, self.name, self.schema.get("properties", {}))
         if problems := self.faults(args):
             return failure(f"Invalid arguments for tool '{self.name}': {'; '.join(problems)}")
         limit = asyncio.timeout(self.options.timeout)
