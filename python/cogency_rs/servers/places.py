@@ -36,6 +36,11 @@ class Place(Protocol):
         """What to call the server where nobody gave it a name."""
         ...
 
+    @property
+    def url(self) -> str | None:
+        """Its address; `None` of a program, which has none."""
+        ...
+
     def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
         """Connect; leaving the context ends the connection, and a program with it."""
         ...
@@ -65,6 +70,11 @@ class Program:
     def name(self) -> str:
         """The command's, without its folder."""
         return os.path.splitext(os.path.basename(self.command))[0] or self.command  # noqa: PTH119, PTH122
+
+    @property
+    def url(self) -> None:
+        """A program has no address."""
+        return
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
