@@ -6,13 +6,14 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, strategies as st
 
 pytest.importorskip("rich", reason="the command line is in the extra cli")
 
 from cogency_rs.cli import progress
 from cogency_rs.cli.progress import Progress
 from cogency_rs.cli.text import duration, first_lines, moment, one_line, signature, visible
-from cogency_rs.cli.wrap import Wrapper
+from cogency_rs.cli.wrap import Wrapper, wrapped as wrapped_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,6 +202,13 @@ def test_lines_end_between_words(text, lines):
 def test_lines_end_between_words_however_the_text_is_cut(size):
     text = "Reading both files side by side\nwill show:\n\n  what differs, and since when."
     assert wrapped(pieces(text, size)) == wrapped([text])
+
+
+@given(
+    st.text(st.sampled_from("abcde   \n\t東"), max_size=60), st.integers(6, 20), st.integers(0, 4)
+)
+def test_text_that_is_whole_is_wrapped_like_text_that_streams(text, width, margin):
+    assert wrapped_whole(text, width, margin) == wrapped([text], width, margin)
 
 
 @pytest.mark.parametrize("size", [1, 3, 99])
