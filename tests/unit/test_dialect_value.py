@@ -155,10 +155,10 @@ def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     assert not set(fields["stop"]) & {*opens, *closes} - set(ends)
 
 
-WITHOUT_STOPS = {
-    name: "any model may write it, so it ends no turn; its results begin with plain words"
-    for name in ("forge-json", "forge-xml")
-}
+WITHOUT_STOPS = dict.fromkeys(
+    ("forge-json", "forge-xml"),
+    "any model may write it, so it ends no turn; its results begin with plain words",
+)
 
 
 def test_every_preset_has_a_string_to_stop_at_but_those_that_nothing_ends():
