@@ -171,7 +171,7 @@ $(VENV)/.docs: $(CORE)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,examples,parity,ray,test
+	$(BUILD) --extras cli,dev,parity,ray,test
 	@touch $@
 
 # And what the type checkers need, with their own Node.js.
