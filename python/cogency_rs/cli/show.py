@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from . import logs
 from .page import KINDS, NARROWEST, STATES, TEXTS, Page, Piece, cut
 from .text import count, duration, first_lines, moment, one_line, shown, signature
-from .turns import Batch, Call, Said, Turn, turns_of
+from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
-__all__ = ["Reading", "show"]
+__all__ = ["ConversationPrinter", "show"]
 
 LABEL = 10  # columns of what stands in the margin
 CLOCK = 12  # and before it, on a page of at least `ROOMY` columns, of when it began
@@ -53,7 +53,7 @@ def show(
     if json:
         _print_lines(_as_json(turns))
     else:
-        Reading(Page(), full=full).show(conversation, turns)
+        ConversationPrinter(Page(), full=full).show(conversation, turns)
 
 
 def _print_lines(values: Iterable[Any]) -> None:
@@ -61,11 +61,11 @@ def _print_lines(values: Iterable[Any]) -> None:
         print(json_.dumps(value))
 
 
-def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
+def _as_json(turns: Iterable[LoggedTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         for entry in turn.entries:
             times = {"began": entry.began, "ended": entry.ended}
-            if isinstance(entry, Said):
+            if isinstance(entry, LoggedText):
                 yield {"turn": turn.number, "type": entry.type, "content": entry.content} | times
             else:
                 calls = [
@@ -97,7 +97,7 @@ def _list(db: str, listed: list[logs.Conversation]) -> None:
                 page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
 
 
-class Reading:
+class ConversationPrinter:
     """Writes a conversation for a person to read.
 
     Args:
@@ -111,7 +111,9 @@ class Reading:
         self._clock = CLOCK if self._page.width >= ROOMY else 0
         self._margin = self._clock + LABEL
 
-    def show(self, conversation_id: str, turns: Sequence[Turn], *, of: int | None = None) -> None:
+    def show(
+        self, conversation_id: str, turns: Sequence[LoggedTurn], *, of: int | None = None
+    ) -> None:
         """Write all turns, or the last ones of so many."""
         total = len(turns) if of is None else of
         facts = f"conversation {one_line(conversation_id)}, {count(total, 'turn')}"
@@ -124,24 +126,24 @@ class Reading:
             for turn in turns:
                 self._turn(turn)
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: LoggedTurn) -> None:
         title = f"turn {turn.number}  {moment(turn.began)}"
         if turn.ended > turn.began:
             title += f"  {duration(turn.ended - turn.began)}"
         self._page.heading(title)
         for entry in turn.entries:
-            if isinstance(entry, Said):
+            if isinstance(entry, LoggedText):
                 self._said(turn, entry)
             else:
                 self._batch(turn, entry)
 
-    def _said(self, turn: Turn, said: Said) -> None:
+    def _said(self, turn: LoggedTurn, said: LoggedText) -> None:
         prefix = self._label(turn, said.type, said.began)
         if not said.content.strip():
             prefix = _stripped(prefix)
         self._page.hanging(prefix, said.content, TEXTS.get(said.type))
 
-    def _batch(self, turn: Turn, batch: Batch) -> None:
+    def _batch(self, turn: LoggedTurn, batch: LoggedBatch) -> None:
         took = None if batch.ended is None else duration(batch.ended - batch.began)
         if len(batch.calls) == 1:
             prefix = self._label(turn, "call", batch.began)
@@ -156,7 +158,7 @@ class Reading:
             prefix = [(" " * self._margin, ""), (f"{number:<3}", "dim")]
             self._call(prefix, call, None if call.took is None else duration(call.took))
 
-    def _call(self, prefix: list[Piece], call: Call, took: str | None) -> None:
+    def _call(self, prefix: list[Piece], call: LoggedCall, took: str | None) -> None:
         margin = _columns(prefix)
         asked = one_line(call.content) if call.name is None else signature(call.name, call.args)
         self._page.hanging(prefix, self._limited(asked, margin, CALL_LINES))
@@ -187,7 +189,7 @@ class Reading:
         """As much of a text as fits about so many lines."""
         return text if self._full else cut(text, lines * max(self._page.width - margin, 1))
 
-    def _label(self, turn: Turn, label: str, began: float) -> list[Piece]:
+    def _label(self, turn: LoggedTurn, label: str, began: float) -> list[Piece]:
         kind = "call" if label == "calls" else label
         clock = f"{duration(began - turn.began):>{CLOCK - 2}}  " if self._clock else ""
         name = cut(one_line(label), LABEL - 1)

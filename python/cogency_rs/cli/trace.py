@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .page import cut
 from .text import moment, one_line, shown, visible
-from .turns import Batch, Call, Said, Turn
+from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ LONGEST = 2000
 _HALF = re.compile("[\ud800-\udfff]")  # half of a character, which UTF-8 cannot hold
 
 
-def trace(conversation_id: str, turns: Sequence[Turn]) -> str:
+def trace(conversation_id: str, turns: Sequence[LoggedTurn]) -> str:
     """Write turns of a conversation as a trace.
 
     Args:
@@ -83,24 +83,24 @@ class _Events:
         names = {TURNS: "turns", MODEL: "model"}
         return [(n, names.get(n, f"tools, lane {n - TOOLS + 1}")) for n in sorted(self._free)]
 
-    def turn(self, turn: Turn) -> None:
+    def turn(self, turn: LoggedTurn) -> None:
         """Add a turn."""
         ended = turn.ended if turn.dated else None
         self._add(f"turn {turn.number}", TURNS, "turn", turn.began, ended, {})
         for entry in turn.entries:
             match entry:
-                case Said():
+                case LoggedText():
                     self._said(entry)
-                case Batch():
+                case LoggedBatch():
                     for call in entry.calls:
                         self._call(call, entry)
 
-    def _said(self, said: Said) -> None:
+    def _said(self, said: LoggedText) -> None:
         from_model = said.type in {"think", "respond"}
         thread, ended = (MODEL, said.ended) if from_model else (TURNS, None)
         self._add(said.type, thread, "text", said.began, ended, {"text": _text(said.content)})
 
-    def _call(self, call: Call, batch: Batch) -> None:
+    def _call(self, call: LoggedCall, batch: LoggedBatch) -> None:
         began, ended = batch.began, None if call.never_began else batch.ended
         if call.began is not None and call.ended is not None:
             began, ended = call.began, call.ended
