@@ -117,7 +117,7 @@ def test_a_time_is_local_and_says_so_on_request():
 # Progress.
 
 
-STYLE = re.compile(r"\x1b\[[\d;]*m")
+STYLE = re.compile(r"\x1b\[\??[\d;]*[mlh]")
 
 
 class Terminal(io.StringIO):
@@ -161,7 +161,7 @@ def test_long_work_shows_how_far_it_is_and_cleans_up(monkeypatch, clock):
         ("50%", "0:00:01"),
         ("100%", "0:00:02"),
     ]
-    assert max(map(cell_len, lines)) <= 60
+    assert max(cell_len(line.strip()) for line in lines) <= 60
     left = terminal.getvalue().removeprefix(drawn)
     assert left.endswith("\x1b[2K")  # the line is empty again
     assert "\x1b[?25h" in left  # and the cursor there
