@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 
-__all__ = ["Address", "ErrorOutput", "Place", "Program", "one_line"]
+__all__ = ["ErrorOutput", "Place", "Program", "ServerAddress", "one_line"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """A server that is spoken to over HTTP (the transport that MCP calls streamable HTTP).
 
     Attributes:

@@ -28,11 +28,12 @@ from ..errors import ConfigError
 from ..middleware import Invocation, Next
 from ..models import Finish, ModelRequest, Usage
 from ..types import ToolResult
-from . import Telemetry, content, conventions as names
+from . import content, conventions as names
 
 if TYPE_CHECKING:
     from ..agent.context import RunContext
     from ..agent.results import RunResult
+    from . import Telemetry
 
 __all__ = ["Tracing", "of_context"]
 
