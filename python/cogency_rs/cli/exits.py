@@ -25,6 +25,7 @@ __all__ = [
     "discard_closed_outputs",
     "ends",
     "exit_codes",
+    "words_of",
 ]
 
 FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = (
@@ -43,6 +44,11 @@ EXIT_CODES = (
     "3 ask has no answer, because it reached a limit or a call waits for approval; "
     "130 interrupted; 141 nobody reads the output any more."
 )
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says, without what only a program can do."""
+    return str(error).removesuffix(", or give api_key=")
 
 
 class UnusableError(CogencyError):
@@ -93,7 +99,7 @@ def exit_codes() -> Generator[None, None, None]:
         _drop_what_is_buffered()
         sys.exit(PIPE_CLOSED)
     except (CogencyError, OSError) as error:
-        complain(str(error))
+        complain(words_of(error))
         _drop_what_is_buffered()
         sys.exit(FAILED)
 
