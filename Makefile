@@ -14,7 +14,7 @@ BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --rel
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-unit test-whole cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
 .PHONY: wheel test-wheel check-release lint lint-rust lint-python lint-github types format clean
-.PHONY: rust fuzz miri asan deny soak
+.PHONY: rust fuzz miri asan deny soak soak-postgres
 
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -65,6 +65,9 @@ stress: $(DEV)  ## 10,000 turns with tools of every kind, 1,000 agents, and 200 
 
 soak: $(DEV)    ## 2,000 conversations for five minutes; the figures go into docs/reliability.md
 	$(BIN)/python benches/soak.py --write
+
+soak-postgres: $(DEV)  ## The same with the log in PostgreSQL, on a server of its own
+	$(BIN)/python benches/soak.py --postgres --write
 
 # $(call NEEDS,command,hint): says what is missing where the command fails, and leaves the target.
 NEEDS = { $(1); } >/dev/null 2>&1 || { echo "make $@: skipped, $(2)"; exit 0; };

@@ -10,6 +10,7 @@ from typing import Any
 
 from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
+from .cogency_tools import guidance_for
 from .errors import ConfigError, StorageError
 from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
@@ -47,7 +48,10 @@ def system_prompt(
         ConfigError: there is no such dialect, or a tool's schema is none that JSON can hold.
     """
     listed = [_listed(tool) for tool in tools or ()]
-    return write_system_prompt(listed, identity or None, instructions or None, dialect)
+    paragraphs = guidance_for(name for name, *_ in listed)
+    if instructions:
+        paragraphs.append(instructions)
+    return write_system_prompt(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
 
 
 def _listed(tool: Any) -> tuple[str, str, str, Any]:
@@ -106,7 +110,7 @@ async def assemble(
     time.
     """
     history = _one_history(history, history_window, history_transform)
-    conversation = StoredConversation(storage, user_id, conversation_id)
+    conversation = StoredRows(storage, user_id, conversation_id)
     return await assemble_behind(
         lambda: system_prompt(tools, identity, instructions, dialect=dialect),
         partial(_profile, user_id, storage) if profile_enabled else None,
@@ -145,7 +149,7 @@ def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class StoredConversation:
+class StoredRows:
     """The rows of one conversation in a storage."""
 
     storage: Any
@@ -185,7 +189,7 @@ class StoredConversation:
 async def assemble_behind(
     prompt: Callable[[], str],
     profile: Callable[[], Awaitable[str]] | None,
-    conversation: StoredConversation,
+    conversation: StoredRows,
     *,
     history: History | CogencyHistory,
     options: FoldOptions,

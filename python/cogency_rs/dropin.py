@@ -295,7 +295,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                     instructions=instructions,
                 ),
                 partial(assembly.profile_format, user_id, storage) if profile_enabled else None,
-                context.StoredConversation(storage, user_id, conversation_id),
+                context.StoredRows(storage, user_id, conversation_id),
                 history=CogencyHistory(history_window, history_transform),
                 options=FoldOptions(rules="installed"),
             )

@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 from ._core import Folding, FoldOptions
+from .history import Messages
 from .storage.log import is_log
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "fold_conversation", "newest_rows"]
@@ -27,8 +28,6 @@ CHARACTERS = 32 * 2**20
 
 FEW_ROWS = 256
 """Rows that are folded on the event loop; more are folded in a worker thread, so many at a time."""
-
-Messages = list[dict[str, Any]]
 
 
 async def fold_conversation(

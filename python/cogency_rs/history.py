@@ -18,8 +18,7 @@ from .tools.options import check_count
 
 __all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
 
-Message = dict[str, Any]
-Messages = list[Message]
+Messages = list[dict[str, Any]]
 Earlier = Literal["whole", "answers"]
 """What is shown of earlier questions."""
 HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
@@ -36,7 +35,7 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_OF_A_TOKEN)
 
 
-class Conversation(Protocol):
+class ConversationRows(Protocol):
     """The rows of one conversation."""
 
     async def newest(self, limit: int) -> Sequence[Any]:
@@ -118,7 +117,7 @@ class History:
             raise ConfigError(f'earlier must be "whole" or "answers", got {self.earlier!r}')
 
     async def load(
-        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
         """Load what the bounds leave; returns how many rows were loaded, and their messages.
 
@@ -153,7 +152,7 @@ class History:
                 return len(rows), messages[start:]
             limit = min(2 * limit, sys.maxsize)
 
-    async def rows(self, conversation: Conversation, pin: Pin | None = None) -> Sequence[Any]:
+    async def rows(self, conversation: ConversationRows, pin: Pin | None = None) -> Sequence[Any]:
         """The rows that the bounds leave, oldest first, for a prompt that is written elsewhere."""
         pin = Pin() if pin is None else pin
         if self.window is None and self.max_tokens is None:
@@ -193,7 +192,7 @@ class History:
             self.max_tokens is None or tokens <= self.max_tokens
         )
 
-    def _tokens(self, message: Message, counted: dict[str, int]) -> int:
+    def _tokens(self, message: dict[str, Any], counted: dict[str, int]) -> int:
         if self.max_tokens is None:
             return 0
         content = message["content"]
@@ -244,7 +243,7 @@ class CogencyHistory:
     transform: Callable[[Messages], Awaitable[Messages]] | None
 
     async def load(
-        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
         """See `History.load`. It loads what cogency 3.3.0 does: enough, unless a turn has over two rows a message."""
         if self.window is None:
@@ -281,7 +280,7 @@ def _checked(returned: Any) -> Messages:
     return messages
 
 
-def merged(messages: Iterable[Message]) -> Messages:
+def merged(messages: Iterable[dict[str, Any]]) -> Messages:
     """Make one message of neighbours that have one role; the cost is linear in them."""
     sent: Messages = []
     run: Messages = []  # those of one role, where there are several

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from types import FrameType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from .cogency_tools import without_injected
 from .errors import ConfigError
 from .schema import Fields, HintError, Mismatch, Shapes, resolve
 from .schema.fields import ABSENT
 from .schema.models import is_field
 from .tools import ToolContext
 
-__all__ = ["INJECTED", "Parameters"]
-
-INJECTED = frozenset({"storage", "sandbox_dir", "access", "conversation_id", "user_id"})
-"""What cogency's executor gives to every tool; to one named `shell` also `timeout`."""
+__all__ = ["Parameters"]
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,7 @@ class Parameters:
 
     def asked(self, given: Mapping[str, Any], tool: str) -> dict[str, Any]:
         """Take the model's arguments out of all that cogency's executor gave to the tool of this name."""
-        others = {*INJECTED, "timeout"} if tool == "shell" else INJECTED
-        others -= self.fields.shapes.keys()
-        return {name: value for name, value in given.items() if name not in others}
+        return without_injected(given, tool, self.fields.shapes)
 
     def read(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> dict[str, Any]:
         """Read arguments that fit the schema into those that the function is called with.

@@ -79,7 +79,7 @@ def parse_tokens(
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
-    reading = Reading(
+    reading = ReadingOptions(
         dialect=dialect,
         tools=tools if tools is None or isinstance(tools, ToolSchemas) else ToolSchemas(tools),
         calls=calls,
@@ -110,7 +110,7 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     return [ToolCall(call["name"], call["args"]) for call in calls]
 
 
-class Reading(TypedDict):
+class ReadingOptions(TypedDict):
     """How a text is read: what `Parser` and `Turn` both take."""
 
     dialect: Dialects
@@ -129,7 +129,7 @@ class TextStream:
     """
 
     def __init__(
-        self, source: AsyncIterable[str | Thought | Finish] | str, reading: Reading
+        self, source: AsyncIterable[str | Thought | Finish] | str, reading: ReadingOptions
     ) -> None:
         if not isinstance(source, str) and not hasattr(source, "__aiter__"):
             raise TypeError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .arguments import checks_itself, faults
+from .cogency_tools import injected_into
 from .errors import ConfigError, ToolError
 from .results import failure
 from .signature import is_object, json_schema_of
@@ -22,7 +23,6 @@ __all__ = [
     "bound",
     "check_calls",
     "first_by_name",
-    "injected_by",
     "is_blocking",
     "is_coroutine_function",
     "name_of",
@@ -175,20 +175,7 @@ def is_coroutine_function(function: Any) -> bool:
     return inspect.iscoroutinefunction(function)
 
 
-def injected_by(execution: Any, user_id: str, conversation_id: str) -> dict[str, Any]:
-    """What a turn gives to tools that are objects with `execute(**kwargs)`."""
-    given = {
-        "storage": execution.storage,
-        "sandbox_dir": execution.sandbox_dir,
-        "access": execution.access,
-        "conversation_id": conversation_id,
-    }
-    if user_id:
-        given["user_id"] = user_id
-    return given
-
-
-class Turn(Protocol):
+class TurnInputs(Protocol):
     """What a turn gives to tools."""
 
     execution: Any
@@ -198,7 +185,7 @@ class Turn(Protocol):
 
 
 def bound(
-    tool: Any, call: ToolCall, index: int, turn: Turn
+    tool: Any, call: ToolCall, index: int, turn: TurnInputs
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """What carries a call out, whose arguments have been checked: a function and its keyword arguments.
 
@@ -214,9 +201,7 @@ def bound(
             "args": call.args,
             "context": turn.context(index, call) if tool.takes_context else None,
         }
-    injected = turn.injected
-    if call.name == "shell":
-        injected = {**injected, "timeout": turn.execution.shell_timeout}
+    injected = injected_into(call.name, turn.injected, turn.execution)
     schema = getattr(tool, "schema", None)
     if not schema or not is_object(schema):
         return tool.execute, {**call.args, **injected}

@@ -76,11 +76,11 @@ def set_worker_threads(count: int) -> None:
     _workers.most = count
 
 
-Outcome = tuple[Any, BaseException | None]
+JobOutcome = tuple[Any, BaseException | None]
 """What a job returned, or what it raised."""
 
 
-def _value(outcome: Outcome) -> Any:
+def _value(outcome: JobOutcome) -> Any:
     value, error = outcome
     if isinstance(error, StopIteration):  # a coroutine cannot raise it
         raise RuntimeError(f"StopIteration: {error}") from error
@@ -100,9 +100,9 @@ class _Job:
     def __init__(self, work: Callable[[], Any]) -> None:
         self._loop = asyncio.get_running_loop()
         self._work = copy_context().run, work
-        self.outcome: asyncio.Future[Outcome] = self._loop.create_future()
+        self.outcome: asyncio.Future[JobOutcome] = self._loop.create_future()
 
-    def run(self) -> Outcome:
+    def run(self) -> JobOutcome:
         """Do the work; in a worker thread."""
         if self.outcome.cancelled():
             return None, None
@@ -112,14 +112,14 @@ class _Job:
         except BaseException as error:
             return None, error
 
-    def deliver(self, outcome: Outcome) -> None:
+    def deliver(self, outcome: JobOutcome) -> None:
         """Hand over what the work left; in a worker thread."""
         with contextlib.suppress(
             RuntimeError
         ):  # the loop was closed, so nobody waits there any more
             self._loop.call_soon_threadsafe(self._settle, outcome)
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, outcome: JobOutcome) -> None:
         if not self.outcome.done():
             self.outcome.set_result(outcome)
 

@@ -1,7 +1,7 @@
 """A small MCP server for tests that starts at once, since it imports nothing: `python -IS mcp_small.py HABIT`.
 
 It speaks the older protocol over stdio. Its tools are named in its arguments behind its habit, and each answers with
-what it was called with and its process; `die` ends the server. Its habits:
+what it was called with and its process; `die` ends the server, and `refuse` is an error of the protocol. Its habits:
 
 - `plain`: none.
 - `mute`: it never says anything.
@@ -51,6 +51,8 @@ for line in sys.stdin:
         sys.exit(1)
     elif method == "tools/list":
         answer(message, result={"tools": [listed(name) for name in tools]})
+    elif method == "tools/call" and message["params"]["name"] == "refuse":
+        answer(message, error={"code": -32602, "message": "Not this."})
     elif method == "tools/call":
         answer(message, result=called(message["params"]))
     elif "id" in message:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions
-from ..context import StoredConversation, assemble_behind, bounds_of, system_prompt
+from ..context import StoredRows, assemble_behind, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
@@ -97,7 +97,7 @@ class Runtime:
         return await assemble_behind(
             lambda: prompt,
             None,
-            StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id),
+            StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
             history=self.history,
             options=FoldOptions(
                 escape_tags=True,
@@ -111,7 +111,7 @@ class Runtime:
     async def rows(self) -> Sequence[Any]:
         """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
         ctx = self.ctx
-        conversation = StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id)
+        conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:

@@ -24,7 +24,7 @@ from .chat.options import (
     ModelName,
     Native,
     ProviderName,
-    Steps,
+    StepLimit,
     Tools,
     Yes,
 )
@@ -63,7 +63,7 @@ def ask(
     ] = None,
     yes: Yes = False,
     instructions: Instructions = "",
-    steps: Steps = 20,
+    steps: StepLimit = 20,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print each event as a line of JSON; the last is the result."),

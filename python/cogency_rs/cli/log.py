@@ -27,9 +27,10 @@ from typing import BinaryIO, TypeVar
 
 from ..errors import StorageError
 from ..storage.calls import read_calls_by_row
-from ..storage.connection import has_table, is_lock
+from ..storage.connection import is_lock
 from ..storage.conversations import list_conversations
 from ..storage.log import Conversation
+from ..storage.schema import check_version, has_table
 from .exits import UnusableError
 from .progress import Progress
 from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time
@@ -128,7 +129,7 @@ _LEASES = """
 """
 _DOUBTFUL = """
     SELECT conversation_id, call_id, name, status, worker FROM calls
-    WHERE status IN ('open', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
+    WHERE status IN ('saved', 'open', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
 """
 
 
@@ -155,6 +156,7 @@ def _read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             with _connected(path) as connection:
                 _check_schema(connection, path)
+                check_version(connection, str(path))
                 return work(connection)
         except _Changed:
             if time.monotonic() > deadline:

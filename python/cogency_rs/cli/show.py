@@ -12,9 +12,9 @@ from rich.text import Text
 from . import logs
 from .page import KINDS, NARROWEST, STATES, TEXTS, Page, cut
 from .text import count, duration, first_lines, moment, one_line, shown, signature
-from .turns import Batch, Call, Said, Turn, turns_of
+from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
-__all__ = ["Reading", "show"]
+__all__ = ["ConversationPrinter", "show"]
 
 LABEL, CLOCK = (
     10,
@@ -55,7 +55,7 @@ def show(
     if json:
         _print_lines(_as_json(turns))
     else:
-        Reading(Page(), full=full).show(conversation, turns)
+        ConversationPrinter(Page(), full=full).show(conversation, turns)
 
 
 def _print_lines(values: Iterable[Any]) -> None:
@@ -63,11 +63,11 @@ def _print_lines(values: Iterable[Any]) -> None:
         print(json_.dumps(value))
 
 
-def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
+def _as_json(turns: Iterable[LoggedTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         for entry in turn.entries:
             times = {"began": entry.began, "ended": entry.ended}
-            if isinstance(entry, Said):
+            if isinstance(entry, LoggedText):
                 yield {"turn": turn.number, "type": entry.type, "content": entry.content} | times
             else:
                 calls = [
@@ -98,7 +98,7 @@ def _list(db: str, listed: list[logs.Conversation]) -> None:
             page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
 
 
-class Reading:
+class ConversationPrinter:
     """Writes a conversation for a person to read.
 
     Args:
@@ -112,7 +112,7 @@ class Reading:
         self._clock = CLOCK if self._page.width >= ROOMY else 0
         self._margin = self._clock + LABEL
 
-    def show(self, conversation_id: str, turns: list[Turn], *, of: int | None = None) -> None:
+    def show(self, conversation_id: str, turns: list[LoggedTurn], *, of: int | None = None) -> None:
         """Write all turns, or the last ones of so many."""
         total = len(turns) if of is None else of
         facts = f"conversation {one_line(conversation_id)}, {count(total, 'turn')}"
@@ -127,18 +127,18 @@ class Reading:
                 title += f"  {duration(turn.ended - turn.began)}"
             self._page.heading(title)
             for entry in turn.entries:
-                if isinstance(entry, Said):
+                if isinstance(entry, LoggedText):
                     self._said(turn, entry)
                 else:
                     self._batch(turn, entry)
 
-    def _said(self, turn: Turn, said: Said) -> None:
+    def _said(self, turn: LoggedTurn, said: LoggedText) -> None:
         prefix = self._label(turn, said.type, said.began)
         if not said.content.strip():
             prefix.rstrip()
         self._page.hanging(prefix, said.content, TEXTS.get(said.type))
 
-    def _batch(self, turn: Turn, batch: Batch) -> None:
+    def _batch(self, turn: LoggedTurn, batch: LoggedBatch) -> None:
         took = None if batch.ended is None else duration(batch.ended - batch.began)
         if len(batch.calls) == 1:
             prefix = self._label(turn, "call", batch.began)
@@ -153,7 +153,7 @@ class Reading:
             prefix = Text.assemble(" " * self._margin, (f"{number:<3}", "dim"))
             self._call(prefix, call, None if call.took is None else duration(call.took))
 
-    def _call(self, prefix: Text, call: Call, took: str | None) -> None:
+    def _call(self, prefix: Text, call: LoggedCall, took: str | None) -> None:
         margin = prefix.cell_len
         asked = one_line(call.content) if call.name is None else signature(call.name, call.args)
         self._page.hanging(prefix, self._limited(asked, margin, CALL_LINES))
@@ -185,7 +185,7 @@ class Reading:
         """As much of a text as fits about so many lines."""
         return text if self._full else cut(text, lines * max(self._page.width - margin, 1))
 
-    def _label(self, turn: Turn, label: str, began: float) -> Text:
+    def _label(self, turn: LoggedTurn, label: str, began: float) -> Text:
         kind = "call" if label == "calls" else label
         clock = f"{duration(began - turn.began):>{CLOCK - 2}}  " if self._clock else ""
         name = cut(one_line(label), LABEL - 1)

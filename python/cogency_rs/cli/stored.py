@@ -55,7 +55,7 @@ class Doubtful:
     """A call that has no result in the log, or of which nobody knows whether it ended.
 
     Attributes:
-        status: "open", "waiting" or "unknown".
+        status: "saved", "open", "waiting" or "unknown".
         worker: the process that carried it out, `"host:pid"`.
     """
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from ..storage.log import CallStatus
     from .log import Row
 
-__all__ = ["Batch", "Call", "Entry", "Said", "Turn", "turns_of"]
+__all__ = ["Entry", "LoggedBatch", "LoggedCall", "LoggedText", "LoggedTurn", "turns_of"]
 
 _SLACK = 1.0
 """Seconds that a clock may be set back, or a save wait, before its times are not believed."""
 
 
 @dataclass
-class Said:
+class LoggedText:
     """A row that is text: `type` is `user`, `think`, `respond`, or whatever else somebody logged.
 
     Attributes:
@@ -48,7 +48,7 @@ class Said:
 
 
 @dataclass
-class Call:
+class LoggedCall:
     """A call and its result.
 
     Attributes:
@@ -88,7 +88,7 @@ class Call:
 
 
 @dataclass
-class Batch:
+class LoggedBatch:
     """Calls that ran together.
 
     Attributes:
@@ -96,7 +96,7 @@ class Batch:
         ended: when the last tool was done; `None` if it is not known.
     """
 
-    calls: list[Call]
+    calls: list[LoggedCall]
     began: float
     ended: float | None
 
@@ -106,11 +106,11 @@ class Batch:
         return self.calls[0].result is not None
 
 
-Entry = Said | Batch
+Entry = LoggedText | LoggedBatch
 
 
 @dataclass
-class Turn:
+class LoggedTurn:
     """A turn.
 
     Attributes:
@@ -133,20 +133,22 @@ class Turn:
         return max(entry.began if entry.ended is None else entry.ended for entry in self.entries)
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[LoggedCall]:
         """The calls of all its batches, in order."""
-        return [call for entry in self.entries if isinstance(entry, Batch) for call in entry.calls]
+        return [
+            call for entry in self.entries if isinstance(entry, LoggedBatch) for call in entry.calls
+        ]
 
 
-def turns_of(rows: Sequence[Row]) -> list[Turn]:
+def turns_of(rows: Sequence[Row]) -> list[LoggedTurn]:
     """Put a conversation together, of all its rows in order."""
     dated = _are_dated(rows)
     if not dated:
         rows = [replace(row, saved=None) for row in rows]
-    turns: list[Turn] = []
+    turns: list[LoggedTurn] = []
     for entry in _entries(rows):
-        if not turns or (isinstance(entry, Said) and entry.type == "user"):
-            turns.append(Turn(len(turns) + 1, dated))
+        if not turns or (isinstance(entry, LoggedText) and entry.type == "user"):
+            turns.append(LoggedTurn(len(turns) + 1, dated))
         turns[-1].entries.append(entry)
     for turn in turns:
         for entry, after in zip(turn.entries, [*turn.entries[1:], None], strict=True):
@@ -177,11 +179,11 @@ def _are_dated(rows: Sequence[Row]) -> bool:
 def _entries(rows: Iterable[Row]) -> list[Entry]:
     """What the rows say, where it was said; calls stand where their results do."""
     entries: list[Entry] = []
-    waiting: list[Batch] = []
+    waiting: list[LoggedBatch] = []
     for row in rows:
         if row.type == "call":
             if not waiting or entries[-1] is not waiting[-1]:
-                waiting.append(Batch([], 0.0, None))
+                waiting.append(LoggedBatch([], 0.0, None))
                 entries.append(waiting[-1])
             waiting[-1].calls.append(_call(row))
             waiting[-1].began = max(waiting[-1].began, row.saved or row.timestamp)
@@ -191,10 +193,10 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
             entries.append(_batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
             waiting = []
         else:
-            entries.append(Said(row.type, _text_of(row), row.timestamp, row.saved))
+            entries.append(LoggedText(row.type, _text_of(row), row.timestamp, row.saved))
             if row.type == "user":
                 waiting = []
-    return [entry for entry in entries if isinstance(entry, Said) or entry.calls]
+    return [entry for entry in entries if isinstance(entry, LoggedText) or entry.calls]
 
 
 def _text_of(row: Row) -> str:
@@ -208,22 +210,22 @@ def _text_of(row: Row) -> str:
         return row.content
 
 
-def _batch(calls: list[Call], began: float, ended: float | None) -> Batch:
+def _batch(calls: list[LoggedCall], began: float, ended: float | None) -> LoggedBatch:
     """A batch with its results. Times of its calls that are not within its own are not believed."""
     for call in calls:
         if call.took is not None and not _is_within(call, began, ended):
             call.began = call.ended = None
-    return Batch(calls, began, ended)
+    return LoggedBatch(calls, began, ended)
 
 
-def _is_within(call: Call, began: float, ended: float | None) -> bool:
+def _is_within(call: LoggedCall, began: float, ended: float | None) -> bool:
     """Whether a call was carried out between these times, as far as clocks can be believed."""
     if call.began is None or call.ended is None or ended is None:
         return False
     return began - _SLACK <= call.began <= call.ended <= ended + _SLACK
 
 
-def _answered(row: Row, waiting: Sequence[Batch]) -> list[Call]:
+def _answered(row: Row, waiting: Sequence[LoggedBatch]) -> list[LoggedCall]:
     """Give the last of the waiting calls their results; none if these are results of something else."""
     results = _json(row.content)
     if not _is_objects(results):
@@ -246,9 +248,9 @@ def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     )
 
 
-def _call(row: Row) -> Call:
+def _call(row: Row) -> LoggedCall:
     content = _json(row.content)
-    call = Call(None, {}, row.content, row.timestamp)
+    call = LoggedCall(None, {}, row.content, row.timestamp)
     if (
         _is_objects([content])
         and isinstance(content.get("name"), str)

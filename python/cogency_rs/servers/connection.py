@@ -29,14 +29,14 @@ from mcp_types import (
 )
 
 from ..errors import ConfigError, ToolError, UnknownOutcome
-from .places import Address, ErrorOutput, Place, one_line
+from .places import ErrorOutput, Place, ServerAddress, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from .tool import OnProgress
 
-__all__ = ["Connection"]
+__all__ = ["ServerConnection"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ MOST_PAGES = 1000
 """Pages of a list of tools that are read."""
 
 
-class Connection:
+class ServerConnection:
     """A connection, from its start in the background to its end.
 
     Args:
@@ -133,7 +133,7 @@ class Connection:
                     "so whether the call had an effect is not known",
                     cause=error,
                 ) from error
-            if error.code == INVALID_REQUEST and isinstance(self._place, Address):
+            if error.code == INVALID_REQUEST and isinstance(self._place, ServerAddress):
                 self.is_over = (
                     True  # it may not know the session any more, so the next call gets a new one
                 )

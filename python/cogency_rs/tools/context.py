@@ -19,7 +19,7 @@ TURN_EVENTS = frozenset({"think", "respond", "call", "execute", "result", "error
 """The types of events that a turn makes itself."""
 
 
-class Run(Protocol):
+class RunSignals(Protocol):
     """What a tool can reach of the run that it is part of, from any thread."""
 
     def emit(self, event: dict[str, Any]) -> None: ...
@@ -52,7 +52,7 @@ class ToolContext(Generic[Deps]):
     sandbox_dir: str = ""
     access: str = ""
     state: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    _run: Run | None = field(default=None, repr=False, compare=False)
+    _run: RunSignals | None = field(default=None, repr=False, compare=False)
 
     def emit(self, event: dict[str, Any]) -> None:
         """Hand an event to whoever reads the turn, while the call runs: how far it has come, or what it has found.

@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO
 from ..errors import ToolError
 from ..function_tool import FunctionTool, tool
 from ..types import ToolCall, ToolResult
-from .folder import Entry, Folder
+from .folder import Folder, FolderEntry
 
 __all__ = ["file_tools"]
 
@@ -264,7 +264,7 @@ class _Files:
 
     # Walking
 
-    def _walk(self, path: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
+    def _walk(self, path: str, *, recursive: bool) -> Iterator[tuple[str, FolderEntry]]:
         """What is in a folder, and on request in those within it, hidden ones left out: where each is, and what."""
         prefix = "" if not (parts := self._folder.parts(path)) else "/".join(parts) + "/"
         for entry in self._folder.entries(path):
@@ -354,7 +354,7 @@ def _lines(file: BinaryIO) -> Iterator[str]:
         yield f"{line[:_LINE]}… (cut: a long line)\n" if is_long else line
 
 
-def _listed(where: str, entry: Entry) -> str:
+def _listed(where: str, entry: FolderEntry) -> str:
     match entry.kind:
         case "file":
             return f"{where}  {entry.size:,}"

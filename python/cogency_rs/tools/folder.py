@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Literal
 
 from ..errors import ConfigError, ToolError
 
-__all__ = ["Entry", "Folder"]
+__all__ = ["Folder", "FolderEntry"]
 
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -32,11 +32,11 @@ _READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC  # a p
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
 _REPARSE = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
 
-Kind = Literal["file", "folder", "link", "other"]
+EntryKind = Literal["file", "folder", "link", "other"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderEntry:
     """What stands in a folder under a name.
 
     Attributes:
@@ -45,7 +45,7 @@ class Entry:
     """
 
     name: str
-    kind: Kind
+    kind: EntryKind
     size: int
 
 
@@ -99,7 +99,7 @@ class Folder:
                 names.append(name)
         return names
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> EntryKind | None:
         """What stands there; `None` if nothing does."""
         *folders, name = self.parts(path) or ["."]
         try:
@@ -108,14 +108,14 @@ class Folder:
         except _MissingError:
             return None
 
-    def entries(self, path: str = ".") -> list[Entry]:
+    def entries(self, path: str = ".") -> list[FolderEntry]:
         """List a folder, by name."""
-        found: list[Entry] = []
+        found: list[FolderEntry] = []
         with self._opened(self.parts(path), path) as place:
             for name in sorted(place.names()):
                 with suppress(FileNotFoundError):  # it was removed meanwhile
                     status = place.stat(name)
-                    found.append(Entry(name, _kind(status), status.st_size))
+                    found.append(FolderEntry(name, _kind(status), status.st_size))
         return found
 
     @contextmanager
@@ -160,9 +160,9 @@ class Folder:
     @contextmanager
     def _opened(
         self, names: Sequence[str], path: str, *, make: bool = False
-    ) -> Generator[_Place, None, None]:
+    ) -> Generator[_OpenFolder, None, None]:
         """Go down to a folder, from the outermost one."""
-        place = _Place.root(self.path)
+        place = _OpenFolder.root(self.path)
         try:
             if not os.path.samestat(place.stat("."), self._identity):
                 raise ToolError(f"{self.path} is not the folder any more that it was")
@@ -186,7 +186,7 @@ class Folder:
         raise _outside(path)
 
 
-class _Place:
+class _OpenFolder:
     """A folder that is open; where the system cannot do that, one that was looked at."""
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
@@ -195,10 +195,10 @@ class _Place:
         self._within: dict[str, Any] = {} if descriptor is None else {"dir_fd": descriptor}
 
     @classmethod
-    def root(cls, path: Path) -> _Place:
+    def root(cls, path: Path) -> _OpenFolder:
         return cls(path, os.open(path, _DIRECTORY) if _BY_DESCRIPTOR else None)
 
-    def inner(self, name: str, path: str) -> _Place:
+    def inner(self, name: str, path: str) -> _OpenFolder:
         """The folder of a name.
 
         Raises:
@@ -215,14 +215,14 @@ class _Place:
                 else f"{path} does not exist: {name} is not a folder"
             )
         if self._descriptor is None:
-            return _Place(self._path / name, None)
+            return _OpenFolder(self._path / name, None)
         try:
             descriptor = os.open(name, _DIRECTORY | _NOFOLLOW, dir_fd=self._descriptor)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):  # it has become one since
                 raise _link(path, name) from error
             raise
-        return _Place(self._path / name, descriptor)
+        return _OpenFolder(self._path / name, descriptor)
 
     def names(self) -> list[str]:
         return os.listdir(self._path if self._descriptor is None else self._descriptor)  # noqa: PTH208
@@ -273,7 +273,7 @@ class _MissingError(ToolError):
     """There is no such file or folder."""
 
 
-def _kind(status: os.stat_result) -> Kind:
+def _kind(status: os.stat_result) -> EntryKind:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & _REPARSE:
         return "link"
     if stat.S_ISDIR(status.st_mode):

@@ -12,28 +12,28 @@ from ...agent import Agent, EventStream, RunResult
 from ...agent.stored import StoredState
 from ...errors import CogencyError
 from ...ids import uuid7
-from ...middleware import ToolApproved
+from ...middleware import Decision, ToolApproved
 from ...models import Usage
 from .. import log
 from ..exits import UnusableError
 from ..text import one_line
-from .approvals import Approvals, Decision
+from .approvals import Approvals
 from .assembly import Assembly
 from .background import Background, Watched
 from .keyboard import Keyboard
 from .view import View
 
-__all__ = ["Session"]
+__all__ = ["ChatSession"]
 
 T = TypeVar("T")
 
-Command = Callable[["Session", str], None]
+Command = Callable[["ChatSession", str], None]
 
 _UNANSWERED = frozenset({"user", "call", "result", "error"})
 """What stands last in a conversation that was broken off before it was answered."""
 
 
-class Session:
+class ChatSession:
     """A conversation.
 
     Args:
