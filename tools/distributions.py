@@ -33,8 +33,8 @@ NEWER_PYTHONS = ("3.14", "3.15")
 PIP_INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 MAX_WHEEL_BYTES = 3 * 2**20
 
-# The extension module in a wheel of these tags; on Windows it is `_core.pyd`. A free-threaded Python does not load modules
-# of the stable ABI, so it has a wheel of its own.
+# The extension module in a wheel of these tags; on Windows it is `_core.pyd`. A free-threaded Python does not load
+# modules of the stable ABI, so it has a wheel of its own.
 MODULES = {("cp311", "abi3"): "_core.abi3.so", ("cp314", "cp314t"): "_core.cpython-314t-*.so"}
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")

@@ -4,6 +4,7 @@
 //! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
 //! [`results`] is the way back: outcomes to the array the model reads.
 
+pub mod advice;
 pub mod block;
 pub mod body;
 pub mod call;
