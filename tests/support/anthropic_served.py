@@ -15,7 +15,8 @@ from cogency_rs import (
     ToolDeclaration,
     Usage,
 )
-from support.model_server import Asked, ModelServer, Reply, sse
+from scripted_server import Exchange
+from support.model_server import ModelServer, Reply, sse
 
 __all__ = [
     "ADD",
@@ -141,6 +142,6 @@ async def body(
     return sent
 
 
-def key_of(asked: Asked) -> str:
+def key_of(asked: Exchange) -> str:
     """The key of a request; SDKs differ in how they send it."""
     return asked.headers.get("x-api-key") or asked.headers["authorization"].removeprefix("Bearer ")
