@@ -33,7 +33,7 @@ def calling(
 
 
 def pieces(delta: ToolCallDelta, size: int = 3) -> list[ToolCallDelta]:
-    """A call in pieces, as providers stream it."""
+    """The deltas of a call in pieces, as providers stream it."""
     text = delta.arguments
     return [
         ToolCallDelta(delta.index, delta.id, delta.name),
