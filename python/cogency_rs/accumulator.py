@@ -180,6 +180,7 @@ class Accumulator:
                 self.conversation_id,
                 self.user_id,
                 known,
+                may_be_held=self._may_be_held,
                 written_ids=text is not None,
             )
             is_over = is_left = False
@@ -295,6 +296,7 @@ class Accumulator:
             state=self.state,
             is_blocking=self._is_blocking,
             ids=log.ids,
+            begin=log.begin if log.is_told_of_beginnings else None,
             run=said,
         )
 
@@ -305,6 +307,10 @@ class Accumulator:
         results = batch.results()
         self.executions = batch.executions(results)
         return turn.results(results, breaker)
+
+    def _may_be_held(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether one of these calls may have to wait before its tool is started."""
+        return self._options.may_hold(calls, self._toolbox(self._execution.tools))
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""

@@ -1,7 +1,7 @@
-"""Row ids: UUIDv7 text, so that sorting ids sorts rows by the time they were made.
+"""Ids of rows: UUIDv7 as text, so that rows sorted by id are sorted by the time they were made.
 
-Invariant: within a process every id is greater than all before it, also when many are made within
-one millisecond or the clock is set back.
+Invariant: within a process every id is greater than all before it, even if many are made within one millisecond or the
+clock is set back.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 
 __all__ = ["uuid7"]
 
-_TAIL_BITS = 74  # beside 48 bits of milliseconds, the version and the variant (RFC 9562)
+_TAIL_BITS = 74  # what 48 bits of milliseconds, the version and the variant leave of 128 (RFC 9562)
 _FRESH = (
     1 << _TAIL_BITS - 1
-) - 1  # a fresh tail leaves its top bit clear: half the range is free for ids that follow
-_STEP_BITS = 48  # random distance between ids of one millisecond: room for 2**25 of them
+) - 1  # the top bit of a fresh tail is 0: half the range is left for further ids
+_STEP_BITS = 48  # of the random step between two ids of one millisecond: room for 2**25 ids
 _STEP = (1 << _STEP_BITS) - 1
 
 _BYTES, _AT_ONCE = 16, 32
@@ -29,7 +29,7 @@ _random: list[
 
 
 def uuid7() -> str:
-    """Make the next id, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`, in any thread."""
+    """Make the next id, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`. Any thread may call it."""
     global _last
     now = time.time_ns() // 1_000_000
     try:
@@ -59,8 +59,8 @@ def _more() -> int:
 
 
 def _after_fork() -> None:
-    # Another thread of the parent may have held the lock; nobody would ever release it here. And what the parent has
-    # kept of random numbers is the parent's: with them both would make the same ids.
+    # Another thread of the parent may have held the lock, and nothing would ever release it in the child. The random
+    # numbers that the parent has kept are its own: with them the child would make the same ids.
     global _lock
     _lock = threading.Lock()
     _random.clear()

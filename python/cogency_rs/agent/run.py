@@ -32,9 +32,9 @@ from .resumption import approved_by, calls_again, check_decisions, not_twice, un
 from .run_log import RunLog
 from .runtime import Runtime
 from .serving import Serving
-from .settings import Settings
+from .settings import AgentSettings
 from .stepping import FinishedStep, Refused, RunningStep, Stepping
-from .stored import OpenBatch, StoredState, decisions_of
+from .stored import OpenBatch, StoredState, decisions_of, given_up_records
 from .triggers import Triggers
 
 __all__ = ["Run"]
@@ -67,7 +67,7 @@ class Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AgentSettings,
         ctx: RunContext[Any],
         *,
         stream: StreamMode,
@@ -181,7 +181,7 @@ class Run:
             self._use(replace(self._settings, tools=tools, toolbox=toolbox, prompts=Prompts()))
             yield
 
-    def _use(self, settings: Settings) -> None:
+    def _use(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._execution = Execution(
             storage=settings.storage,
@@ -226,7 +226,7 @@ class Run:
         calls: list[CallRecord] = []
         if is_log(storage) and not self._is_new:
             state = await StoredState.before_question(storage, ctx.conversation_id)
-            calls += OpenBatch((), state.stale).given_up_records()
+            calls += given_up_records(state.stale)
             if state.batch is not None:
                 results, records = state.batch.given_up()
                 rows.append(("result", format_results_array(state.batch.calls, results), time()))
@@ -241,7 +241,7 @@ class Run:
         state = await StoredState.read(self._settings.storage, ctx.conversation_id)
         check_decisions(ctx.conversation_id, state, self._decisions)
         if state.stale:
-            await self._log.append((), OpenBatch((), state.stale).given_up_records())
+            await self._log.append((), given_up_records(state.stale))
         if state.is_over:
             output = state.answer
             if state.last == "respond":
@@ -259,19 +259,21 @@ class Run:
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
         """Carry out calls that an earlier run left, if nobody has yet to agree to them."""
         approve = self._approve()
-        if batch.waits and approve is None:
-            waiting = await undecided(batch, batch.calls, self._tools)
-            if waiting:
-                if self._decisions:
-                    await self._log.append((), batch.records)
-                self._waiting = tuple(waiting)
-                self.status = "waiting"
-                return None
-        layers = () if batch.waits else (not_twice(batch.denied),)
-        begun = batch.begun(worker())
-        await self._log.append((), begun)
+        waiting = [] if approve is not None else await undecided(batch, self._tools)
+        if waiting:
+            put_off = batch.put_off()
+            if self._decisions or put_off != batch:
+                await self._log.append((), put_off.records)
+            self._waiting = tuple(waiting)
+            self.status = "waiting"
+            return None
+        taken = batch.taken_over(worker())
+        await self._log.append((), taken)
         return self._stepping.carry_out(
-            calls_again(batch.calls), begun, approved_by(batch.decided(), approve), layers
+            calls_again(batch.calls),
+            taken,
+            approved_by(batch.decided(), approve),
+            [not_twice(batch.not_begun)],
         )
 
     # Its steps
@@ -401,7 +403,7 @@ class Run:
             logger.exception("A hook failed when it was told of %r", error)
 
 
-def _schema_for(settings: Settings) -> Mapping[str, Any] | None:
+def _schema_for(settings: AgentSettings) -> Mapping[str, Any] | None:
     """The schema that the model is sent: where every answer calls a tool, none is of that form."""
     wants = (
         getattr(settings.model, "structured_output", False) is True

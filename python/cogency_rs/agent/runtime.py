@@ -17,8 +17,8 @@ from collections.abc import (
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._core import FoldOptions
-from ..context import StoredConversation, assemble_behind, bounds_of, system_prompt
+from .._core import FoldOptions, Thought
+from ..context import StoredRows, assemble_behind, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
@@ -121,7 +121,7 @@ class Runtime:
         return await assemble_behind(
             lambda: prompt,
             None,
-            StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id),
+            StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
             history=self.history,
             options=options,
             pin=self._pin,
@@ -130,7 +130,7 @@ class Runtime:
     async def rows(self) -> Sequence[Any]:
         """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
         ctx = self.ctx
-        conversation = StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id)
+        conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:
@@ -204,7 +204,7 @@ class Runtime:
                         written.append(delta)
                         yield delta
                         continue
-                    take(delta)
+                    delta = take(delta)
                     piece = delta if read is None else read(delta)
                     if piece is not None:
                         yield piece
@@ -247,9 +247,12 @@ class _Answer:
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, delta: Any) -> None:
-        """See the next piece."""
+    def take(self, delta: Any) -> Any:
+        """See the next piece; return it as the drivers know it."""
         match delta:
+            case Thought():  # as functions that `parse_tokens` reads give it
+                delta = ReasoningDelta(delta.text)
+                self.written.append(delta.text)
             case Usage():
                 self._reported = delta
             case Finish(reason):
@@ -263,6 +266,7 @@ class _Answer:
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
+        return delta
 
     @property
     def usage(self) -> Usage:

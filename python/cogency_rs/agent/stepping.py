@@ -25,13 +25,13 @@ from .limits import Account
 from .output import Fault
 from .recovery import Repetition
 from .results import Step, StopReason, StopSignal
-from .said import Said, kind_of
+from .step_content import StepContent, kind_of
 
 if TYPE_CHECKING:
     from .run import Run
     from .run_log import RunLog
     from .runtime import Runtime
-    from .settings import Settings
+    from .settings import AgentSettings
 
 __all__ = ["FinishedStep", "Refused", "RunningStep", "Stepping"]
 
@@ -62,7 +62,7 @@ class RunningStep:
         known: Sequence[CallRecord],
         account: Account,
     ) -> None:
-        self.said = Said()
+        self.said = StepContent()
         self.accumulator = accumulator
         self.began = monotonic()
         self.deadline = Deadline(account)
@@ -114,7 +114,7 @@ class Stepping:
     def __init__(
         self,
         run: Run,
-        settings: Settings,
+        settings: AgentSettings,
         runtime: Runtime,
         log: RunLog,
         approve: Approve | Literal["wait"] | None,

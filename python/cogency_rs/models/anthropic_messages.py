@@ -9,7 +9,7 @@ from .anthropic_answer import MessageReader
 from .anthropic_history import messages_of, system_of, tools_used
 from .completions import is_refusal_of
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["Cache", "Messages"]
 
@@ -58,7 +58,7 @@ class Messages:
             _mark_prefixes(body, self._mark)
         return body
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
         form: Mapping[str, Any] = {} if self._refuses_form else body.get("output_config", {})
         try:
@@ -75,7 +75,7 @@ class Messages:
 
 
 async def _send(
-    client: Any, body: Mapping[str, Any], form: Mapping[str, Any], settings: Settings
+    client: Any, body: Mapping[str, Any], form: Mapping[str, Any], settings: ModelSettings
 ) -> Any:
     merged = {**body, **settings.of_service}
     output = {**form, **settings.of_service.get("output_config", {})}  # the effort is the caller's

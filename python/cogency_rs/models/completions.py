@@ -9,7 +9,7 @@ from typing import Any
 from .deltas import Delta, Usage
 from .failures import IncompleteError, RefusedError
 from .fields import field
-from .served import Settings, finish_of
+from .served import ModelSettings, finish_of
 
 __all__ = ["CompletionReader", "Requests", "is_refusal_of", "usage_of"]
 
@@ -37,7 +37,11 @@ class Requests:
         self._refused: set[str] = set()
 
     async def open(
-        self, create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: Settings
+        self,
+        create: Any,
+        asked: Mapping[str, Any],
+        body: Mapping[str, Any],
+        settings: ModelSettings,
     ) -> Any:
         """Send a request by `create`, a method of the SDK: `asked` as its arguments, `body` beside them."""
         while True:
