@@ -91,10 +91,7 @@ def test_what_is_not_markdown_is_kept(written):
         ("- a list item that is longer than a line is", ["• a list item that is longer than a line", "  is"]),
         ("- a\n  - b\n    on", ["• a", "  • b", "    on"]),
         ("- a\n\n  more of a\nnot a", ["• a", "", "  more of a", "not a"]),
-        (
-            "so:\n```py\ndef f():\n    x\n\n\n\nf()\n```\nend",
-            ["so:", "  def f():", "      x", *[""] * 3, "  f()", "end"],
-        ),
+        ("so:\n```py\nif a:\n    x\n\n\n\ny\n```\nend", ["so:", "  if a:", "      x", *[""] * 3, "  y", "end"]),
         ("- a\n  ```\n  x\n    y\n  ```\n- b", ["• a", "  x", "    y", "• b"]),
         ("```\n- not a list\n# nor a heading\n~~~\n````\nend", ["  - not a list", "  # nor a heading", "  ~~~", "end"]),
         ("```\nnever closed", ["  never closed"]),

@@ -19,7 +19,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cogency_rs.cli.page import Page
-from cogency_rs.cli.show import Reading
+from cogency_rs.cli.show import ConversationPrinter
 from cogency_rs.cli.turns import Said, Turn
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Many(Sequence[Turn]):
 def test_the_first_turns_are_written_before_the_last_is_put_together():
     out = io.StringIO()
     turns = Many(2000, out)
-    Reading(Page(Console(file=out, width=80))).show("long", turns)
+    ConversationPrinter(Page(Console(file=out, width=80))).show("long", turns)
     assert out.getvalue().count("Why?") == 2000
     assert turns.written[500] > 0  # the first turns have been written
     assert len(set(turns.written)) < 100  # and not each by itself, which takes long

@@ -16,7 +16,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from cogency_rs.cli.log import rows
 from cogency_rs.cli.trace import LONGEST, trace
-from cogency_rs.cli.turns import Batch, Call, Said, Turn, turns_of
+from cogency_rs.cli.turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,18 +148,18 @@ spans = st.tuples(times, times).map(sorted)
 
 
 @st.composite
-def turns(draw) -> list[Turn]:
+def turns(draw) -> list[LoggedTurn]:
     """Turns in order of when they began, whose clocks may have been set back."""
-    made = [Turn(number, dated=True) for number in range(1, draw(st.integers(1, 4)) + 1)]
+    made = [LoggedTurn(number, dated=True) for number in range(1, draw(st.integers(1, 4)) + 1)]
     for turn in made:
         for began, ended in draw(st.lists(spans, min_size=1, max_size=6)):
             if draw(st.booleans()):
                 turn.entries.append(
-                    Said(draw(st.sampled_from(["user", "think"])), "", began, ended)
+                    LoggedText(draw(st.sampled_from(["user", "think"])), "", began, ended)
                 )
                 continue
             calls = [
-                Call(
+                LoggedCall(
                     f"t{n}",
                     {},
                     "",
@@ -169,7 +169,7 @@ def turns(draw) -> list[Turn]:
                 )
                 for n in range(draw(st.integers(1, 4)))
             ]
-            turn.entries.append(Batch(calls, began, ended))
+            turn.entries.append(LoggedBatch(calls, began, ended))
     return sorted(made, key=lambda turn: turn.began)
 
 

@@ -158,7 +158,7 @@ def _ended(error: BaseException) -> str:
         return f"did not answer{within}; is it an MCP server?"
     if getattr(error, "code", None) == CONNECTION_CLOSED:
         return "ended before it answered"
-    return f"did not answer as an MCP server does: {one_line(error)}"
+    return f"did not answer as an MCP server does: {one_line(error)}; is it one?"
 
 
 def one_line(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from ...models import Usage
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
 from ..text import count, duration, first_lines, one_line, shown, signature, visible
-from .events import CallBegan, CallEnded
+from .events import CallBegan, CallEnded, Warned
 from .forms import Form, Wrapped
 from .markdown import Markdown
 
@@ -92,6 +92,10 @@ class View:
             case CallEnded():
                 self._running.pop(item.id, None)
                 self._call_ended(item)
+            case Warned(text):
+                self._settle_text()
+                self._note(text, "yellow")
+                self._draw(now=True)
             case _:
                 self._event(item)
 
@@ -112,8 +116,11 @@ class View:
     def note(self, text: str, style: str = "dim") -> None:
         """Write something that nobody said, on lines of its own."""
         self._settle()
+        self._note(text, style)
+
+    def _note(self, text: str, style: str) -> None:
         self._gap("note")
-        self.page.hanging(Text(" " * MARGIN), text, style)
+        self.page.hanging(Text(" " * MARGIN), one_line(text), style)
 
     def error(self, text: str) -> None:
         """Write what went wrong."""
