@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.parsing import (
-    MALFORMED,
-    block,
-    body_with,
-    outline,
-    read,
-)
+from support.parsing import MALFORMED, block, body_with, outline, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,14 +9,7 @@ import pytest
 
 import cogency_rs
 from cogency_rs import Parser
-from support.parsing import (
-    END,
-    T,
-    block,
-    outline,
-    read,
-    respond,
-)
+from support.parsing import END, T, block, outline, read, respond
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cogency_rs import parse_execute_block
-from support.parsing import (
-    EXECUTE,
-    MALFORMED,
-    block,
-    body_with,
-    outline,
-    read,
-)
+from support.parsing import EXECUTE, MALFORMED, block, body_with, outline, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
