@@ -20,7 +20,7 @@ from rich.console import Console
 
 from cogency_rs.cli.page import Page
 from cogency_rs.cli.show import ConversationPrinter
-from cogency_rs.cli.turns import Said, Turn
+from cogency_rs.cli.turns import LoggedText, LoggedTurn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,7 +189,7 @@ def test_calls_whose_times_are_in_the_log_show_them(command, tmp_path):
 # Large conversations.
 
 
-class Many(Sequence[Turn]):
+class Many(Sequence[LoggedTurn]):
     """Turns that note how much was written before each was asked for."""
 
     def __init__(self, number: int, out: io.StringIO) -> None:
@@ -204,7 +204,7 @@ class Many(Sequence[Turn]):
         if index >= self._number:
             raise IndexError
         self.written.append(len(self._out.getvalue()))
-        return Turn(index + 1, True, [Said("user", "Why?", logs.BEGIN, None)])
+        return LoggedTurn(index + 1, True, [LoggedText("user", "Why?", logs.BEGIN, None)])
 
 
 def test_the_first_turns_are_written_before_the_last_is_put_together():
