@@ -1,5 +1,4 @@
-"""Middleware: code around every call, which may change the call, answer instead of its tool, run it again, or look at
-its result.
+"""Middleware: code around every call, which may change the call, answer it, repeat it, or look at its result.
 
 A middleware is called with an `Invocation` and with `next`, which carries out the call. It runs in the tool's task,
 with the tool's context variables. Hooks, approval and retries are middleware too.

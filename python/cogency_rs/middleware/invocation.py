@@ -49,7 +49,7 @@ class Invocation:
 
     @classmethod
     def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
-        """Make one; its `id` and `context` are made when first read, since most middleware never reads them."""
+        """Make an invocation whose `id` and `context` are made when first read: most middleware never reads them."""
         made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
         object.__setattr__(made, "__dict__", fields)

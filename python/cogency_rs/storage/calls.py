@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .connection import has_column, has_table
 from .log import NEW, CallRecord
+from .schema import has_column, has_table
 
 if TYPE_CHECKING:
     import sqlite3
