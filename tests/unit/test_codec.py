@@ -1,4 +1,4 @@
-"""The codec: one call or result to text and back, and what it says when it cannot."""
+"""The codec: writes one call or result as text, reads it back, and reports what it cannot read or write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored log to messages: the fold."""
+"""`to_messages` folds the stored log into messages."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
             results("é\ud83d"),
         ],
     ),
-    # Contents that are no text
+    # Contents that are not text
     ("a user's content is passed on as it is", [user(5), user(None)], [by_user(5), by_user(None)]),
     ("a user's content may have parts", [user([{"type": "text"}])], [by_user([{"type": "text"}])]),
     (
@@ -155,14 +155,14 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant("<think>5</think>", "<think>None</think>", "<think>['a']</think>")],
     ),
     ("results are formatted", [result({"a": 1}), result(5)], [results("{'a': 1}"), results("5")]),
-    ("results that are false are none", [result(None), result(0), result([]), result({})], []),
+    ("false results are left out", [result(None), result(0), result([]), result({})], []),
     ("results may lack their content", [respond(), {"type": "result"}], [by_assistant("so")]),
     (
         "results that lack their content end the turn",
         [called(), {"type": "result"}, respond()],
         [by_assistant(execute(T)), by_assistant("so")],
     ),
-    # Calls that are none
+    # Malformed calls
     (
         "a call that is JSON but no call is skipped",
         [*[event("call", text) for text in ("5", "null", "[]", "{}", '"t"')], called(), result()],
@@ -181,7 +181,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant(execute(T)), results()],
     ),
     (
-        "a batch of calls that are none is no batch",
+        "a batch of malformed calls is left out",
         [respond(), event("call", "{}"), result()],
         [results(), by_assistant("so")],
     ),

@@ -1,4 +1,4 @@
-"""Output that cannot be read: what it is called, what is said of it and where, and what still runs."""
+"""Output that cannot be read: the kind of error, its message and its place, and what still runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(*chunks: str, end: Any = None, **options: Any) -> list[dict[str, Any]]:
 
 
 def names(events: list[dict[str, Any]]) -> list[str]:
-    """The types of events; errors by their kind."""
+    """The types of events; the kinds of errors."""
     return [event.get("kind") or event["type"] for event in events]
 
 
@@ -84,7 +84,7 @@ def test_what_is_kept_of_a_block_that_is_too_long_is_bounded():
     assert events[0]["raw"] == ("<execute>[" + "x" * 7000)[: 50 + len("<execute></execute>")]
 
 
-# What is wrong is the same however the text is cut.
+# The report is the same however the text is cut.
 
 
 @st.composite
@@ -128,7 +128,7 @@ def test_an_error_stands_where_the_report_stands_and_changes_nothing_else(text):
             if event["type"] == "error" or event.get("content", "").startswith(is_report)
             else (event["type"], event.get("content"))
             for event in events
-            if event.get("raw") != ""  # a call inside reasoning, of which cogency says nothing
+            if event.get("raw") != ""  # a call inside reasoning, which cogency does not report
         ]
 
     assert shape(read(text)) == shape(read(text, errors="respond"))
@@ -354,6 +354,6 @@ def test_what_is_valid_means_the_same_when_read_leniently(text, end):
 
 @pytest.mark.parametrize("filler", ["`", " ", "```\n", "x", "\n```json"])
 def test_lenient_reading_is_linear(filler):
-    # With a cost that grows with the square, this would take minutes.
+    # With quadratic cost, this would take minutes.
     for text in (filler * 200_000, "[]" + filler * 200_000):
         read("<execute>", *text[:400_000], lenient=True)

@@ -1,4 +1,4 @@
-"""The tools for the files of a folder: what they give, what they refuse, and that nothing leads out."""
+"""The tools for the files of a folder: what they return, what they refuse, and that no path leads out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Call = Callable[..., Any]
 
 @pytest.fixture(params=["descriptors", "paths"])
 def place(request, tmp_path, monkeypatch) -> Path:
-    """A folder beside a secret; worked in by descriptors, and as where the system has none."""
+    """A folder next to a secret file; used with open folders, and as on systems that cannot open folders."""
     if request.param == "paths":
         monkeypatch.setattr(folder_module, "_BY_DESCRIPTOR", False)
     elif not folder_module._BY_DESCRIPTOR:
@@ -38,7 +38,7 @@ def place(request, tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def call(place) -> Call:
-    """Runs one call; everything is approved."""
+    """Runs one call, which is approved."""
     tools = file_tools(place)
 
     async def call(name: str, **args: object) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Assembling again costs only what is new, and gives what assembling anew would give."""
+"""Assembling again costs only what is new, and gives the same as assembling for the first time."""
 
 import gc
 import json
@@ -24,7 +24,7 @@ async def assembled(storage, user="u", conversation="c"):
 
 
 class Anew:
-    """The same rows, loaded whole each time."""
+    """A storage with the same rows, which are loaded whole each time."""
 
     def __init__(self, storage):
         self.load_messages = storage.load_messages
@@ -38,7 +38,7 @@ async def storage(tmp_path):
 
 @pytest.fixture
 def fed(monkeypatch):
-    """Every row that is folded."""
+    """Notes every row that is folded."""
     rows, folding = [], foldings.Folding
 
     class Folding:
@@ -217,7 +217,7 @@ async def test_results_that_come_later_take_the_place_of_the_failures(storage):
 
 
 async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_results(storage):
-    """As when the results could not be saved, and the program goes on."""
+    """As if the results could not be saved, and the program went on."""
     for kind, content in [*CALLS, ("respond", "again"), ("call", CALL), ("result", RESULT)]:
         await storage.save_message("c", "u", kind, content)
     messages = await assembled(storage)

@@ -1,4 +1,4 @@
-"""Hooks around calls, approval, and the records that are left."""
+"""Hooks around calls, approval, and the records of calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def statuses(found: list[ToolExecution]) -> list[str]:
 
 
 class Journal(Hooks):
-    """Notes what it is told of."""
+    """Hooks that note what they are told."""
 
     def __init__(self, journal: list[str], name: str = "hook", **options: Any) -> None:
         super().__init__(**options)
@@ -57,7 +57,7 @@ class Journal(Hooks):
 
 
 class Before(Hooks):
-    """Does something before every call."""
+    """Hooks that do something before every call."""
 
     def __init__(self, does: Any, **options: Any) -> None:
         super().__init__(**options)

@@ -1,4 +1,4 @@
-"""An agent with tools of MCP servers: what its prompt lists, where calls go, and that approval is asked for."""
+"""An agent with tools of MCP servers: what its prompt lists, which server gets a call, and approval."""
 
 from __future__ import annotations
 

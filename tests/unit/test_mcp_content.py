@@ -1,4 +1,4 @@
-"""What a server's answer becomes: text, values, and the names of all else."""
+"""Converts a server's answer: text, values, and the names of everything else."""
 
 from __future__ import annotations
 

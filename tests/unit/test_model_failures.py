@@ -1,4 +1,4 @@
-"""What goes wrong with a service of models, as one line that says what to do: the same for both providers."""
+"""Failures of a model's service: one line that says what to do, the same for both providers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def event(type: str, **fields: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider: its model, and how its server says things.
+    """A provider: its model, and the messages of its server.
 
     Attributes:
-        text: the pieces of an answer with the text "Hi", up to where it would go on.
-        call: the pieces of an answer in the middle of a call.
-        reason: the piece that says why an answer ended.
+        text: the pieces of an answer with the text "Hi", without its end.
+        call: the pieces of an answer that stops in the middle of a call.
+        reason: the piece with the reason why an answer ended.
         error: the body that reports an error.
         broken: the piece that reports an error inside a stream.
     """
@@ -114,7 +114,7 @@ async def served(
 
 
 async def failed(model: Any) -> tuple[LLMError, list[Any]]:
-    """The error of a question, and what came before it."""
+    """Ask a question that fails; returns the error, and what was received before it."""
     seen: list[Any] = []
     with pytest.raises(LLMError) as raised:
         async for delta in model.stream(HI):

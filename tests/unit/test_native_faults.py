@@ -1,4 +1,4 @@
-"""Calls of a provider's own that cannot be used, and whatever else one may give."""
+"""A provider's own tool calls that cannot be used, and everything else that it may send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation as a provider of tool calls is shown it again: calls, results and reasoning."""
+"""A stored conversation as a provider with its own tool calls is shown it: calls, results and reasoning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models behind OpenAI's API: what is read from the stream, and how turns end, against a server on 127.0.0.1."""
+"""`OpenAIModel`, against a server on 127.0.0.1: what is read from the stream, and how turns end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prompt in the dialect that its model writes: what it teaches and shows, and that nothing gets out of its frame."""
+"""Prompts in each dialect: what they teach and show, and that no text escapes from its frame."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ async def test_assemble_writes_the_whole_prompt_in_the_dialect():
         for item in TALK:
             await storage.save_message(CONVERSATION, USER, item["type"], item["content"])
         for history in (None, History(window=9)):
-            for name in ("hermes", "cogency", "hermes"):  # each keeps a conversation of its own
+            for name in ("hermes", "cogency", "hermes"):  # foldings are kept for each dialect
                 prompt, *messages = await assemble(
                     USER, CONVERSATION, tools=[OK], storage=storage, dialect=name, history=history
                 )

@@ -1,4 +1,4 @@
-"""A model that decides in JSON, one decision a step."""
+"""`ReActDriver`: a model that writes one decision a step, as JSON."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(*answers: Any, **options: Any) -> tuple[Any, ScriptedModel]:
 
 
 def events(agent: Agent, mode: Any = "event") -> list[dict[str, Any]]:
-    """The events of a run, also of one that fails."""
+    """The events of a run, which may fail."""
     seen: list[dict[str, Any]] = []
 
     async def all() -> None:

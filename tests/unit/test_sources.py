@@ -1,4 +1,4 @@
-"""A source is awaited like any other: what the event loop sends, throws or closes reaches its iterator."""
+"""Awaiting a `Source`: what the event loop sends, throws or closes reaches its iterator."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ from cogency_rs._core import Parser, Source, Turn
 
 
 class Items:
-    """An async iterator of what it is given; an exception is raised."""
+    """An async iterator over the given items; raises exceptions among them."""
 
     def __init__(self, *items, awaitable=None):
         self.items = list(items)
@@ -41,7 +41,7 @@ class Items:
 
 
 class Awaitable:
-    """Written by hand, with nothing but `__await__`."""
+    """An awaitable written by hand, with only `__await__`."""
 
     def __init__(self, items):
         self.items = items
@@ -52,7 +52,7 @@ class Awaitable:
 
 
 def run(source):
-    """Drive `await source` by hand; gives what it yields and what it returns."""
+    """Drive `await source` by hand; returns what it yields and what it returns."""
     yielded = []
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Which spans there are around runs, requests and calls, how they nest, and what turns them on and off."""
+"""Which spans there are around runs, requests and calls, how they nest, and how they are turned on and off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What spans and metrics say: who answered, what it took, and what went wrong."""
+"""What spans and metrics hold: who answered, how long it took, and what went wrong."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_a_call_that_failed_is_an_error_of_its_span_alone(traces, called, 
 
 
 class TooFastError(Exception):
-    """What the SDK of a service might raise."""
+    """An exception as the SDK of a service may raise it."""
 
 
 async def test_a_model_that_fails_is_an_error_of_the_request_and_the_run(traces):

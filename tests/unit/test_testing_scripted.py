@@ -1,4 +1,4 @@
-"""The scripted model: what it answers, in which pieces, and what it says when the script does not fit."""
+"""The scripted model: what it answers, in which pieces, and what it reports if the script does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a turn came out: a value for whoever asks the model again, and rows that lose nothing of what it wrote."""
+"""How a turn came out: an outcome for the program that asks the model again, and rows that lose no text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Dialect.write_calls`: calls as a model writes them, and what is refused."""
+"""`Dialect.write_calls`: writes calls as a model does, and refuses what JSON cannot hold."""
 
 from __future__ import annotations
 
