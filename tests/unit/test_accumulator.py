@@ -442,7 +442,7 @@ class Nameless:
     ],
     ids=lambda tool: getattr(tool, "__name__", None) or type(tool).__name__,
 )
-def test_what_is_no_tool_is_refused_at_construction(tool):
+def test_anything_but_a_tool_is_refused_at_construction(tool):
     with pytest.raises(ConfigError):
         accumulator(with_tools(OK, tool, storage=Log()))
 
@@ -450,7 +450,7 @@ def test_what_is_no_tool_is_refused_at_construction(tool):
 @pytest.mark.parametrize(
     "storage", [None, object(), "store.db", SimpleNamespace(save_message=None)], ids=repr
 )
-def test_what_is_no_storage_is_refused_at_construction(storage):
+def test_anything_but_a_storage_is_refused_at_construction(storage):
     with pytest.raises(ConfigError, match="save_message"):
         accumulator(with_tools(OK, storage=storage))
 

@@ -161,7 +161,7 @@ async def test_a_source_that_fails_is_closed(error, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_chunk_that_is_no_text_is_a_type_error_after_the_text_before_it(mode):
+async def test_a_chunk_that_is_not_text_is_a_type_error_after_the_text_before_it(mode):
     log, source = Log(), Chunks("a", 5, "b")
     with pytest.raises(TypeError, match="int"):
         await carry_out(accumulator(with_tools(storage=log), stream=mode), parse_tokens(source))
@@ -179,7 +179,7 @@ async def test_a_source_that_cannot_be_closed_does_not_stop_the_turn():
 
 
 @pytest.mark.parametrize("source", [None, 5, ["a"]], ids=repr)
-async def test_what_is_no_source_is_a_type_error(source):
+async def test_anything_but_a_source_is_a_type_error(source):
     with pytest.raises(TypeError):
         await carry_out(accumulator(with_tools(storage=Log())), source)
 
@@ -323,7 +323,7 @@ async def test_a_foreign_result_is_neither_saved_nor_emitted():
 
 @pytest.mark.parametrize("content", [None, ""])
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_without_content_is_no_text(content, mode):
+async def test_an_event_of_text_without_content_is_left_out(content, mode):
     log = Log()
     items = [{"type": "respond", "content": content, "timestamp": 1.0}, {"type": "think"}]
     events = await carry_out(
@@ -334,7 +334,7 @@ async def test_text_without_content_is_no_text(content, mode):
 
 
 @pytest.mark.parametrize("item", [None, 5, {}, {"type": 5}, {"type": "respond", "content": 5}])
-async def test_what_is_no_event_is_an_error_and_closes_the_source(item):
+async def test_anything_but_an_event_is_an_error_and_closes_the_source(item):
     source = Chunks(event("respond", "a"), item)
     log = Log()
     with pytest.raises((TypeError, KeyError)):

@@ -121,7 +121,7 @@ async def test_a_function_is_checked_once_in_a_turn(monkeypatch: pytest.MonkeyPa
     assert len(checks) == 2
 
 
-async def test_an_execute_of_somebody_else_s_is_the_one_that_runs():
+async def test_an_execute_that_a_caller_replaced_is_the_one_that_runs():
     @tool
     async def add(a: int) -> int:
         return a
@@ -302,6 +302,6 @@ def test_what_is_kept_is_bounded_and_keeps_no_tool_alive():
     assert len(_kept) <= MOST_KEPT
 
 
-def test_a_form_that_is_none_is_refused():
+def test_an_unknown_form_is_refused():
     with pytest.raises(ValueError, match='form must be "flat" or "json schema"'):
         ArgumentSchema({}, form="other")  # type: ignore[arg-type]

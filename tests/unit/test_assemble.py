@@ -219,7 +219,7 @@ async def test_the_profile_is_only_loaded_when_asked_for():
     assert store.asked == [("c", "u", None)]
 
 
-async def test_nobody_has_no_profile():
+async def test_without_a_user_there_is_no_profile():
     store = Store(profile={"who": "Ada"})
     await prompt(store, user_id="", profile_enabled=True)
     assert store.asked == [("c", "", None)]

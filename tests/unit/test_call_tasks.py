@@ -56,7 +56,7 @@ async def test_a_tool_may_cancel_and_uncancel_its_task(options):
 
 
 @LIMITS
-async def test_a_cancellation_that_comes_too_late_hits_nobody(options):
+async def test_a_cancellation_that_comes_too_late_hits_no_other_task(options):
     async def first(**_: Any) -> str:
         asyncio.get_running_loop().call_later(0.001, asyncio.current_task().cancel)
         return "first"

@@ -251,7 +251,7 @@ async def test_a_subclass_with_a_save_messages_of_its_own_is_asked_by_it(path):
         assert await log.calls(CONVERSATION) == []
 
 
-async def test_a_list_is_no_log_although_it_can_append():
+async def test_a_list_is_not_a_log_although_it_can_append():
     class Rows(list[Any]):
         async def save_message(self, *row: Any) -> None:
             self.append(row[2])

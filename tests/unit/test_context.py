@@ -273,7 +273,7 @@ def test_an_integer_that_python_cannot_read_is_kept():
     ],
     ids=repr,
 )
-def test_rows_that_are_no_rows_are_errors(events, error):
+def test_malformed_rows_are_errors(events, error):
     with pytest.raises(error):
         to_messages(events)
 
@@ -286,12 +286,12 @@ def test_a_missing_key_is_named(key):
     assert caught.value.args == (key,)
 
 
-def test_text_that_is_no_text_is_named_with_its_place():
+def test_content_that_is_not_text_is_named_with_its_place():
     with pytest.raises(TypeError, match="sequence item 1: expected str instance, int found"):
         to_messages([think(), respond(5), respond(None)])
 
 
-def test_text_that_is_no_text_is_an_error_when_its_turn_ends():
+def test_content_that_is_not_text_is_an_error_when_its_turn_ends():
     with pytest.raises(TypeError, match="expected str instance, list found"):
         to_messages([respond([]), user()])
 

@@ -176,7 +176,7 @@ def test_of_a_pair_each_block_is_read_by_the_one_that_it_is_written_in():
         ({"hermes"}, TypeError, "dialect"),
     ],
 )
-def test_what_is_no_dialect_is_refused(dialect, error, message):
+def test_anything_but_a_dialect_is_refused(dialect, error, message):
     if error is None:
         assert Parser(dialect=dialect) is not None
         return
@@ -218,7 +218,7 @@ def test_what_does_not_fit_its_schema_stays_text():
 
 
 @pytest.mark.parametrize("tools", [[3], [{}], [{"function": {}}], 5])
-def test_what_is_no_tool_is_refused(tools):
+def test_anything_but_a_tool_is_refused(tools):
     with pytest.raises(TypeError):
         Parser(dialect="qwen3-coder", tools=tools)
 

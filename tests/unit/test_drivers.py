@@ -67,7 +67,7 @@ def test_an_agent_takes_a_driver_or_its_name(driver, answer) -> None:
         (None, "it needs a method step"),
     ],
 )
-def test_what_is_no_driver_is_refused(driver, message) -> None:
+def test_anything_but_a_driver_is_refused(driver, message) -> None:
     with pytest.raises(ConfigError, match=message):
         agent_of(driver)
 

@@ -64,7 +64,7 @@ def test_an_error_is_joined_to_nothing():
     assert [event["content"] for event in events[::2]] == ["Sure. ", " And on."]
 
 
-def test_a_respond_report_has_the_same_place_counted_from_behind_the_tag():
+def test_a_respond_report_has_the_same_place_counted_from_the_end_of_the_tag():
     [report] = read("<execute>[7]</execute>", errors="respond")
     assert report["type"] == "respond"
     assert report["content"].startswith("Error: Malformed tool call syntax.")
@@ -217,7 +217,7 @@ def test_an_exception_that_cannot_say_what_it_is_is_named():
 
 
 @pytest.mark.parametrize("reason", [1, b"stop", []])
-def test_a_reason_that_is_no_text_is_refused(reason):
+def test_a_reason_that_is_not_text_is_refused(reason):
     with pytest.raises(TypeError, match="reason must be str, not "):
         Parser().finish(reason)
     with pytest.raises(TypeError, match="reason must be str, not "):

@@ -82,7 +82,7 @@ def test_json_keeps_its_value_and_holds_no_tag(value, ensure_ascii, indent):
 
 
 @given(hostile.filter(bool))
-def test_what_is_no_json_holds_no_tag_either(content):
+def test_results_that_are_not_json_hold_no_tag_either(content):
     assert shown(content, escape_tags=True) == content.replace("<", r"\u003c")
 
 

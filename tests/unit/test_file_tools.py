@@ -77,7 +77,7 @@ def test_what_reads_is_read_only_and_what_writes_asks_first_and_runs_alone(tmp_p
 
 
 @pytest.mark.parametrize("directory", ["nowhere", "a.txt"])
-def test_what_is_no_folder_is_refused(place, directory):
+def test_anything_but_a_folder_is_refused(place, directory):
     with pytest.raises(ConfigError, match="name a folder that exists"):
         file_tools(place / directory)
 
@@ -149,7 +149,7 @@ async def test_an_empty_file_is_read(call, place):
     assert (result.outcome, result.content) == ("empty, 0 lines", "")
 
 
-async def test_a_range_behind_the_end_is_refused(call):
+async def test_a_range_after_the_end_is_refused(call):
     result = await call("read_file", path="a.txt", first_line=9)
     assert problem(result) == "a.txt has only 3 lines, so there is no line 9"
 
@@ -295,7 +295,7 @@ async def test_a_large_file_is_not_edited(call, place):
 
 
 @pytest.mark.parametrize("path", ["src", ".", "", "src/main.py/x"])
-async def test_a_folder_is_no_file_to_write(call, path):
+async def test_a_folder_cannot_be_written_as_a_file(call, path):
     assert (await call("write_file", path=path, content="x")).error
 
 

@@ -154,7 +154,9 @@ async def test_the_messages_are_the_caller_s_to_change(storage):
 
 
 @pytest.mark.parametrize(("bound", "most"), [("CONVERSATIONS", 2), ("CHARACTERS", 10)])
-async def test_what_was_not_used_for_longest_is_let_go(storage, fed, monkeypatch, bound, most):
+async def test_the_least_recently_used_conversation_is_dropped(
+    storage, fed, monkeypatch, bound, most
+):
     monkeypatch.setattr(foldings, bound, most)
     for name in "abc":
         await storage.save_message(name, "u", "user", f"hi, {name}")
@@ -184,7 +186,7 @@ async def test_a_storage_with_a_load_messages_of_its_own_is_asked(tmp_path):
         assert await assembled(storage) == [{"role": "user", "content": "HELLO"}]
 
 
-async def test_a_row_that_is_no_json_raises_what_loading_it_raises(storage):
+async def test_a_row_that_is_not_json_raises_what_loading_it_raises(storage):
     await storage.save_message("c", "u", "call", "no json")
     for _ in range(2):
         with pytest.raises(json.JSONDecodeError):

@@ -258,7 +258,7 @@ def test_x12_tags_that_do_not_match_are_both_named():
     assert "</d>" in error["content"]
 
 
-def test_x13_what_is_no_xml_is_text_unless_json_is_read_too():
+def test_x13_text_that_is_not_xml_is_text_unless_json_is_read_too():
     assert short(read("<tool>not xml</tool>", dialect="forge-xml")) == ["<tool>not xml</tool>"]
     assert short(read(CALL, dialect="forge-xml")) == [CALL]
     assert short(read(CALL, dialect=("forge-xml", "forge-json"))) == [("a", {"x": 1}, "local")]

@@ -240,7 +240,7 @@ async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, says):
     assert says in record.error
 
 
-async def test_a_hook_that_never_answers_runs_out_of_time_and_holds_nobody_up():
+async def test_a_hook_that_never_answers_runs_out_of_time_and_delays_no_other_call():
     async def hang(ctx: Any, given: ToolCall) -> ToolCall:
         if given.args.get("n") == 0:
             await asyncio.Event().wait()

@@ -93,7 +93,7 @@ async def test_a_server_that_cannot_be_started_is_the_runs_error_and_nothing_is_
     assert (await agent.storage.read("c")).rows == []
 
 
-def test_what_is_no_server_is_refused_at_once():
+def test_anything_but_a_server_is_refused_at_once():
     for servers in ("web", [5], {"local": MCPServer.stdio("x")}):
         with pytest.raises(ConfigError):
             Agent(ScriptedModel([]), servers=servers)

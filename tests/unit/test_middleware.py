@@ -249,7 +249,7 @@ async def through(invocation: Invocation, next: Any) -> ToolResult:
     ("fault", "says"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
 )
 @pytest.mark.parametrize("others", [[], [through]], ids=["alone", "among others"])
-async def test_what_goes_wrong_in_it_is_that_call_s_failure_alone(fault, says, others):
+async def test_middleware_that_fails_fails_only_that_call(fault, says, others):
     def at_times(invocation: Invocation, next: Any) -> Any:
         return (fault if invocation.call.args else through)(invocation, next)
 
@@ -549,7 +549,7 @@ def test_options_that_no_call_could_keep_are_refused(options):
 
 
 @pytest.mark.parametrize("option", [{"middleware": [5]}, {"hooks": [5]}, {"approve": 5}], ids=repr)
-async def test_what_can_stand_around_no_call_is_refused(option):
+async def test_middleware_of_another_type_is_refused(option):
     with pytest.raises(ConfigError):
         await execute([call("ok")], OK, **option)
 

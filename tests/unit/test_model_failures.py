@@ -208,7 +208,7 @@ async def test_the_words_of_other_servers_are_found(body, words):
 
 
 @providers
-async def test_a_page_that_is_no_api(provider):
+async def test_a_page_that_is_not_an_api(provider):
     async with served(provider, Reply([b"<html>\n<b>502</b> Bad Gateway</html>"], 502)) as (
         _,
         model,
@@ -371,7 +371,7 @@ async def test_nonsense_in_a_stream_is_an_error_of_the_service(provider, nonsens
 
 
 @providers
-async def test_an_answer_that_is_no_stream(provider):
+async def test_an_answer_that_is_not_a_stream(provider):
     async with served(provider, Reply({"choices": []})) as (_, model):
         error, _ = await failed(model)
     assert "broke off (it ended without a " in str(error)

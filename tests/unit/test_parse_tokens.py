@@ -163,7 +163,7 @@ async def test_two_streams_may_run_in_turn():
     [None, 5, b"<end>", ["<end>"], iter(["<end>"]), object()],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_source_is_refused_at_the_call(source):
+def test_anything_but_a_source_is_refused_at_the_call(source):
     with pytest.raises(TypeError, match=type(source).__name__):
         parse_tokens(source)
 
@@ -187,12 +187,12 @@ def test_stream_is_a_keyword():
 
 
 @pytest.mark.parametrize("chunk", [5, None, b"a", ["a"]], ids=lambda value: type(value).__name__)
-async def test_a_chunk_that_is_no_str_is_a_type_error_that_names_what_came(chunk):
+async def test_a_chunk_that_is_not_a_str_is_a_type_error_that_names_its_type(chunk):
     with pytest.raises(TypeError, match=type(chunk).__name__):
         await collect(Source("a", chunk))
 
 
-async def test_a_chunk_that_is_no_str_closes_the_source():
+async def test_a_chunk_that_is_not_a_str_closes_the_source():
     source = Source("a", 5, "b")
     await collect_until_raised(source)
     assert (source.asked, source.closed) == (2, 1)
@@ -424,7 +424,7 @@ async def test_an_error_thrown_into_the_events_closes_the_source():
     assert source.closed == 1
 
 
-async def test_an_error_thrown_into_the_events_is_no_error_of_the_source():
+async def test_an_error_thrown_into_the_events_is_not_an_error_of_the_source():
     """Closing returns at once: events that were not yielded yet are dropped."""
     events = parse_tokens(Source("<end>a", "b"))
     await anext(events)

@@ -90,7 +90,7 @@ def test_a_result_says_what_happened_and_whether_it_failed():
     )
 
 
-def test_results_that_are_no_array_are_one_result():
+def test_results_that_are_not_an_array_are_one_result():
     *_, results = said([called("t"), event("result", "all done")], dialect="glm47")
     assert results == "<tool_response>all done</tool_response>"
 
@@ -130,7 +130,7 @@ def test_a_dialect_of_one_s_own_is_written_by_its_marks():
 
 
 @pytest.mark.parametrize("write", [to_messages, system_prompt])
-def test_a_name_that_is_none_is_refused(write):
+def test_an_unknown_name_is_refused(write):
     with pytest.raises(ConfigError, match=r'there is no dialect "hermse"; there are .*hermes'):
         write([], dialect="hermse")
 

@@ -252,7 +252,7 @@ async def test_the_same_mistake_three_times_in_one_batch_is_read_by_the_model(mo
         assert await talk.ask() == "42."
 
 
-async def test_a_question_behind_one_that_failed_is_not_ended_at_its_first_failure():
+async def test_a_question_after_a_failed_one_is_not_ended_at_its_first_failure():
     fails = '<execute>[{"name": "fail", "args": {}}]</execute>'
     async with SQLite(":memory:") as log:
         talk = Talk(log, *[fails] * 3, fails, RIGHT, "42.")

@@ -126,7 +126,7 @@ def test_options_that_are_equal_are_one():
         ({"tool_result_chars": {"a": None}}, TypeError),
     ],
 )
-def test_options_that_are_none_are_refused(options, error):
+def test_wrong_options_are_refused(options, error):
     with pytest.raises(error):
         FoldOptions(**options)
 

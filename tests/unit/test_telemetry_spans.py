@@ -209,7 +209,7 @@ async def test_a_stream_that_is_closed_early_ends_its_spans_without_an_error(tra
         assert cancelled or span.status.status_code is StatusCode.UNSET
 
 
-async def test_a_run_that_waits_is_no_error_and_what_resumes_it_is_another_trace(traces):
+async def test_a_waiting_run_is_not_an_error_and_resuming_it_is_another_trace(traces):
     mine = agent(calls("pay"), "Paid.", tools=[pay], telemetry=traces.provider)
     result = await mine.run("?")
     assert traces.tree() == ["invoke_agent agent", "  chat scripted"]
