@@ -176,6 +176,7 @@ class Accumulator:
                 self.conversation_id,
                 self.user_id,
                 known,
+                may_be_held=self._may_be_held,
                 written_ids=text is not None,
             )
             batches = _steps(source, turn)
@@ -274,6 +275,7 @@ class Accumulator:
             state=self.state,
             is_blocking=self._is_blocking,
             ids=log.ids,
+            begin=log.begin if log.is_told_of_beginnings else None,
             run=said,
         )
 
@@ -283,6 +285,10 @@ class Accumulator:
         log.settle(lambda: self.executions)
         self.executions = batch.executions()
         return turn.results(batch.results(), breaker)
+
+    def _may_be_held(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether one of these calls may have to wait before its tool is started."""
+        return self._options.may_hold(calls, self._toolbox(self._execution.tools))
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -90,6 +90,13 @@ class BatchOptions:
                 if each is not None and not callable(each):
                     raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
 
+    def may_hold(self, calls: Sequence[ToolCall], tools: Toolbox) -> bool:
+        """Whether one of these calls may have to wait for something before its tool is started."""
+        if self.hooks or self.middleware or len(calls) > (self.max_concurrency or len(calls)):
+            return True
+        wants = [options_of(tools.find(call)) for call in calls]
+        return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
+
 
 class ToolBatch:
     """A batch that has been started, on the running loop.
@@ -104,6 +111,8 @@ class ToolBatch:
         state: what hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
         ids: those of the calls, if the log has them already.
+        begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
+            is not started.
         run: what tools can reach of the run that the batch is part of.
     """
 
@@ -119,6 +128,7 @@ class ToolBatch:
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
+        begin: Callable[[int], Awaitable[None]] | None = None,
         run: RunSignals | None = None,
     ) -> None:
         self._calls = list(calls)
@@ -128,6 +138,7 @@ class ToolBatch:
         self._options = options
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
+        self._begin = begin
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
@@ -334,6 +345,9 @@ class ToolBatch:
         if timetable is not None:
             await timetable.admission(index)
         try:
+            if self._begin is not None and not self._attempts[index]:
+                with self.held(index):
+                    await self._begin(index)
             if self._has_limits:
                 self._start_clock(index)
             if not self._attempts[index]:

@@ -16,11 +16,12 @@ from time import time
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from .errors import ToolError
 from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, is_log_class
+from .storage.log import CallRecord, CallStatus, Row, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -45,6 +46,8 @@ class TurnLog:
         conversation_id: which conversation.
         user_id: whose it is.
         known: records of calls that the log has already, and is given again.
+        may_be_held: whether something may hold one of these calls between its row and its start. Then the log is told
+            when each of them begins; the others count as begun from their row on, which costs no commit.
         written_ids: whether the ids of calls are what the model wrote, and not its provider's. Such an id may come
             twice, and what a model writes must not decide what counts as the same call: they get ids of ours.
 
@@ -59,8 +62,10 @@ class TurnLog:
         user_id: str,
         known: Sequence[CallRecord] = (),
         *,
+        may_be_held: Callable[[Sequence[ToolCall]], bool] = lambda calls: False,
         written_ids: bool = False,
     ) -> None:
+        self._may_be_held = may_be_held
         self._written_ids = written_ids
         self._known = list(known)
         self._storage: Any = storage
@@ -74,6 +79,40 @@ class TurnLog:
     def ids(self) -> list[str]:
         """The ids that the calls have in the log; none if the storage keeps none."""
         return [record.id for record in self._records]
+
+    @property
+    def is_told_of_beginnings(self) -> bool:
+        """Whether `begin` has something to write for one of the calls."""
+        return any(record.status == "saved" for record in self._records)
+
+    async def begin(self, index: int) -> None:
+        """Note in the log that a call begins, before it does: after a crash it is not run a second time.
+
+        Cancelled, it has no effect or its whole effect; the call must not run in either case.
+
+        Args:
+            index: of the call, among `calls`.
+
+        Raises:
+            ToolError: that could not be saved, so the call must not run.
+        """
+        records = self._records
+        record = records[index]
+        if record.status != "saved":
+            return
+        begun = replace(record, status="open", attempt=record.attempt + 1, started_at=time())
+        try:
+            saving = self._storage.append(
+                self._conversation_id, user_id=self._user_id, rows=(), calls=[begun]
+            )
+            if inspect.isawaitable(saving):
+                await saving
+        except Exception as error:
+            raise ToolError(
+                f"Tool '{record.name}' was not run, because the log could not be told that it begins: {error}",
+                cause=error,
+            ) from error
+        records[index] = replace(record, status="open")
 
     def settle(self, executions: Executions) -> None:
         """Say who knows what became of the calls; it is saved together with their results."""
@@ -158,6 +197,7 @@ class TurnLog:
             return []
         batch = self._records[0].batch if self._records else uuid7()
         place, here = len(self._records), worker()
+        status: CallStatus = "saved" if self._may_be_held(calls) else "open"
         return [
             CallRecord(
                 id=call.id or uuid7(),
@@ -165,6 +205,7 @@ class TurnLog:
                 position=place + number,
                 name=_storable(call.name),
                 server=call.server,
+                status=status,
                 worker=here,
             )
             for number, call in enumerate(calls)
@@ -187,7 +228,7 @@ class TurnLog:
             replace(
                 record,
                 status=execution.status,
-                attempt=execution.attempt,
+                attempt=record.attempt + execution.attempt,
                 started_at=execution.started_at.timestamp(),
                 completed_at=execution.completed_at.timestamp(),
             )

@@ -1,7 +1,8 @@
 """A small MCP server for tests that starts at once, since it imports nothing: `python -IS mcp_small.py HABIT`.
 
 It speaks the older protocol over stdio. The arguments after its habit name its tools. Each tool returns its arguments
-and the id of the process; `die` ends the server. Its habits:
+and the id of the process; `die` ends the server, and `refuse` is an error
+of the protocol. Its habits:
 
 - `plain`: none.
 - `mute`: it never answers.
@@ -51,6 +52,8 @@ for line in sys.stdin:
         sys.exit(1)
     elif method == "tools/list":
         answer(message, result={"tools": [listed(name) for name in tools]})
+    elif method == "tools/call" and message["params"]["name"] == "refuse":
+        answer(message, error={"code": -32602, "message": "Not this."})
     elif method == "tools/call":
         answer(message, result=called(message["params"]))
     elif "id" in message:

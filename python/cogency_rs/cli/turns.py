@@ -16,15 +16,16 @@ What the log holds of time, and what follows from it:
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ..storage.log import CallStatus
-    from .log import Row
+    from .stored import Row
 
 __all__ = ["Entry", "LoggedBatch", "LoggedCall", "LoggedText", "LoggedTurn", "turns_of"]
 
@@ -60,6 +61,7 @@ class LoggedCall:
         began: when it began to be carried out; `None` if the log does not say, or it never was.
         ended: when its result was there; `None` if the log does not say.
         status: how it ended, if the log says; finer than that of the result.
+        id: the call's own, if the log says.
     """
 
     name: str | None
@@ -70,6 +72,7 @@ class LoggedCall:
     began: float | None = None
     ended: float | None = None
     status: CallStatus | None = None
+    id: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -140,22 +143,48 @@ class LoggedTurn:
         ]
 
 
-def turns_of(rows: Sequence[Row]) -> list[LoggedTurn]:
-    """Put a conversation together, of all its rows in order."""
-    dated = _are_dated(rows)
-    if not dated:
-        rows = [replace(row, saved=None) for row in rows]
-    turns: list[LoggedTurn] = []
-    for entry in _entries(rows):
-        if not turns or (isinstance(entry, LoggedText) and entry.type == "user"):
-            turns.append(LoggedTurn(len(turns) + 1, dated))
-        turns[-1].entries.append(entry)
-    for turn in turns:
-        for entry, after in zip(turn.entries, [*turn.entries[1:], None], strict=True):
+def turns_of(rows: Sequence[Row]) -> Sequence[LoggedTurn]:
+    """Put a conversation together, of all its rows in order.
+
+    Complexity:
+        Linear in the rows, of which only types and times are read. What a turn says is put together when the turn is
+        asked for, at a cost that is linear in its own rows.
+    """
+    return _Turns(rows)
+
+
+class _Turns(Sequence[LoggedTurn]):
+    """Turns that are made when they are asked for, so that the first can be shown before the last is put together."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._dated = _are_dated(rows)
+        self._starts = [n for n, row in enumerate(rows) if row.type == "user" or not n]
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> LoggedTurn: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[LoggedTurn]: ...
+    def __getitem__(self, index: int | slice) -> LoggedTurn | Sequence[LoggedTurn]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return [self._turn(number) for number in numbers]
+        return self._turn(numbers)
+
+    def _turn(self, number: int) -> LoggedTurn:
+        start, *end = self._starts[number : number + 2]
+        rows = self._rows[start : end[0] if end else None]
+        if not self._dated:
+            rows = [row._replace(saved=None) for row in rows]
+        entries = _entries(rows)
+        for entry, after in zip(entries, [*entries[1:], None], strict=True):
             if entry.ended is not None:
                 latest = entry.ended if after is None else min(entry.ended, after.began)
                 entry.ended = max(latest, entry.began)
-    return turns
+        return LoggedTurn(number + 1, self._dated, entries)
 
 
 def _are_dated(rows: Sequence[Row]) -> bool:
@@ -177,7 +206,7 @@ def _are_dated(rows: Sequence[Row]) -> bool:
 
 
 def _entries(rows: Iterable[Row]) -> list[Entry]:
-    """What the rows say, where it was said; calls stand where their results do."""
+    """What the rows of a turn say, where it was said; calls stand where their results do."""
     entries: list[Entry] = []
     waiting: list[LoggedBatch] = []
     for row in rows:
@@ -194,8 +223,6 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
             waiting = []
         else:
             entries.append(LoggedText(row.type, _text_of(row), row.timestamp, row.saved))
-            if row.type == "user":
-                waiting = []
     return [entry for entry in entries if isinstance(entry, LoggedText) or entry.calls]
 
 
@@ -258,11 +285,8 @@ def _call(row: Row) -> LoggedCall:
     ):
         call.name, call.args = content["name"], content["args"]
     if row.call is not None:
-        call.began, call.ended, call.status = (
-            row.call.started_at,
-            row.call.completed_at,
-            row.call.status,
-        )
+        call.began, call.ended = row.call.started_at, row.call.completed_at
+        call.status, call.id = row.call.status, row.call.id
     return call
 
 

@@ -107,6 +107,7 @@ class ServedModel:
     Attributes:
         name: what the service calls the model.
         provider: whose API it is.
+        base_url: where the API is.
     """
 
     def __init__(
@@ -121,13 +122,14 @@ class ServedModel:
         ModelSettings(settings)  # what cannot be set is refused before a question is asked
         self.name = service.model
         self.provider = provider
+        self.base_url = service.url
         self._service = service
         self._endpoint = endpoint
         self._clients = clients
         self._settings = dict(settings)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, base_url={self._service.url!r})"
+        return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask, and give the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.

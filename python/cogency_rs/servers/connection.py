@@ -240,6 +240,8 @@ class ServerConnection:
             return
         said = await asyncio.to_thread(self._errors.last)
         last = f"; the last it wrote: {said}" if said else ""
+        if not said and getattr(error, "code", None) == CONNECTION_CLOSED:
+            last = "; run it by hand to see why"
         message = f"server {self._name!r} could not be started: {self._place.failure(error)}{last}"
         self._started.set_exception(
             ConfigError(message, cause=error if isinstance(error, Exception) else None)

@@ -205,7 +205,14 @@ class MCPServer:
         schema = empty | tool.input_schema
         description = tool.description or tool.title or ""
         return MCPTool(
-            tool.name, description, schema, self.name, tool.name, self._options, self.call
+            tool.name,
+            description,
+            schema,
+            self.name,
+            tool.name,
+            self._options,
+            self.call,
+            self._place.url,
         )
 
     def _connect(self) -> ServerConnection:

@@ -36,6 +36,11 @@ class Place(Protocol):
         """What to call the server where nobody gave it a name."""
         ...
 
+    @property
+    def url(self) -> str | None:
+        """Its address; `None` of a program, which has none."""
+        ...
+
     def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
         """Connect; leaving the context ends the connection, and a program with it."""
         ...
@@ -65,6 +70,11 @@ class Program:
     def name(self) -> str:
         """The command's, without its folder."""
         return os.path.splitext(os.path.basename(self.command))[0] or self.command  # noqa: PTH119, PTH122
+
+    @property
+    def url(self) -> None:
+        """A program has no address."""
+        return
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
@@ -148,7 +158,7 @@ def _ended(error: BaseException) -> str:
         return f"did not answer{within}; is it an MCP server?"
     if getattr(error, "code", None) == CONNECTION_CLOSED:
         return "ended before it answered"
-    return f"did not answer as an MCP server does: {one_line(error)}"
+    return f"did not answer as an MCP server does: {one_line(error)}; is it one?"
 
 
 def one_line(error: BaseException) -> str:

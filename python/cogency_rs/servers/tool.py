@@ -40,6 +40,7 @@ class MCPTool(CheckedTool):
         server: which server it is on.
         remote_name: what that server calls it.
         options: how its calls are carried out.
+        url: where the server is; `None` of a program that was started here.
     """
 
     name: str
@@ -49,6 +50,7 @@ class MCPTool(CheckedTool):
     remote_name: str
     options: ToolOptions = field(repr=False)
     call: CallOnServer = field(repr=False)
+    url: str | None = field(default=None, repr=False)
 
     def named(self, name: str, server: str | None = None) -> MCPTool:
         """The same tool under another name for the model, and for its server."""

@@ -149,6 +149,7 @@ class Tracing:
             ask: asks it.
         """
         asked = names.model_attributes(model)
+        asked |= names.server_attributes(getattr(model, "base_url", None))
         with self._operation(
             "chat",
             asked.get("gen_ai.request.model", ""),
@@ -206,7 +207,7 @@ class Tracing:
                 operation.span.set_attribute(names.ARGUMENTS, content.in_json(call.args))
             with operation.present():
                 result = await next(invocation)
-            error = names.result_error(result)
+            error = names.result_error(result, tool)
             if error is not None:
                 operation.fail(error, result.outcome if captures else None)
             elif captures:

@@ -47,7 +47,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::context::conversation::cogency;
+    use crate::context::cogency;
     use crate::dialect::presets::{grammar, names, preset};
     use crate::protocol::{Event, Options, Parser};
 

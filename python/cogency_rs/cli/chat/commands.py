@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,7 +122,7 @@ COMMANDS: dict[str, Callable[[ChatSession, str], None]] = {
 }
 
 
-def _turns(session: ChatSession) -> list[LoggedTurn]:
+def _turns(session: ChatSession) -> Sequence[LoggedTurn]:
     if not session.is_logged:
         raise UnusableError("nothing has been said yet")
     return turns_of(log.rows(session.assembly.db, session.conversation_id))

@@ -39,7 +39,8 @@ def run_chat(
     """
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
     view = View(unfolds=unfolds)
-    with complaints(), Background() as background:
+    background = Background()
+    with complaints(background.warn), background:
         assembly = background.enter(assembled(options, complain))
         session = ChatSession(
             assembly,

@@ -15,7 +15,7 @@ from ...ids import uuid7
 from ...middleware import Decision, ToolApproved
 from ...models import Usage
 from .. import log
-from ..exits import UnusableError
+from ..exits import UnusableError, words_of
 from ..text import one_line
 from .approvals import Approvals
 from .assembly import Assembly
@@ -161,7 +161,7 @@ class ChatSession:
                     self.view.asked()
                 self.view.end(result, usage, steps, monotonic() - began)
         except CogencyError as error:
-            self.view.error(str(error))
+            self.view.error(words_of(error))
         except Exception as error:  # whatever a model or a tool of somebody's own raises
             self.view.error(one_line(f"{type(error).__name__}: {error}"))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ...errors import ConfigError, StorageError
 from ...ids import uuid7
 from ..claims import Claim
-from ..log import CallRecord, Conversation, LogPage, Row, check_row_type
+from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
 from .address import read_dsn
 from .calls import list_conversations, read_calls
 from .database import Database, database_for
@@ -122,7 +122,7 @@ class PostgreSQL(History):
             messages.append((uuid7(), conversation_id, user_id, type, content, timestamp))
         called = iter([row[0] for row in messages if row[3] == "call"])
         recorded = [
-            (conversation_id, user_id, next(called, None) if call.status == "open" else None, call)
+            (conversation_id, user_id, next(called, None) if call.status in NEW else None, call)
             for call in calls
         ]
         database = self._open()
