@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions, Thought
-from ..context import StoredRows, assemble_behind, bounds_of, system_prompt
+from ..context import StoredRows, assemble_after, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
@@ -94,7 +94,7 @@ class Runtime:
             tools = self.visible_tools if declares_tools else []
             prompt = system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
             self._prompts[key] = prompt
-        return await assemble_behind(
+        return await assemble_after(
             lambda: prompt,
             None,
             StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
