@@ -20,7 +20,7 @@ from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
-from .parser import ClosedOnce, text_behind
+from .parser import ClosedOnce, unread_text_of
 from .records import ToolExecution
 from .registry import is_blocking
 from .results import failure
@@ -167,7 +167,7 @@ class Accumulator:
         async with self._claim():
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting = [], []
-            text = text_behind(events)
+            text = unread_text_of(events)
             source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event")

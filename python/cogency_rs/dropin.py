@@ -287,7 +287,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     ) -> list[dict[str, Any]]:
         # cogency's own prompt and profile stay in use.
         try:
-            return await context.assemble_behind(
+            return await context.assemble_after(
                 partial(
                     assembly.system_prompt,
                     tools=list(tools),

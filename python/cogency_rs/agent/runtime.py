@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions, Thought
-from ..context import StoredRows, assemble_behind, bounds_of, system_prompt
+from ..context import StoredRows, assemble_after, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
@@ -118,7 +118,7 @@ class Runtime:
                 tool_result_chars=bounds_of(self.execution.tools),
                 dialect=dialect,
             )
-        return await assemble_behind(
+        return await assemble_after(
             lambda: prompt,
             None,
             StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
