@@ -170,8 +170,8 @@ def test_every_preset_has_a_string_to_stop_at_but_those_that_nothing_ends():
     [
         ("gigachat3", ["</s>"]),
         ("xlam", ["<|im_end|>", "<|eot_id|>"]),
-        ("hunyuan-v3", ["<｜hy_eos:opensource｜>"]),
-        ("hunyuan-v4", ["<｜hy_eos:opensource｜>"]),
+        ("hunyuan-v3", ["<\uff5chy_eos:opensource\uff5c>"]),
+        ("hunyuan-v4", ["<\uff5chy_eos:opensource\uff5c>"]),
         ("k2-horizon", ["<|ifm|im_end|>"]),
         ("dots", ["<|endofresponse|>"]),
         ("json-plain", ["<tool_response>"]),
