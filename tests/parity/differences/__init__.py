@@ -5,8 +5,8 @@ promise, so that cogency stays the oracle: a call whose argument holds `</execut
 for the same call with that argument escaped. Where no such input exists, the test that uses the predicate says
 what we give instead.
 
-Each module is a part of the core. `docs/differences.md` is made from them (`python -m parity.document`, in `tests/`), and `test_differences`
-holds it, and every example, to what both really do.
+Each module is a part of the core. `docs/differences.md` is made from them (`python -m parity.document`, in `tests/`),
+and `test_differences` holds it, and every example, to what both really do.
 """
 
 from .accumulator_events import (
