@@ -277,7 +277,7 @@ def _checked(returned: Any) -> Messages:
             case {"role": str(), "content": _}:
                 pass
             case _:
-                raise ConfigError(f"{wanted}; number {index} is none: {message!r:.200}")
+                raise ConfigError(f"{wanted}; number {index} is not a message: {message!r:.200}")
     return messages
 
 
