@@ -308,6 +308,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         _toolbox = staticmethod(toolbox)
         # cogency's agent makes a new accumulator for each answer of its model, so batches in a row cannot be counted.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
+        _keeps_text = False  # as cogency 3.3.0
 
         def __init__(
             self,

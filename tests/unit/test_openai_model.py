@@ -197,7 +197,12 @@ async def test_of_usages_in_every_chunk_the_last_counts():
             "usage": {"prompt_tokens": 1, "completion_tokens": 5},
         }
     )
-    assert await answer(first, last, DONE) == [TextDelta("a"), Usage(1, 5), Finish("stop")]
+    assert await answer(first, last, DONE) == [
+        Usage(1),
+        TextDelta("a"),
+        Usage(1, 5),
+        Finish("stop"),
+    ]
 
 
 @pytest.mark.parametrize(
