@@ -122,7 +122,7 @@ class History:
     ) -> tuple[int, Messages]:
         """Load the messages within the bounds; returns how many rows were loaded, and the messages.
 
-        With a pin, the bounds count only the first time; later the same turns are loaded, and those that followed.
+        With a pin, the bounds count only the first time; later the same turns are loaded.
         """
         if self.window is None and self.max_tokens is None:
             if self.earlier == "whole":
