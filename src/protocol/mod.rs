@@ -1,6 +1,6 @@
 //! Text to events, and results to text.
 //!
-//! [`Parser`] finds the tags ([`tag`]), reads the body of an execute block as JSON while it arrives ([`json`],
+//! [`Parser`] finds the marks ([`marks`]), reads the body of an execute block as JSON while it arrives ([`json`],
 //! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
 //! [`results`] is the way back: outcomes to the array the model reads.
 

@@ -7,22 +7,23 @@ row `cancelled`, one that failed a row `error`. After anything else its program 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import time
 from typing import Any
 
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
-from ..middleware import ToolApproved, ToolDenied
+from ..middleware import Decision, ToolApproved, ToolDenied
+from ..middleware.approval import read_decision, write_decision
 from ..records import status_of
 from ..results import failure
-from ..storage.log import CallRecord, CallStatus
+from ..storage.log import UNSETTLED, CallRecord, CallStatus
 from ..types import ToolCall, ToolResult
 
-__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "unknown"]
+__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
-Decision = ToolApproved | ToolDenied
 Decisions = Mapping[str, Decision | bool]
 """What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
 
@@ -31,7 +32,7 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        TypeError: one is none.
+        TypeError: one is something else.
     """
     read: dict[str, Decision] = {}
     for id, decision in (decisions or {}).items():
@@ -45,23 +46,6 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
                     f"a decision is True, False, ToolApproved or ToolDenied, not {decision!r:.100} for {id!r}"
                 )
     return read
-
-
-def _written(decision: Decision) -> str:
-    """A decision as the table of calls holds it."""
-    if isinstance(decision, ToolDenied):
-        return json.dumps({"approved": False, "message": decision.message})
-    args = {} if decision.args is None else {"args": decision.args}
-    return json.dumps({"approved": True, **args})
-
-
-def _read(stored: str | None) -> Decision | None:
-    if stored is None:
-        return None
-    read = json.loads(stored)
-    if not read["approved"]:
-        return ToolDenied(read.get("message", ""))
-    return ToolApproved(read.get("args"))
 
 
 def unknown(call: ToolCall) -> ToolResult:
@@ -86,52 +70,51 @@ class OpenBatch:
     records: tuple[CallRecord, ...]
 
     @property
-    def waits(self) -> bool:
-        """Whether somebody is to agree to them first; otherwise they were running, or about to."""
-        return any(record.status == "waiting" for record in self.records)
+    def not_begun(self) -> frozenset[str]:
+        """The ids of the calls that are certain not to have run."""
+        return frozenset(record.id for record in self.records if record.status != "open")
 
     def decided(self) -> dict[str, Decision]:
         """What has been decided, by id."""
-        found = {record.id: _read(record.decision) for record in self.records}
-        return {id: decision for id, decision in found.items() if decision is not None}
+        return {
+            record.id: read_decision(record.decision)
+            for record in self.records
+            if record.decision is not None
+        }
 
     def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
         """The batch with what was decided now; a call that has been decided of stays as it is."""
         records = [
-            replace(record, decision=_written(decisions[record.id]))
+            replace(record, decision=write_decision(decisions[record.id]))
             if record.id in decisions and record.decision is None
             else record
             for record in self.records
         ]
         return replace(self, records=tuple(records))
 
-    @property
-    def denied(self) -> frozenset[str]:
-        """The ids of the calls that somebody refused, which are certain not to have run."""
-        decided = self.decided().items()
-        return frozenset(id for id, decision in decided if isinstance(decision, ToolDenied))
+    def put_off(self) -> OpenBatch:
+        """The batch as it is while somebody has yet to agree to a call."""
+        records = [
+            record if record.status == "open" else replace(record, status="waiting")
+            for record in self.records
+        ]
+        return replace(self, records=tuple(records))
 
-    def begun(self, worker: str) -> tuple[CallRecord, ...]:
-        """The records of calls that are carried out now, for the first time or once more."""
+    def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
+        """The records of calls that a process goes on with. Each that has not begun is marked when it does."""
         return tuple(
-            replace(
-                record,
-                status="open",
-                worker=worker,
-                attempt=record.attempt + (record.status == "open"),
-            )
+            replace(record, worker=worker, attempt=max(record.attempt, 1))
+            if record.status == "open"
+            else replace(record, worker=worker, status="saved")
             for record in self.records
         )
 
-    def given_up_records(self) -> list[CallRecord]:
-        """The records of calls whose results can be nowhere in the conversation any more."""
-        now = time()
-        status: CallStatus = "denied" if self.waits else "unknown"
-        return [replace(record, status=status, completed_at=now) for record in self.records]
-
     def given_up(self) -> tuple[list[ToolResult], list[CallRecord]]:
         """A result for each call of a conversation that went on without them, and their records."""
-        results = [_given_up(call, self.waits) for call in self.calls]
+        results = [
+            _given_up(call, record.status)
+            for call, record in zip(self.calls, self.records, strict=True)
+        ]
         now = time()
         records = [
             replace(record, status=status_of(result), completed_at=now)
@@ -140,11 +123,29 @@ class OpenBatch:
         return results, records
 
 
-def _given_up(call: ToolCall, waited: bool) -> ToolResult:
-    if not waited:
-        return unknown(call)
-    text = f"Tool '{call.name}' was not run: nobody had agreed to it when the conversation went on"
-    return failure(text, DeniedError(text))
+def _given_up(call: ToolCall, status: CallStatus) -> ToolResult:
+    match status:
+        case "waiting":
+            why = "nobody had agreed to it when the conversation went on"
+            text = f"Tool '{call.name}' was not run: {why}"
+            return failure(text, DeniedError(text))
+        case "saved":
+            text = f"Tool '{call.name}' was not run: the program ended before the call began"
+            return failure(text, CancelledError(text))
+        case _:
+            return unknown(call)
+
+
+def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
+    """The records of calls whose results can be nowhere in the conversation any more."""
+    now = time()
+    return [
+        replace(record, status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
+        for record in records
+    ]
+
+
+_GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,7 @@ class StoredState:
         last: the type of its last row, those aside that say nothing; `None` of an empty one.
         answer: the text of the last answer, where that came last; of a run that a tool ended, its output.
         batch: the calls that have no results; `None` if all have.
+        is_cut: whether somebody stopped the model after it had said something, so that no question follows that.
         stale: records of earlier calls that were never settled.
         ids: those of all its calls.
     """
@@ -162,6 +164,7 @@ class StoredState:
     last: str | None
     answer: Any
     batch: OpenBatch | None
+    is_cut: bool
     stale: tuple[CallRecord, ...]
     ids: frozenset[str]
 
@@ -181,13 +184,13 @@ class StoredState:
     async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
         """What a new question has to know of it: its rows are read only if calls of it are open."""
         records = await storage.calls(conversation_id)
-        is_open = any(record.status in _OPEN for record in records)
+        is_open = any(record.status in UNSETTLED for record in records)
         return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
 
     @classmethod
     def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:
         said = [row for row in rows if row["type"] not in _SILENT]
-        open_records = [record for record in records if record.status in _OPEN]
+        open_records = [record for record in records if record.status in UNSETTLED]
         calls = _calls_without_results(said)
         newest = open_records[-1].batch if open_records and calls else None
         ours = [record for record in open_records if record.batch == newest]
@@ -203,13 +206,14 @@ class StoredState:
             last=said[-1]["type"] if said else None,
             answer=_answer(said),
             batch=batch,
+            is_cut=[row["type"] for row in said[-2:]] in _CUT,
             stale=tuple(record for record in open_records if record not in ours),
             ids=frozenset(record.id for record in records),
         )
 
 
-_OPEN = ("open", "waiting")
 _SILENT = frozenset({"metric", "execute"})
+_CUT = (["think", "cancelled"], ["respond", "cancelled"])
 
 
 def _answer(rows: Sequence[Any]) -> Any:

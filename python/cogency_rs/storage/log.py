@@ -16,7 +16,9 @@ from ..errors import ConfigError
 from ..records import Status
 
 __all__ = [
+    "NEW",
     "ROW_TYPES",
+    "UNSETTLED",
     "CallRecord",
     "CallStatus",
     "Conversation",
@@ -31,9 +33,15 @@ __all__ = [
 Row = tuple[str, str, float]
 """Type, content, and seconds since the epoch."""
 
-CallStatus = Literal["open", "waiting"] | Status
-"""`open`: the call is in the log and has no result there; `waiting`: likewise, and someone has to agree to it, or to
-another call of its batch, before it is run; otherwise how it ended, as in `ToolExecution`."""
+CallStatus = Literal["saved", "open", "waiting"] | Status
+"""Of a call without a result in the log: `saved` if it has not begun, `open` if it may have begun, `waiting` if someone
+has to agree first, to it or to another call of its batch. Otherwise how it ended, as in `ToolExecution`."""
+
+NEW = frozenset({"saved", "open"})
+"""What a call may be when its row is saved."""
+
+UNSETTLED = frozenset({*NEW, "waiting"})
+"""What a call is as long as it has no result in the log."""
 
 ROW_TYPES = (
     "user",
@@ -73,7 +81,7 @@ class CallRecord:
         position: its place in the batch, from 0.
         name: which tool.
         server: which server the tool is on; `None` for the agent's own tools.
-        status: `"open"` until the results are saved.
+        status: one of `UNSETTLED` until the results are saved.
         attempt: how often the tool was started.
         started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
         completed_at: when its result was there; `None` while it is open.
