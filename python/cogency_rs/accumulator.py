@@ -11,9 +11,11 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Any, Literal, cast
 
-from ._core import CircuitBreaker, Turn
-from .batch import CANCELLED, BatchOptions, ToolBatch
+from ._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
+from .batch import CANCELLED, ToolBatch
+from .batch_options import BatchOptions
 from .codec import format_call_agent, parse_tool_call
+from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .errors import ConfigError, StopRun
 from .event_source import EventSource
 from .executors import check_remote
@@ -27,10 +29,13 @@ from .results import failure
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
 from .toolbox import Toolbox
+from .tools.options import all_options
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
 __all__ = ["Accumulator", "CircuitBreaker"]
+
+_WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 
 
 class Accumulator:
@@ -58,6 +63,9 @@ class Accumulator:
             logged and harms nothing.
         on_busy: what to do where another run has the conversation, in any program: `"wait"` for it, or `"error"`.
             With `None`, nothing is asked: the program sees to it itself. Needs a storage with `claim`.
+        eager: whether calls of tools that are `read_only` begin as soon as the model has written them, while it still
+            writes their batch. They count only with their batch: if that turns out not to be valid they are cancelled,
+            and the model does not see what they gave.
 
     Attributes:
         circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
@@ -68,6 +76,7 @@ class Accumulator:
         state: what hooks note and tools read, from one turn to the next.
         executions: what became of the calls of the last turn, in call order.
         waiting: the calls that wait for somebody's agreement, with their ids.
+        on_dropped: called with what became of calls that began early and do not count; `None` for nobody.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -98,6 +107,7 @@ class Accumulator:
         on_tool_end: OnToolEnd | None = None,
         on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] | None = None,
+        eager: bool = True,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
@@ -126,6 +136,8 @@ class Accumulator:
                 f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is no Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
+        self._eager = eager
+        self.on_dropped: OnDropped | None = None
         self.state: dict[str, Any] = {}
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
@@ -164,12 +176,13 @@ class Accumulator:
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting = [], []
             text = text_behind(events)
+            eager = self._eager and self._may_have_early_calls()
             source: ClosedOnce | EventSource
             if text is None:
-                turn = Turn(stream=self.stream, errors="event")
+                turn = Turn(stream=self.stream, errors="event", eager=eager)
                 source = EventSource(aiter(events), turn, partial(self._enter_event, turn))
             else:
-                turn = Turn(stream=self.stream, **text.reading)
+                turn = Turn(stream=self.stream, **text.reading, eager=eager)
                 source = text.open(turn)
             log = TurnLog(
                 self.storage,
@@ -177,6 +190,9 @@ class Accumulator:
                 self.user_id,
                 known,
                 written_ids=text is not None,
+            )
+            early = EarlyCalls(
+                log, lambda: self._toolbox(self._execution.tools), self._open, self.on_dropped
             )
             batches = _steps(source, turn)
             try:
@@ -189,10 +205,15 @@ class Accumulator:
                             yield step
                         elif isinstance(step, tuple):
                             await log.save(step)
+                        elif isinstance(step, EarlyCall):
+                            await early.begin(step.place, step.call)
+                        elif isinstance(step, WithdrawnCalls):
+                            await early.withdraw(step.place)
                         elif self._waits and await self._is_to_wait(log.calls):
+                            await early.withdraw(0, TO_WAIT)
                             self.waiting = await log.wait()
                         else:
-                            batch = self._start(log, said := ToolEvents())
+                            batch, said = early.complete()
                             try:
                                 if batch.may_speak:
                                     async with aclosing(said.until(batch.join())) as spoken:
@@ -220,6 +241,7 @@ class Accumulator:
                 self._end(turn)
             finally:
                 try:
+                    await early.close()
                     if log.calls:  # saved, but the turn was stopped before they could run
                         results = [failure(CANCELLED)] * len(log.calls)
                         await log.save_what_is_left(turn.results(results, CircuitBreaker()))
@@ -257,23 +279,25 @@ class Accumulator:
             kind, code = event.get("kind") or "malformed", event.get("code")
             turn.error(kind, event.get("content") or "", raw, *place, code)
             return
-        content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
-        if kind == "call":
+        content = event.get("content") or "" if kind in _WITH_CONTENT else ""
+        if kind in ("call", "call_ready"):
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
 
-    def _start(self, log: TurnLog, said: ToolEvents) -> ToolBatch:
-        """Start the calls that the log has."""
+    def _may_have_early_calls(self) -> bool:
+        return may_have_early_calls(self._options, all_options(self._execution.tools))
+
+    def _open(self, tools: Toolbox, said: ToolEvents) -> ToolBatch:
+        """A batch without calls."""
         return ToolBatch(
-            log.calls,
-            self._toolbox(self._execution.tools),
+            (),
+            tools,
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
             options=self._options,
             state=self.state,
             is_blocking=self._is_blocking,
-            ids=log.ids,
             run=said,
         )
 

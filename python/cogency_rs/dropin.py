@@ -20,7 +20,8 @@ from typing import Any
 from . import codec, context, parser, registry, types
 from ._core import CircuitBreaker, FoldOptions
 from .accumulator import Accumulator
-from .batch import BatchOptions, ToolBatch
+from .batch import ToolBatch
+from .batch_options import BatchOptions
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from .history import CogencyHistory
 from .storage import SQLite

@@ -16,11 +16,12 @@ from time import time
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from ._core import EarlyCall, WithdrawnCalls
 from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, is_log_class
+from .storage.log import CallRecord, Row, dropped, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -28,8 +29,9 @@ __all__ = ["Steps", "TurnLog", "save_to_the_end"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-Steps = list[TurnEvent | tuple[Row, ...] | list[str]]
-"""Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
+Steps = list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]
+"""Event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch is
+complete, and from where on such calls do not count; in order."""
 
 Executions = Callable[[], Sequence[ToolExecution]]
 
@@ -68,6 +70,9 @@ class TurnLog:
         self._way = _way_to_save(storage)
         self.calls: list[ToolCall] = []
         self._records: list[CallRecord] = []  # of the same calls; none if the storage keeps none
+        self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
+        self._batch: str | None = None
+        self._places = 0  # of the batch that have been given to a call
         self._executions: Executions | None = None
 
     @property
@@ -117,6 +122,51 @@ class TurnLog:
         if cancelled is not None:
             raise cancelled
 
+    async def begin(self, call: ToolCall) -> str | None:
+        """Note in the log that a call begins whose row is not known yet.
+
+        Returns:
+            The id that it has there; `None` if the storage keeps none.
+        """
+        if self._written_ids:
+            call.id = None
+        if self._way != "append":
+            return None
+        [record] = self._new([call])
+        record = replace(record, status="early")
+        self._early.append(record)  # at once: it is settled also where the save is cancelled
+        cancelled = await self._append_records([record])
+        if cancelled is not None:
+            raise cancelled
+        return record.id
+
+    async def drop(self, place: int, executions: Sequence[ToolExecution], why: str) -> None:
+        """Settle calls that have begun and do not count.
+
+        Args:
+            place: that of the first in the batch; those that have a row stay.
+            executions: what became of them.
+            why: what the log says of it.
+        """
+        first = max(place - len(self.calls), 0)
+        records, self._early = self._early[first:], self._early[:first]
+        if not records:
+            return
+        if not (self._records or self._early):
+            self._batch, self._places = None, 0
+        now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
+        begun = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
+        cancelled = await self._append_records([dropped(record, why, now) for record in begun])
+        if cancelled is not None:
+            raise cancelled
+
+    async def _append_records(self, records: Sequence[CallRecord]) -> asyncio.CancelledError | None:
+        """Save records without rows, to the end also when cancelled meanwhile; returns the cancellation."""
+        saving = self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=(), calls=records
+        )
+        return await _to_the_end(saving) if inspect.isawaitable(saving) else None
+
     async def wait(self) -> list[ToolCall]:
         """Note in the log that its calls wait for somebody's agreement; returns them, with their ids."""
         calls = [
@@ -124,11 +174,8 @@ class TurnLog:
             for call, record in zip(self.calls, self._records, strict=True)
         ]
         waiting = [replace(record, status="waiting") for record in self._records]
-        saving = self._storage.append(
-            self._conversation_id, user_id=self._user_id, rows=(), calls=waiting
-        )
-        cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
-        self.calls, self._records = [], []
+        cancelled = await self._append_records(waiting)
+        self._close()
         if cancelled is not None:
             raise cancelled
         return calls
@@ -154,14 +201,22 @@ class TurnLog:
 
     def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved."""
+        begun = [replace(record, status="open") for record in self._early[: len(calls)]]
+        return [*begun, *self._new(calls[len(begun) :])]
+
+    def _new(self, calls: list[ToolCall]) -> list[CallRecord]:
+        """Records of calls that the log does not have."""
         if not calls:
             return []
-        batch = self._records[0].batch if self._records else uuid7()
-        place, here = len(self._records), worker()
+        if self._batch is None:
+            self._batch = self._records[0].batch if self._records else uuid7()
+            self._places = len(self._records)
+        place, here = self._places, worker()
+        self._places += len(calls)
         return [
             CallRecord(
                 id=call.id or uuid7(),
-                batch=batch,
+                batch=self._batch,
                 position=place + number,
                 name=_storable(call.name),
                 server=call.server,
@@ -173,26 +228,36 @@ class TurnLog:
     def _add(self, calls: list[ToolCall], opened: list[CallRecord]) -> None:
         self.calls += calls
         self._records += opened
+        del self._early[: len(calls)]
+
+    def _close(self) -> None:
+        """The batch is over."""
+        self.calls, self._records, self._executions = [], [], None
+        self._batch, self._places = None, 0
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, with what became of them; the calls are no longer open."""
         records, executions = self._records, self._executions
-        self.calls, self._records, self._executions = [], [], None
+        self._close()
         if not records:
             return []
         if executions is None:  # the turn was stopped before they could run
             now = time()
             return [replace(record, status="cancelled", completed_at=now) for record in records]
         return [
-            replace(
-                record,
-                status=execution.status,
-                attempt=execution.attempt,
-                started_at=execution.started_at.timestamp(),
-                completed_at=execution.completed_at.timestamp(),
-            )
+            replace(_as_carried_out(record, execution), status=execution.status)
             for record, execution in zip(records, executions(), strict=True)
         ]
+
+
+def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
+    """The record of a call, with when and how often it was carried out."""
+    return replace(
+        record,
+        attempt=execution.attempt,
+        started_at=execution.started_at.timestamp(),
+        completed_at=execution.completed_at.timestamp(),
+    )
 
 
 async def save_to_the_end(

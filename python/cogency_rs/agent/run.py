@@ -182,6 +182,7 @@ class Run:
             identity=settings.identity,
             stream=self._stream,
             calls=settings.calls,
+            eager=settings.eager,
         )
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)

@@ -42,6 +42,8 @@ class Runtime:
         identity: who the model is; `None` for a neutral sentence.
         stream: whether text comes as it arrives, or in whole.
         calls: whether calls come before they are complete, too.
+        eager: whether the driver says of each call when it is complete, so that it may begin before its batch is: an
+            event `call_ready`, with the `content` of the `call` event that follows.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
         toolbox: which tool a call means.
@@ -62,6 +64,7 @@ class Runtime:
     identity: str | None = None
     stream: StreamMode = "token"
     calls: CallMode = "whole"
+    eager: bool = False
     finish_reason: str | None = None
     used: Usage = field(default_factory=Usage)
     refused: list[ToolExecution] = field(default_factory=list[ToolExecution])

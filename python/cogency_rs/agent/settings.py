@@ -49,6 +49,7 @@ class Settings:
     on_block: Literal["continue", "stop"]
     on_busy: Literal["wait", "error"]
     calls: CallMode
+    eager: bool
     sandbox_dir: str
     access: Access
     name: str

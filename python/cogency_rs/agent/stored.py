@@ -17,7 +17,7 @@ from ..errors import DeniedError, ToolParseError, UnknownOutcome
 from ..middleware import ToolApproved, ToolDenied
 from ..records import status_of
 from ..results import failure
-from ..storage.log import CallRecord, CallStatus
+from ..storage.log import CallRecord, CallStatus, dropped
 from ..types import ToolCall, ToolResult
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "unknown"]
@@ -127,7 +127,12 @@ class OpenBatch:
         """The records of calls whose results can be nowhere in the conversation any more."""
         now = time()
         status: CallStatus = "denied" if self.waits else "unknown"
-        return [replace(record, status=status, completed_at=now) for record in self.records]
+        return [
+            dropped(record, "the program that ran it ended", now)
+            if record.status == "early"
+            else replace(record, status=status, completed_at=now)
+            for record in self.records
+        ]
 
     def given_up(self) -> tuple[list[ToolResult], list[CallRecord]]:
         """A result for each call of a conversation that went on without them, and their records."""
@@ -181,7 +186,7 @@ class StoredState:
     async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
         """What a new question has to know of it: its rows are read only if calls of it are open."""
         records = await storage.calls(conversation_id)
-        is_open = any(record.status in _OPEN for record in records)
+        is_open = any(record.status in _UNSETTLED for record in records)
         return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
 
     @classmethod
@@ -203,12 +208,15 @@ class StoredState:
             last=said[-1]["type"] if said else None,
             answer=_answer(said),
             batch=batch,
-            stale=tuple(record for record in open_records if record not in ours),
+            stale=tuple(
+                record for record in records if record.status in _UNSETTLED and record not in ours
+            ),
             ids=frozenset(record.id for record in records),
         )
 
 
 _OPEN = ("open", "waiting")
+_UNSETTLED = ("early", *_OPEN)
 _SILENT = frozenset({"metric", "execute"})
 
 

@@ -21,6 +21,8 @@ pub struct Scope {
     pub tools: Option<Arc<Tools>>,
     /// Whether somebody wants to see calls before they are complete.
     pub is_watched: bool,
+    /// Whether somebody wants each call as soon as it is complete.
+    pub starts_early: bool,
 }
 
 /// What is known of a call before it is complete. None of it counts until the call itself comes.
@@ -49,6 +51,8 @@ pub struct Calls {
     count: usize,
     problem: Option<Problem>,
     notes: Vec<Note>,
+    /// Calls that are complete, for those who do not wait for the block.
+    ready: Vec<Call>,
     /// The first byte of the open call's arguments that no note has.
     unseen: Option<usize>,
     /// Up to where the text is known to be that of arguments, where that is not to be seen from what is wrong with them.
@@ -138,6 +142,9 @@ impl Calls {
     pub fn push(&mut self, call: Call) {
         if self.problem.is_none() {
             self.count += 1;
+            if self.scope.starts_early {
+                self.ready.push(call.clone());
+            }
             self.events.push(Event::Call(call));
         }
     }
@@ -162,6 +169,11 @@ impl Calls {
     /// What has been noted since the last time.
     pub fn notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
+    }
+
+    /// The calls that have become complete since the last time, where they are wanted before the block is.
+    pub fn ready(&mut self) -> std::vec::Drain<'_, Call> {
+        self.ready.drain(..)
     }
 
     /// What the whole block says.

@@ -401,8 +401,15 @@ impl Parser {
         let body = *start + block.mark;
         let progress = reader.read(&text[body..]);
         let (block, notes) = (block.clone(), reader.notes().collect::<Vec<_>>());
+        let ready = reader.ready().collect::<Vec<_>>();
         for note in notes {
             self.note(note, events);
+        }
+        for call in ready {
+            self.ready(call, events);
+        }
+        if matches!(progress, Progress::Complete { events: Err(_), .. } | Progress::Broken(_)) {
+            self.withdraw(events);
         }
         match progress {
             Progress::More => return false,

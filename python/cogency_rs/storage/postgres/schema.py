@@ -158,8 +158,9 @@ BEGIN
         c_id, c_batch, c_position, c_user, c_message, c_call, c_name, c_server, c_status, c_attempt, c_started,
         c_completed, c_worker, c_decision
     )
-    ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call is known, and stays
-    SET status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call stays once it is known
+    SET message_id = coalesce(c.message_id, excluded.message_id),
+        status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
         completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision;
     RETURN true;
 END $$;
