@@ -180,7 +180,8 @@ class Accumulator:
             source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event", eager=eager)
-                source = EventSource(aiter(events), turn, partial(self._enter_event, turn))
+                enter = partial(self._enter_event, turn, eager)
+                source = EventSource(aiter(events), turn, enter)
             else:
                 turn = Turn(stream=self.stream, **text.reading, eager=eager)
                 source = text.open(turn)
@@ -271,9 +272,11 @@ class Accumulator:
         if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
             self.circuit_breaker.close()
 
-    def _enter_event(self, turn: Turn, event: Any) -> None:
+    def _enter_event(self, turn: Turn, eager: bool, event: Any) -> None:
         """Hand over an event that some other parser made."""
         kind = event["type"]
+        if kind == "call_ready" and not eager:
+            return
         if kind == "error":
             raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
             kind, code = event.get("kind") or "malformed", event.get("code")

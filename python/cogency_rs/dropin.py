@@ -327,6 +327,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                 max_failures=max_failures,
                 tool_timeout=limits.tool_timeout,
                 max_concurrency=limits.max_concurrency,
+                eager=False,
             )
 
     def translated(error: BaseException) -> Any:
