@@ -66,6 +66,7 @@ class Accumulator:
         eager: whether calls of tools that are `read_only` begin as soon as the model has written them, while it still
             writes their batch. They count only with their batch: if that turns out not to be valid they are cancelled,
             and the model does not see what they gave.
+        on_dropped: called with the executions of calls that began so and do not count, when they are over.
 
     Attributes:
         circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
@@ -76,7 +77,6 @@ class Accumulator:
         state: what hooks note and tools read, from one turn to the next.
         executions: what became of the calls of the last turn, in call order.
         waiting: the calls that wait for somebody's agreement, with their ids.
-        on_dropped: called with what became of calls that began early and do not count; `None` for nobody.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -108,6 +108,7 @@ class Accumulator:
         on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] | None = None,
         eager: bool = True,
+        on_dropped: OnDropped | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
@@ -136,8 +137,7 @@ class Accumulator:
                 f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is no Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
-        self._eager = eager
-        self.on_dropped: OnDropped | None = None
+        self._eager, self._on_dropped = eager, on_dropped
         self.state: dict[str, Any] = {}
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
@@ -193,7 +193,7 @@ class Accumulator:
                 written_ids=text is not None,
             )
             early = EarlyCalls(
-                log, lambda: self._toolbox(self._execution.tools), self._open, self.on_dropped
+                log, lambda: self._toolbox(self._execution.tools), self._open, self._on_dropped
             )
             batches = _steps(source, turn)
             try:

@@ -274,9 +274,9 @@ class Stepping:
             approval_timeout=settings.approval_timeout,
             on_block=settings.on_block,
             eager=settings.eager,
+            on_dropped=self._give_back,
         )
         accumulator.state = ctx.state
-        accumulator.on_dropped = self._give_back
         return accumulator
 
     def _give_back(self, dropped: Sequence[ToolExecution]) -> None:
