@@ -242,7 +242,8 @@ class Accumulator:
                 self._end(turn)
             finally:
                 try:
-                    await early.close()
+                    if early.has_begun:
+                        await early.close()
                     if log.calls:  # saved, but the turn was stopped before they could run
                         results = [failure(CANCELLED)] * len(log.calls)
                         await log.save_what_is_left(turn.results(results, CircuitBreaker()))

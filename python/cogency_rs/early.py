@@ -71,6 +71,11 @@ class EarlyCalls:
         self._batch: ToolBatch | None = None
         self._said: ToolEvents | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a call has begun whose batch is not complete."""
+        return self._batch is not None or self._log.has_early_calls
+
     async def begin(self, place: int, text: str) -> None:
         """Start a call of which it is known that it is complete, if it may begin before its batch is.
 
@@ -97,6 +102,8 @@ class EarlyCalls:
         Raises:
             asyncio.CancelledError: the caller was cancelled; by now they are over, and the log says so.
         """
+        if not self.has_begun:
+            return
         batch = self._batch
         if batch is None or place >= len(batch):
             await self._log.drop(place, (), why)

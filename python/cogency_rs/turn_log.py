@@ -80,6 +80,11 @@ class TurnLog:
         """The ids that the calls have in the log; none if the storage keeps none."""
         return [record.id for record in self._records]
 
+    @property
+    def has_early_calls(self) -> bool:
+        """Whether a call is noted that has begun and has no row."""
+        return bool(self._early)
+
     def settle(self, executions: Executions) -> None:
         """Say who knows what became of the calls; it is saved together with their results."""
         self._executions = executions
