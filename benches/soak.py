@@ -1,14 +1,16 @@
 """Load: many conversations at once, at the pace at which models write, with tools that fail and a log on disk.
 
-    python benches/soak.py [--seconds 300] [--conversations 2000] [--rate 50] [--json] [--write]
+    python benches/soak.py [--seconds 300] [--conversations 2000] [--rate 50] [--postgres [DSN]] [--json] [--write]
 
 Every conversation is scripted, so that it is known what its consumer must see and what its log must hold. Both are
-compared; the log when all is over, from the file. A fifth of the time goes to the floor: the same conversations
-through a bare generator, with the tools under `asyncio.gather` and no log. It says how much one Python loop can do
-at all, and how late tokens are for everybody when it is busy. At the end every conversation is cancelled where it is.
+compared; the log when all is over, past this package: from the file, or from the tables. A fifth of the time goes to
+the floor: the same conversations through a bare generator, with the tools under `asyncio.gather` and no log. It says
+how much one Python loop can do at all, and how late tokens are for everybody when it is busy. At the end every
+conversation is cancelled where it is.
 
 `--rate` is in tokens a second and conversation, `--json` prints the figures as JSON, `--write` puts them into
-docs/reliability.md. Figures are those of the machine it runs on.
+docs/reliability.md. `--postgres` keeps the log in PostgreSQL: in a schema of its own in the database at DSN, or on a
+server that is started for it and waits for the disk. Figures are those of the machine it runs on.
 """
 
 from __future__ import annotations
@@ -18,38 +20,26 @@ import asyncio
 import gc
 import inspect
 import json
+import logging
 import math
 import os
 import platform
-import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, closing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from scripted import (
-    CANCELLED,
-    NAME,
-    SCRIPTS,
-    TOOLS,
-    Row,
-    Script,
-    Tool,
-    expected_rows,
-    rows_of,
-    scripts,
-    turns,
-)
+from scripted import NAME, SCRIPTS, TOOLS, Row, Script, Tool, rows_of, scripts, turns
+from soak_logs import InPostgreSQL, InSQLite, Log, Place, read_back, value_of
 
-from cogency_rs import Accumulator, Execution, SQLite, parse_tokens
+from cogency_rs import Accumulator, Execution, parse_tokens
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
-BEGIN, END = "<!-- soak: written by `make soak`, do not edit -->", "<!-- soak: end -->"
 
 FLOOR_SHARE = 0.2
 SAMPLED = 8
@@ -135,9 +125,9 @@ class Floor:
 
 
 class Core:
-    """A parser and an accumulator in token mode, and a log on disk."""
+    """A parser and an accumulator in token mode, and a log."""
 
-    def __init__(self, storage: SQLite) -> None:
+    def __init__(self, storage: Any) -> None:
         self._storage = storage
         self._execution = Execution(storage=storage, tools=[*TOOLS.values()])
 
@@ -244,10 +234,6 @@ async def converse(
             tally.turns += 1
 
 
-def value_of(kind: str, content: str) -> Any:
-    return json.loads(content) if kind == "result" else content
-
-
 @dataclass
 class Phase:
     """The figures of the floor, or of the core; rates are per second."""
@@ -298,60 +284,6 @@ async def phase(pipeline: Pipeline, conversations: int, rate: float, seconds: fl
         resident_mb=resident,
         safe=tally.safe,
     )
-
-
-# What is in the log
-
-
-@dataclass
-class Log:
-    """What the log holds, against what it must.
-
-    Attributes:
-        rows: how many there are.
-        lost: rows that must be there and are not, or are others; and rows behind those.
-        cancelled_calls: calls of the turns that were cut off, with the result that says so.
-    """
-
-    rows: int = 0
-    lost: int = 0
-    cancelled_calls: int = 0
-
-
-def read_back(path: Path, safe: Counter[str]) -> Log:
-    """Compare the log with the scripts: each conversation goes as far as its consumer knows, or a little further."""
-    library = [scripts(seed) for seed in range(SCRIPTS)]
-    log = Log()
-    with closing(sqlite3.connect(path)) as connection:
-        for conversation, least in safe.items():
-            found = connection.execute(
-                "SELECT type, content FROM messages WHERE conversation_id = ? ORDER BY timestamp, rowid",
-                (conversation,),
-            ).fetchall()
-            log.rows += len(found)
-            log.lost += max(0, least - len(found))
-            _compare(found, expected_rows(conversation, library), log)
-    return log
-
-
-def _compare(found: list[tuple[str, str]], expected: Iterator[Row], log: Log) -> None:
-    calls = 0
-    for number, ((kind, content), (wanted_kind, wanted)) in enumerate(
-        zip(found, expected, strict=False)
-    ):
-        value = value_of(kind, content)
-        is_last = number == len(found) - 1
-        if kind == wanted_kind == "result" and is_last:
-            for item, other in zip(value, wanted, strict=True):
-                if item == {"tool": other["tool"], **CANCELLED}:
-                    log.cancelled_calls += 1
-                elif item != other:
-                    log.lost += 1
-        elif (kind, value) != (wanted_kind, wanted):
-            log.lost += len(found) - number
-            return
-        calls = calls + 1 if kind == "call" else 0
-    log.lost += calls  # calls at the end, without results
 
 
 # The program around it
@@ -407,11 +339,11 @@ class Figures:
         return self.log.lost + self.core.wrong_turns
 
 
-async def soak(path: Path, seconds: float, conversations: int, rate: float) -> Figures:
+async def soak(place: Place, seconds: float, conversations: int, rate: float) -> Figures:
     start = Resources.now()
     floor = await phase(Floor(), conversations, rate, seconds * FLOOR_SHARE)
     gc.collect()
-    async with SQLite(path) as storage:
+    async with place.open() as storage:
         core = await phase(Core(storage), conversations, rate, seconds * (1 - FLOOR_SHARE))
         busy = Resources.now()
     gc.collect()
@@ -423,7 +355,7 @@ async def soak(path: Path, seconds: float, conversations: int, rate: float) -> F
         demanded_tokens_per_second=conversations * rate,
         floor=floor,
         core=core,
-        log=read_back(path, core.safe),
+        log=await read_back(place, core.safe),
         start=start,
         busy=busy,
         end=Resources.now(),
@@ -435,7 +367,7 @@ def three_digits(value: float) -> str:
     return f"{float(f'{value:.3g}'):,g}"
 
 
-def table(figures: Figures) -> str:
+def table(figures: Figures, place: Place) -> str:
     """The figures for a reader."""
     demanded, log = figures.demanded_tokens_per_second, figures.log
     start, busy, end = figures.start, figures.busy, figures.end
@@ -466,7 +398,7 @@ def table(figures: Figures) -> str:
     columns = zip(
         names,
         column("bare generator", figures.floor, figures.floor.wrong_turns),
-        column("cogency-rs, log on disk", figures.core, figures.events_lost),
+        column(f"cogency-rs, log {place.where}", figures.core, figures.events_lost),
         strict=True,
     )
     head, *body = (f"| {' | '.join(row)} |" for row in columns)
@@ -493,12 +425,13 @@ def reported(figures: Figures) -> dict[str, Any]:
     return report
 
 
-def write(text: str) -> None:
-    """Put a text between the marks in the document."""
+def write(text: str, place: Place) -> None:
+    """Put a text between the marks of a place in the document."""
     document = DOCUMENT.read_text(encoding="utf-8")
-    before, rest = document.split(BEGIN)
-    _, after = rest.split(END)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    before, rest = document.split(place.begin)
+    _, after = rest.split(place.end)
+    whole = f"{before}{place.begin}\n\n{text}\n\n{place.end}{after}"
+    DOCUMENT.write_text(whole, encoding="utf-8")
 
 
 def main() -> None:
@@ -507,15 +440,22 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=300)
     arguments.add_argument("--conversations", type=int, default=2000)
     arguments.add_argument("--rate", type=float, default=50)
+    arguments.add_argument("--postgres", nargs="?", const="", metavar="DSN")
     arguments.add_argument("--json", action="store_true")
     arguments.add_argument("--write", action="store_true")
     options = arguments.parse_args()
+    # Tools that fail are a part of the load; what else goes wrong is printed.
+    logging.getLogger("cogency_rs.batch").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log.db"
-        figures = asyncio.run(soak(path, options.seconds, options.conversations, options.rate))
-    text = table(figures)
+        place: Place = InSQLite(Path(folder) / "log.db")
+        if options.postgres is not None:
+            place = InPostgreSQL(options.postgres)
+        with place:
+            load = options.seconds, options.conversations, options.rate
+            figures = asyncio.run(soak(place, *load))
+    text = table(figures, place)
     if options.write:
-        write(text)
+        write(text, place)
     print(json.dumps(reported(figures), indent=2) if options.json else text)
     sys.exit(figures.events_lost and f"{figures.events_lost} events were lost")
 

@@ -21,9 +21,9 @@ from cogency import Agent, ToolResult
 from cogency.core.protocols import ToolParam
 from cogency.core.tool import tool
 from cogency.tools import Write
-from scripted_server import ScriptedServer, Turn, in_pieces
 
 import cogency_rs
+from scripted_server import ScriptedServer, Turn, in_pieces
 
 cogency_rs.install()
 

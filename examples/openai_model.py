@@ -17,9 +17,9 @@ import os
 import sys
 
 from own_loop import SCRIPT, Add, agent, show
-from scripted_server import ScriptedServer, Turn, in_pieces
 
 from cogency_rs import Execution, OpenAIModel, SQLite
+from scripted_server import ScriptedServer, Turn, in_pieces
 
 
 async def ask(query: str, **options: str) -> None:

@@ -34,7 +34,8 @@ from own_loop import scripted
 from pydantic import BaseModel, Field
 from web_conversations import Busy, Conversations, progress
 
-from cogency_rs import Agent, SQLite, UsageLimits, tool
+from cogency_rs import Agent, PostgreSQL, SQLite, UsageLimits, tool
+from cogency_rs.middleware import Middleware
 
 PAGE = Path(__file__).with_name("web_page")
 
@@ -59,13 +60,18 @@ class ServerSentEvents(StreamingResponse):
             await self.body_iterator.aclose()
 
 
-def create_app(model: Any, tools: Sequence[Any], storage: SQLite) -> FastAPI:
+def create_app(
+    model: Any,
+    tools: Sequence[Any],
+    storage: SQLite | PostgreSQL,
+    middleware: Sequence[Middleware] = (),
+) -> FastAPI:
     """A page for any number of conversations with one agent. The storage is closed when the server ends."""
     agent = Agent(
         model,
         tools=tools,
         storage=storage,
-        middleware=[progress],
+        middleware=[progress, *middleware],
         tool_timeout=60,
         limits=UsageLimits(steps=20, seconds=600),
     )

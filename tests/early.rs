@@ -35,7 +35,7 @@ fn steps(taken: &[&[Event]]) -> String {
         for step in steps {
             match step {
                 Step::Begin(place, call) => {
-                    said.push(format!("begin {place} {}", call.name_json()))
+                    said.push(format!("begin {place} {}", call.name_json()));
                 }
                 Step::Withdraw(place) => said.push(format!("withdraw {place}")),
                 Step::Run(calls) => said.push(format!("run {}", calls.len())),

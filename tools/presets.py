@@ -29,11 +29,17 @@ def with_presets(page: str) -> str:
 def tables() -> str:
     presets = [Dialect(name) for name in Dialect.presets()]
     rows = [
-        f"| `{each.name}` | {each.models or 'any model that is told how'} |" for each in presets
+        f"| `{each.name}` | {each.models or 'any model that is told how'} | {stops(each)} |"
+        for each in presets
     ]
-    return "\n".join(
-        ["| name | taught to |", "| --- | --- |", *rows, "", "```text", *calls(presets), "```"]
-    )
+    head = ["| name | taught to | a server stops at |", "| --- | --- | --- |"]
+    return "\n".join([*head, *rows, "", "```text", *calls(presets), "```"])
+
+
+def stops(dialect: Dialect) -> str:
+    """What is to be given to a server as its stop strings; a bar would end the table's cell."""
+    shown = [stop.replace("\n", "\\n").replace("|", "\\|") for stop in dialect.stop]
+    return " ".join(f"`{each}`" for each in shown) or "nothing of its own"
 
 
 def calls(presets: list[Dialect]) -> Iterator[str]:

@@ -190,6 +190,7 @@ class Accumulator:
                 self.conversation_id,
                 self.user_id,
                 known,
+                may_be_held=self._may_be_held,
                 written_ids=text is not None,
             )
             early = EarlyCalls(
@@ -311,6 +312,10 @@ class Accumulator:
         log.settle(lambda: self.executions)
         self.executions = batch.executions()
         return turn.results(batch.results(), breaker)
+
+    def _may_be_held(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether one of these calls may have to wait before its tool is started."""
+        return self._options.may_hold(calls, self._toolbox(self._execution.tools))
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""

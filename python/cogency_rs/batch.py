@@ -13,7 +13,7 @@ import inspect
 import logging
 import math
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._core import Schedule
 from .batch_options import BatchOptions
+from .cogency_tools import injected_by
 from .errors import StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
@@ -32,14 +33,14 @@ from .middleware.hooks import CallOrder
 from .observers import Observers
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
-from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
+from .registry import bound, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
 from .telemetry import current
 from .timetable import Late, Timetable
 from .tool_events import HeldRun
 from .toolbox import Toolbox
 from .tools import ToolContext, options_of
-from .tools.context import Run
+from .tools.context import RunSignals
 from .tools.options import all_options
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
@@ -60,8 +61,8 @@ CANCELLED = "Cancelled"
 class ToolBatch:
     """A batch on the running loop.
 
-    With `calls` it has been started. Without, it is open: calls `begin` while others are still unknown, and `complete`
-    starts the rest.
+    With `calls` it has been started. Without, it is open: calls `begin_early` while others are still unknown, and
+    `complete` starts the rest.
 
     Args:
         calls: what to run.
@@ -73,6 +74,8 @@ class ToolBatch:
         state: what hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
         ids: those of the calls, if the log has them already.
+        begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
+            is not started.
         run: what tools can reach of the run that the batch is part of.
     """
 
@@ -88,7 +91,8 @@ class ToolBatch:
         state: dict[str, Any] | None = None,
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
-        run: Run | None = None,
+        begin: Callable[[int], Awaitable[None]] | None = None,
+        run: RunSignals | None = None,
     ) -> None:
         self._calls: list[ToolCall] = []
         self._tools = tools
@@ -97,6 +101,7 @@ class ToolBatch:
         self._options = options
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
+        self._begin: Callable[[int], Awaitable[None]] | None = None
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
@@ -127,7 +132,7 @@ class ToolBatch:
         if layers or self._observers is not None:
             self._carry_out = partial(self._carry, chain(layers, self._next, self._known))
         if calls:
-            self.complete(calls, ids)
+            self.complete(calls, ids, begin)
 
     @property
     def may_speak(self) -> bool:
@@ -146,7 +151,7 @@ class ToolBatch:
         """How many calls it has."""
         return len(self._tasks)
 
-    def begin(self, call: ToolCall, id: str | None) -> None:
+    def begin_early(self, call: ToolCall, id: str | None) -> None:
         """Start a call while others are still unknown; it stands behind those that are there.
 
         What it says of its run is held back until the batch is complete. The batch must have no hooks around calls,
@@ -157,8 +162,14 @@ class ToolBatch:
             self._held[index] = HeldRun(self._run)
         self._start([call], [] if id is None else [id])
 
-    def complete(self, calls: Sequence[ToolCall], ids: Sequence[str] = ()) -> None:
+    def complete(
+        self,
+        calls: Sequence[ToolCall],
+        ids: Sequence[str] = (),
+        begin: Callable[[int], Awaitable[None]] | None = None,
+    ) -> None:
         """Start the other calls; there are no more. The batch's time begins."""
+        self._begin = begin
         seconds = self._options.batch_timeout
         if self._timetable is not None and seconds:
             self._timetable.set_deadline(seconds)
@@ -374,6 +385,9 @@ class ToolBatch:
         if timetable is not None:
             await timetable.admission(index)
         try:
+            if self._begin is not None and not self._attempts[index]:
+                with self.held(index):
+                    await self._begin(index)
             if self._has_limits:
                 self._start_clock(index)
             if not self._attempts[index]:
@@ -519,7 +533,7 @@ class ToolBatch:
             self._run_of(index),
         )
 
-    def _run_of(self, index: int) -> Run | None:
+    def _run_of(self, index: int) -> RunSignals | None:
         """What a call can reach of the run."""
         return self._held.get(index) or self._run
 

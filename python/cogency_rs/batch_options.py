@@ -11,7 +11,9 @@ from .middleware import Approve, Hooks, Middleware
 from .middleware.hooks import is_around_calls, sorted_hooks
 from .observers import OnToolEnd, OnToolStart
 from .tool_events import OnEvent
-from .tools.options import check_seconds
+from .toolbox import Toolbox
+from .tools.options import check_seconds, options_of
+from .types import ToolCall
 
 __all__ = ["BatchOptions"]
 
@@ -40,6 +42,13 @@ class BatchOptions:
     def has_call_hooks(self) -> bool:
         """Whether hooks are asked before calls, or told after them."""
         return bool(self.hooks) and any(map(is_around_calls, self.hooks))
+
+    def may_hold(self, calls: Sequence[ToolCall], tools: Toolbox) -> bool:
+        """Whether one of these calls may have to wait for something before its tool is started."""
+        if self.hooks or self.middleware or len(calls) > (self.max_concurrency or len(calls)):
+            return True
+        wants = [options_of(tools.find(call)) for call in calls]
+        return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
 
     def __post_init__(self) -> None:
         if self.tool_timeout is not None:

@@ -90,11 +90,11 @@ class EarlyCalls:
         call = tool_call(text)
         if not _may_begin(call, self._tools):
             return
-        id = await self._log.begin(call)
+        id = await self._log.begin_early(call)
         if self._batch is None or self._said is None:
             self._said = ToolEvents()
             self._batch = self._start(self._tools, self._said)
-        self._batch.begin(call, id)
+        self._batch.begin_early(call, id)
 
     async def withdraw(self, place: int, why: str = NOT_VALID) -> None:
         """Stop the calls from a place on, wait for them and drop what they gave.
@@ -127,7 +127,8 @@ class EarlyCalls:
             said = ToolEvents()
             batch = self._start(self._tools or self._toolbox(), said)
         begun = len(batch)
-        batch.complete(log.calls[begun:], log.ids[begun:])
+        begin = log.begin if log.is_told_of_beginnings else None
+        batch.complete(log.calls[begun:], log.ids[begun:], begin)
         self._batch = self._said = self._tools = None
         return batch, said
 

@@ -1,4 +1,4 @@
-"""What tools say while their calls run: events for whoever reads the turn, and that the run should end."""
+"""Carries what tools say while their calls run: events for the reader of the turn, and requests to end the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import StopRun
 from .patience import outlast
-from .tools.context import Run
+from .tools.context import RunSignals
 
 __all__ = ["HeldRun", "OnEvent", "ToolEvents"]
 
@@ -28,7 +28,7 @@ class HeldRun:
         run: who is told then.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunSignals) -> None:
         self._run = run
         self._lock = threading.Lock()
         self._said: list[Callable[[], None]] | None = []
@@ -57,13 +57,13 @@ class HeldRun:
 
 
 class ToolEvents:
-    """What the tools of one batch say, in the order in which they say it, from any thread.
+    """What the tools of one batch say, in order, from any thread.
 
     Args:
-        on_event: called with each event; `None` to keep them for `until`.
+        on_event: called with each event; `None` to keep the events for `until`.
 
     Attributes:
-        stopped: why the run should end, as the first that asked for it said.
+        stopped: the first request to end the run; `None` if there was none.
     """
 
     def __init__(self, on_event: OnEvent | None = None) -> None:
@@ -74,7 +74,7 @@ class ToolEvents:
         self._on_event = on_event or self._queue.put_nowait
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Hand on an event."""
+        """Hand on an event; see `ToolContext.emit`."""
         self._on_loop(self._hand_on, event)
 
     def stop(self, why: StopRun) -> None:
@@ -82,12 +82,12 @@ class ToolEvents:
         self._on_loop(self._stop, why)
 
     async def until(self, over: Awaitable[None]) -> AsyncGenerator[dict[str, Any], None]:
-        """Give the events that come until `over` is.
+        """Yield events until `over` is done.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; by now `over` was cancelled and awaited.
+            asyncio.CancelledError: the caller was cancelled; by then `over` has been cancelled and awaited.
 
-        What `over` raises passes on. Closed early, it cancels and awaits `over`, too.
+        What `over` raises passes on. Closed early, the generator cancels and awaits `over`, too.
         """
         waiting = asyncio.ensure_future(over)
         waiting.add_done_callback(lambda _: self._queue.put_nowait(None))

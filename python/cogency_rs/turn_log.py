@@ -17,11 +17,12 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from ._core import EarlyCall, WithdrawnCalls
+from .errors import ToolError
 from .ids import uuid7
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, Row, dropped, is_log_class
+from .storage.log import CallRecord, CallStatus, Row, dropped, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -47,6 +48,8 @@ class TurnLog:
         conversation_id: which conversation.
         user_id: whose it is.
         known: records of calls that the log has already, and is given again.
+        may_be_held: whether something may hold one of these calls between its row and its start. Then the log is told
+            when each of them begins; the others count as begun from their row on, which costs no commit.
         written_ids: whether the ids of calls are what the model wrote, and not its provider's. Such an id may come
             twice, and what a model writes must not decide what counts as the same call: they get ids of ours.
 
@@ -61,8 +64,10 @@ class TurnLog:
         user_id: str,
         known: Sequence[CallRecord] = (),
         *,
+        may_be_held: Callable[[Sequence[ToolCall]], bool] = lambda calls: False,
         written_ids: bool = False,
     ) -> None:
+        self._may_be_held = may_be_held
         self._written_ids = written_ids
         self._known = list(known)
         self._storage: Any = storage
@@ -84,6 +89,40 @@ class TurnLog:
     def has_early_calls(self) -> bool:
         """Whether a call is noted that has begun and has no row."""
         return bool(self._early)
+
+    @property
+    def is_told_of_beginnings(self) -> bool:
+        """Whether `begin` has something to write for one of the calls."""
+        return any(record.status == "saved" for record in self._records)
+
+    async def begin(self, index: int) -> None:
+        """Note in the log that a call begins, before it does: after a crash it is not run a second time.
+
+        Cancelled, it has no effect or its whole effect; the call must not run in either case.
+
+        Args:
+            index: of the call, among `calls`.
+
+        Raises:
+            ToolError: that could not be saved, so the call must not run.
+        """
+        records = self._records
+        record = records[index]
+        if record.status != "saved":
+            return
+        begun = replace(record, status="open", attempt=record.attempt + 1, started_at=time())
+        try:
+            saving = self._storage.append(
+                self._conversation_id, user_id=self._user_id, rows=(), calls=[begun]
+            )
+            if inspect.isawaitable(saving):
+                await saving
+        except Exception as error:
+            raise ToolError(
+                f"Tool '{record.name}' was not run, because the log could not be told that it begins: {error}",
+                cause=error,
+            ) from error
+        records[index] = replace(record, status="open")
 
     def settle(self, executions: Executions) -> None:
         """Say who knows what became of the calls; it is saved together with their results."""
@@ -127,7 +166,7 @@ class TurnLog:
         if cancelled is not None:
             raise cancelled
 
-    async def begin(self, call: ToolCall) -> str | None:
+    async def begin_early(self, call: ToolCall) -> str | None:
         """Note in the log that a call begins whose row is not known yet.
 
         Returns:
@@ -137,8 +176,7 @@ class TurnLog:
             call.id = None
         if self._way != "append":
             return None
-        [record] = self._new([call])
-        record = replace(record, status="early")
+        [record] = self._new([call], "early")
         self._early.append(record)  # at once: it is settled also where the save is cancelled
         cancelled = await self._append_records([record])
         if cancelled is not None:
@@ -207,9 +245,11 @@ class TurnLog:
     def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved."""
         begun = [replace(record, status="open") for record in self._early[: len(calls)]]
-        return [*begun, *self._new(calls[len(begun) :])]
+        left = calls[len(begun) :]
+        is_held = bool(left) and self._may_be_held([*self.calls, *calls])
+        return [*begun, *self._new(left, "saved" if is_held else "open")]
 
-    def _new(self, calls: list[ToolCall]) -> list[CallRecord]:
+    def _new(self, calls: list[ToolCall], status: CallStatus) -> list[CallRecord]:
         """Records of calls that the log does not have."""
         if not calls:
             return []
@@ -225,6 +265,7 @@ class TurnLog:
                 position=place + number,
                 name=_storable(call.name),
                 server=call.server,
+                status=status,
                 worker=here,
             )
             for number, call in enumerate(calls)
@@ -259,7 +300,7 @@ def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
     """The record of a call, with when and how often it was carried out."""
     return replace(
         record,
-        attempt=execution.attempt,
+        attempt=record.attempt + execution.attempt,
         started_at=execution.started_at.timestamp(),
         completed_at=execution.completed_at.timestamp(),
     )

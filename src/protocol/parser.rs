@@ -15,8 +15,9 @@ mod state;
 use std::sync::Arc;
 
 use super::Event;
-use super::body::{Note, Scope};
+use super::body::Scope;
 use super::call::Call;
+use super::event::Note;
 use super::grammar::Grammar;
 use super::limits::{Limits, Reading};
 use super::run::Run;
@@ -112,8 +113,8 @@ pub struct Parser {
     may_reopen: bool,
     /// How many calls have begun.
     begun: usize,
-    /// Whether calls of the open block were handed out as ready.
-    has_ready: bool,
+    /// How many calls of the open block were handed out as ready.
+    ready_calls: usize,
     /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
     /// Whether the last byte of what was read is a line break, or there is none.
@@ -156,7 +157,7 @@ impl Parser {
             may_reopen: matches!(state, State::Inside(..)),
             state,
             begun: 0,
-            has_ready: false,
+            ready_calls: 0,
             is_batch_open: false,
             is_at_line_start: true,
         }
@@ -255,7 +256,7 @@ impl Parser {
     /// Hands out what a block says.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == Batch::Block;
-        self.has_ready = false;
+        self.ready_calls = 0;
         self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
             self.say(event, events);
@@ -288,13 +289,13 @@ impl Parser {
 
     /// Hands out a call that is complete in a block that is not.
     fn ready(&mut self, call: Call, events: &mut Vec<Event>) {
-        self.has_ready = true;
+        self.ready_calls += 1;
         self.say(Event::Ready(call), events);
     }
 
     /// The open block is not valid, so what was ready of it does not count.
     fn withdraw(&mut self, events: &mut Vec<Event>) {
-        if std::mem::take(&mut self.has_ready) {
+        if std::mem::take(&mut self.ready_calls) > 0 {
             self.say(Event::Withdrawn, events);
         }
     }

@@ -1,4 +1,4 @@
-"""A program that is killed in the middle of a run: another goes on, nothing is done twice, and the model is told."""
+"""A program is killed in the middle of a run: another one goes on, nothing is done twice, and the model is told."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from cogency_rs import (
     Agent,
     BusyError,
     CallRecord,
+    Hooks,
     Memory,
     ScriptedDriver,
     SQLite,
+    StorageError,
+    ToolCall,
     ToolDenied,
     tool,
 )
@@ -42,6 +45,7 @@ def did(what):
 @tool(sequential=True)
 async def first() -> str:
     "Have an effect."
+    die("in the first tool")
     did("first")
     return "ok"
 
@@ -99,10 +103,11 @@ RAN = {"first": "ok", "send": "ok", "mark": "ok"}
 UNKNOWN = "It is not known whether the call of"
 
 STAGES: list[tuple[str, int, list[str], list[str] | None]] = [
-    # the stage; the requests that the second program makes; the effects; and the results, where calls were left
+    # the stage; the requests of the second program; the effects; and the results, if calls were left
     ("before step 0", 2, ["first", "send", "mark"], None),
     ("in the first answer", 2, ["first", "send", "mark"], None),
-    ("before the batch", 1, ["mark"], ["unknown", "unknown", "success"]),
+    ("before the batch", 1, ["first", "send", "mark"], ["success", "success", "success"]),
+    ("in the first tool", 1, ["send", "mark"], ["unknown", "success", "success"]),
     ("before the effect", 1, ["first", "mark"], ["unknown", "unknown", "success"]),
     ("after the effect", 1, ["first", "send", "mark"], ["unknown", "unknown", "success"]),
     (
@@ -157,12 +162,11 @@ async def test_another_program_goes_on_and_does_nothing_twice(
     if statuses is not None:
         assert [each.status for each in result.steps[0].executions] == statuses
         shown = model.requests[0].messages[-1]["content"]
-        assert shown.count(UNKNOWN) == 2
-        assert "was not run again" in shown
+        assert shown.count(UNKNOWN) == shown.count("was not run again") == statuses.count("unknown")
 
 
 class Snapshots(Memory):
-    """A log in memory, and how it was after each save."""
+    """A log in memory, and copies of it after each save."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,8 +182,10 @@ class Snapshots(Memory):
         return saved
 
 
-def scene(storage: Any, driver: str, effects: list[str], *, steps: list[Any]) -> Agent[Any, str]:
-    """An agent of this driver, and the effects that its tools have."""
+def scene(
+    storage: Any, driver: str, effects: list[str], *, steps: list[Any], **options: Any
+) -> Agent[Any, str]:
+    """An agent with this driver, and the effects that its tools have."""
 
     def effect(name: str) -> Any:
         async def had() -> str:
@@ -191,7 +197,7 @@ def scene(storage: Any, driver: str, effects: list[str], *, steps: list[Any]) ->
     script: Any = ScriptedDriver(steps) if driver == "scripted" else driver
     model = ScriptedModel(ANSWERS.get(driver, ANSWERS["text"]), chunk=40)
     tools = [effect(call.name) for call in BATCH]
-    return Agent(model, tools=tools, storage=storage, driver=script)
+    return Agent(model, tools=tools, storage=storage, driver=script, **options)
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -212,8 +218,127 @@ async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_no
         assert all(record.status in ("success", "unknown") for record in await snapshot.calls("c"))
 
 
+class Passes(Hooks):
+    """Something that stands between the row of a call and its start."""
+
+    def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
+        return call
+
+
+async def test_from_every_state_a_call_runs_again_only_if_it_had_not_begun():
+    effects: list[str] = []
+    moments: list[int] = []
+
+    class Dated(Snapshots):
+        """Notes how many effects there were at each save."""
+
+        def append(self, *args: Any, **options: Any) -> Any:
+            moments.append(len(effects))
+            return super().append(*args, **options)
+
+    log = Dated()
+    first = scene(log, "text", effects, steps=[], hooks=[Passes()], max_concurrency=1)
+    assert (await first.run("Do it.", conversation_id="c")).output == "done"
+    seen = set()
+    for snapshot, before, after in zip(log.taken, moments, [*moments[1:], None], strict=True):
+        records = await snapshot.calls("c")
+        begun = {record.name for record in records if record.status != "saved"}
+        seen.update(record.status for record in records)
+        assert set(effects[before:after]) <= begun, "a call began that the log does not know of"
+        if not records:
+            continue
+        again: list[str] = []
+        result = await scene(snapshot, "text", again, steps=[]).resume("c")
+        assert result.status == "completed"
+        left = [record.name for record in records if record.status == "saved"]
+        assert again == left, "those that had not begun, and no others"
+        for record in await snapshot.calls("c"):
+            known = record.name in left or "success" in {each.status for each in records}
+            assert record.status == ("success" if known else "unknown")
+            assert record.attempt == 1
+    assert seen == {"saved", "open", "success"}
+
+
+NOT_BEGUN = "Tool 'pay' was not run: the program ended before the call began"
+
+
+@pytest.mark.parametrize("next", ["resume", "resume where nobody can be asked", "another question"])
+async def test_a_call_that_somebody_was_asked_about_when_the_program_died_has_not_begun(next):
+    paid: list[str] = []
+
+    @tool(requires_approval=True)
+    async def pay() -> str:
+        """Pay."""
+        paid.append("pay")
+        return "paid"
+
+    log = Snapshots()
+    died: list[Memory] = []
+
+    def ask(ctx: Any, call: Any) -> bool:
+        died.append(log.taken[-1])
+        return False
+
+    def agent(storage: Any, *answers: str, **options: Any) -> Agent[Any, str]:
+        return Agent(ScriptedModel(answers), tools=[pay], storage=storage, **options)
+
+    call = '<execute>[{"name": "pay", "args": {}}]</execute>'
+    await agent(log, call, "no", approve=ask).run("Pay.", conversation_id="c")
+    [left] = died
+    assert [record.status for record in await left.calls("c")] == ["saved"]
+    match next:
+        case "resume":
+            result = await agent(left, "done", approve=lambda ctx, call: True).resume("c")
+        case "another question":
+            result = await agent(left, "done").run("And?", conversation_id="c")
+            [row] = [row for row in (await left.read("c")).rows if row["type"] == "result"]
+            assert NOT_BEGUN in row["content"]
+        case _:
+            waits = await agent(left).resume("c")
+            assert waits.status == "waiting"
+            [waiting] = waits.waiting
+            assert [record.status for record in await left.calls("c")] == ["waiting"]
+            result = await agent(left, "done").resume("c", {str(waiting.id): True})
+    assert (result.status, result.output) == ("completed", "done")
+    expected = ([], "cancelled") if next == "another question" else (["pay"], "success")
+    assert (paid, [record.status for record in await left.calls("c")]) == (
+        expected[0],
+        [expected[1]],
+    )
+
+
+async def test_a_call_whose_beginning_cannot_be_saved_does_not_run():
+    ran: list[str] = []
+
+    class Full(Memory):
+        def append(self, *args: Any, **options: Any) -> Any:
+            if not options["rows"]:
+                raise StorageError("the disk is full")
+            return super().append(*args, **options)
+
+    log = Full()
+    agent = scene(log, "text", ran, steps=[], hooks=[Passes()])
+    result = await agent.run("Do it.", conversation_id="c")
+    assert (result.output, ran) == ("done", [])
+    for execution in result.steps[0].executions:
+        assert (execution.status, execution.attempt) == ("failure", 0)
+        assert str(execution.error) == (
+            f"Tool execution failed: Tool '{execution.name}' was not run, because the log could not be "
+            "told that it begins: the disk is full"
+        )
+
+
+async def test_a_call_that_nothing_holds_costs_no_save_of_its_own():
+    log = Snapshots()
+    await scene(log, "text", [], steps=[]).run("Do it.", conversation_id="c")
+    plain = len(log.taken)
+    log = Snapshots()
+    await scene(log, "text", [], steps=[], hooks=[Passes()]).run("Do it.", conversation_id="c")
+    assert len(log.taken) == plain + len(BATCH)
+
+
 async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
-    """Killed when the calls had begun: those that were denied are certain not to have run."""
+    """Killed when the calls had begun: the one that was denied never does."""
     effects: list[str] = []
 
     def effect(name: str, **options: Any) -> Any:
@@ -233,8 +358,9 @@ async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
     place = len(log.taken)
     await first.resume("c", {short: ToolDenied("not that"), long: True, bad: True})
     assert effects == ["long", "bad"]
-    begun = log.taken[place]
-    assert [record.status for record in await begun.calls("c")] == ["open"] * 3
+    assert [record.status for record in await log.taken[place].calls("c")] == ["saved"] * 3
+    begun = log.taken[-3]  # the next saves have their results, and the answer
+    assert [record.status for record in await begun.calls("c")] == ["saved", "open", "open"]
     again = Agent(ScriptedModel(ANSWERS["text"]), tools=tools, storage=begun)
     result = await again.resume("c")
     assert [each.status for each in result.steps[0].executions] == ["denied", "unknown", "success"]
@@ -243,7 +369,7 @@ async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
 
 @pytest.mark.parametrize("ask", ["resume", "run"])
 async def test_calls_that_several_programs_left_are_all_settled(ask):
-    """The first died, and so did the second, whose log could not settle what the first had left."""
+    """The first program died, and so did the second, whose log could not settle the calls that the first had left."""
     log, ran = Memory(), []
     for n in (1, 2):
         call = json.dumps({"name": "mark", "args": {"n": n}})

@@ -1,4 +1,4 @@
-"""What docs/reliability.md says was tried is tried, and its figures can be made."""
+"""docs/reliability.md: the tests that it names exist, and its figures can be made again."""
 
 from __future__ import annotations
 
@@ -27,21 +27,30 @@ def test_every_test_that_the_document_names_is_there():
 
 @pytest.fixture(scope="module")
 def soak() -> Any:
-    """`benches/soak.py`, which is no package's."""
+    """The module `benches/soak.py`, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("soak", CHECKOUT / "benches" / "soak.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["soak"] = module
-    sys.path.insert(0, str(CHECKOUT / "benches"))  # where its program would begin
+    sys.path.insert(0, str(CHECKOUT / "benches"))  # as Python does for a program in that folder
     spec.loader.exec_module(module)
     sys.path.pop(0)
     return module
 
 
+@pytest.fixture(params=["in SQLite", "in PostgreSQL"])
+def where(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The options that say where the soak keeps its log."""
+    if request.param == "in SQLite":
+        return ()
+    pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+    return "--postgres", request.getfixturevalue("postgres").address
+
+
 SHORT = ["--seconds", "2", "--conversations", "20", "--rate", "500"]
 
 
-def test_a_short_soak_loses_nothing(soak, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["soak.py", *SHORT, "--json"])
+def test_a_short_soak_loses_nothing(soak, where, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["soak.py", *SHORT, *where, "--json"])
     with pytest.raises(SystemExit) as ended:
         soak.main()
     assert not ended.value.code
@@ -52,17 +61,18 @@ def test_a_short_soak_loses_nothing(soak, monkeypatch, capsys):
         assert figures[phase]["tokens_per_second"] > 0
 
 
-def test_the_figures_are_written_between_the_marks(soak, monkeypatch, capsys, tmp_path):
+def test_the_figures_are_written_between_the_marks(soak, where, monkeypatch, capsys, tmp_path):
+    place = soak.InPostgreSQL if where else soak.InSQLite
     copy = tmp_path / "reliability.md"
     before = DOCUMENT.read_text(encoding="utf-8")
     copy.write_text(before, encoding="utf-8")
     monkeypatch.setattr(soak, "DOCUMENT", copy)
-    monkeypatch.setattr(sys, "argv", ["soak.py", *SHORT, "--write"])
+    monkeypatch.setattr(sys, "argv", ["soak.py", *SHORT, *where, "--write"])
     with pytest.raises(SystemExit):
         soak.main()
     after = copy.read_text(encoding="utf-8")
     assert capsys.readouterr().out.strip() in after
-    start, end = before.index(soak.BEGIN), before.index(soak.END)
+    start, end = before.index(place.begin), before.index(place.end)
     assert after.startswith(before[:start])
     assert after.endswith(before[end:])
 
@@ -78,13 +88,14 @@ DAMAGE = {
 
 async def test_the_soak_notices_what_is_lost(soak, tmp_path):
     path = tmp_path / "log.db"
-    async with soak.SQLite(path) as storage:
+    place = soak.InSQLite(path)
+    async with place.open() as storage:
         core = await soak.phase(soak.Core(storage), 20, 500, 2)
-    assert soak.read_back(path, core.safe).lost == 0
+    assert (await soak.read_back(place, core.safe)).lost == 0
     for name, damage in DAMAGE.items():
         with closing(sqlite3.connect(path)) as connection:
             intact = connection.serialize()
             assert connection.execute(damage).rowcount > 0
             connection.commit()
-        assert soak.read_back(path, core.safe).lost > 0, name
+        assert (await soak.read_back(place, core.safe)).lost > 0, name
         path.write_bytes(intact)

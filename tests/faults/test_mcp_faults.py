@@ -1,4 +1,4 @@
-"""MCP servers that cannot be started, never answer, end in between, or break the protocol; and callers that go away."""
+"""MCP servers that cannot be started, never answer, end too early or break the protocol; and callers that go away."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def call(server: MCPServer, *names: str) -> list[Any]:
 
 
 async def process_of(server: MCPServer, tool: str = "a") -> int:
-    """The process that answers a call."""
+    """The id of the process that answers a call."""
     result = await server.call(tool, {})
     return int(json.loads(result.content)["process"])
 
@@ -124,7 +124,7 @@ def test_a_start_may_be_cancelled_in_any_round_of_the_loop(rounds):
             await start
 
     asyncio.run(start_and_cancel())
-    gc.collect()  # a process or a pipe that is left warns now
+    gc.collect()  # Python warns now of a process or a pipe that is left
 
 
 async def test_of_two_that_wait_for_a_start_one_may_be_cancelled():
@@ -258,7 +258,7 @@ async def test_a_server_over_http_that_ends_and_comes_back_is_used_again():
         await server.__aexit__(None, None, None)
 
 
-# What a server gets
+# What is sent to a server
 
 
 async def test_a_server_gets_the_models_arguments_and_nothing_else():

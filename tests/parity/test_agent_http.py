@@ -24,17 +24,13 @@ import pytest
 
 import cogency_rs
 from cogency_rs import dropin
+from scripted_server import HOLD, Ending, Exchange, ScriptedServer, Turn, in_pieces
 
 from . import differences
 from .oracle import cogency, skip_without_cogency
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-sys.path.append(str(EXAMPLES))
-
-from scripted_server import HOLD, Ending, Exchange, ScriptedServer, Turn, in_pieces  # noqa: E402
 
 skip_without_cogency()
 

@@ -11,6 +11,7 @@ import pytest
 from cogency_rs import (
     Agent,
     ConfigError,
+    Finish,
     Hooks,
     Memory,
     ModelRequest,
@@ -18,6 +19,7 @@ from cogency_rs import (
     StopReason,
     StopRun,
     StopSignal,
+    Thought,
     ToolCall,
     TurnOutcome,
     Usage,
@@ -40,6 +42,22 @@ async def test_c1_an_answer_is_one_step_and_the_output():
         (),
     )
     assert result.conversation_id == "c"
+
+
+@pytest.mark.parametrize("driver", ["text", "native", "react"])
+async def test_a_function_may_give_reasoning_as_parse_tokens_reads_it(driver):
+    answer = (
+        '{"thought": "", "type": "final_answer", "answer": "Hi."}' if driver == "react" else "Hi."
+    )
+
+    async def model(_: Any) -> Any:
+        yield Thought("A greeting.")
+        yield answer
+        yield Finish("stop")
+
+    result = await Agent(model, driver=driver).run("Hello?")
+    assert (result.output, result.steps[0].finish_reason) == ("Hi.", "stop")
+    assert driver == "react" or result.steps[0].thoughts == "A greeting."
 
 
 async def test_c2_the_driver_is_given_the_runtime_once_a_run_before_the_first_step():

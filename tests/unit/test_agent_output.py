@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import pydantic
 import pytest
+from typing_extensions import TypedDict  # before Python 3.12 pydantic takes no other
 
 from cogency_rs import Agent, ConfigError, tool
 from cogency_rs.agent.output import Fault, output_of

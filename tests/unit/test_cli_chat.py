@@ -296,7 +296,7 @@ HELLO = Reply(
     ("replies", "shown"),
     [
         ([UNKNOWN, MODELS, HELLO], "does not know the model m; it offers qwen3"),
-        ([KEY, HELLO], "refused the key (401: bad key); set OPENAI_API_KEY"),
+        ([KEY, HELLO], "refused the key (401: bad key); set OPENAI_API_KEY >"),
     ],
     ids=["unknown model", "wrong key"],
 )
@@ -316,6 +316,10 @@ def test_what_a_server_refuses_is_said_with_what_to_do(command, monkeypatch, rep
     [
         ([], "no model is named; give --model NAME, and --base-url URL"),
         (["--model", "m"], "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
+        (
+            ["--model", "m", "--base-url", "a:1"],
+            "--base-url must begin with http:// or https://, got 'a:1'",
+        ),
         (["--model", "m", "--provider", "none"], "--provider is openai or anthropic, not none"),
         (["--model-from", "os"], "os names no value in a module; write MODULE:NAME"),
         (["--model-from", "nowhere:x"], "there is no module nowhere"),

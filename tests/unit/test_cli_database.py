@@ -154,8 +154,9 @@ def test_doctor_says_who_has_a_claim_and_which_calls_have_no_result(command, tmp
                 CallRecord("one", "b", 0, "read", worker=worker),
                 CallRecord("two", "b", 1, "write", status="unknown", worker=worker),
                 CallRecord("three", "b", 2, "done", status="success", attempt=1),
+                CallRecord("four", "b", 3, "pay", status="saved", worker=worker),
             ]
-            rows = [("call", "{}", 1.0)] * 3
+            rows = [("call", "{}", 1.0)] * 4
             await log.append("talk", user_id="u", rows=rows, calls=calls)
             async with log.claim("talk"):
                 return [
@@ -164,7 +165,7 @@ def test_doctor_says_who_has_a_claim_and_which_calls_have_no_result(command, tmp
                 ]
 
     for_person, as_json = asyncio.run(run())
-    assert "1 claim held, 2 calls without a result" in for_person.out
+    assert "1 claim held, 3 calls without a result" in for_person.out
     assert "read in conversation talk is open; process far:1" in " ".join(for_person.out.split())
     [found] = as_json.objects
     [claim] = found["log"]["claims"]
@@ -172,7 +173,11 @@ def test_doctor_says_who_has_a_claim_and_which_calls_have_no_result(command, tmp
     assert 0 < claim["expires_in"] <= 30
     assert found["log"]["calls"] == [
         {"conversation_id": "talk", "worker": worker, "call_id": id, "name": name, "status": status}
-        for id, name, status in (("one", "read", "open"), ("two", "write", "unknown"))
+        for id, name, status in (
+            ("one", "read", "open"),
+            ("two", "write", "unknown"),
+            ("four", "pay", "saved"),
+        )
     ]
 
 

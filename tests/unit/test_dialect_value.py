@@ -155,6 +155,32 @@ def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     assert not set(fields["stop"]) & {*opens, *closes} - set(ends)
 
 
+WITHOUT_STOPS = dict.fromkeys(
+    ("forge-json", "forge-xml"),
+    "any model may write it, so it ends no turn; its results begin with plain words",
+)
+
+
+def test_every_preset_has_a_string_to_stop_at_but_those_that_nothing_ends():
+    assert {name for name in Dialect.presets() if not Dialect(name).stop} == set(WITHOUT_STOPS)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gigachat3", ["</s>"]),
+        ("xlam", ["<|im_end|>", "<|eot_id|>"]),
+        ("hunyuan-v3", ["<｜hy_eos:opensource｜>"]),
+        ("hunyuan-v4", ["<｜hy_eos:opensource｜>"]),
+        ("k2-horizon", ["<|ifm|im_end|>"]),
+        ("dots", ["<|endofresponse|>"]),
+        ("json-plain", ["<tool_response>"]),
+    ],
+)
+def test_a_server_stops_at(name, expected):
+    assert Dialect(name).stop == expected
+
+
 # Several at once.
 
 

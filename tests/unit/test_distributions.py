@@ -112,8 +112,12 @@ def source(folder, *, files=IN_SOURCE, metadata=METADATA + README):
             ),
             "cogency_rs-1.2.0-cp311-abi3-musllinux_1_2_x86_64.whl",
         ),
+        (
+            (*(name.replace("abi3", "cpython-314t-x86_64-linux-gnu") for name in IN_WHEEL),),
+            "cogency_rs-1.2.0-cp314-cp314t-manylinux_2_17_x86_64.whl",
+        ),
     ],
-    ids=["Linux", "Windows", "musl"],
+    ids=["Linux", "Windows", "musl", "free-threaded"],
 )
 def test_a_wheel_has_the_package_the_module_and_the_licences(tmp_path, capsys, files, name):
     check_contents(wheel(tmp_path, files=files, name=name))
@@ -158,7 +162,7 @@ UNFIT_WHEELS = {
     ),
     "a module for one Python": (
         {"name": "cogency_rs-1.2.0-cp312-cp312-manylinux_2_17_x86_64.whl"},
-        "it is tagged cp312-cp312, not cp311-abi3",
+        "it is tagged cp312-cp312, not cp311-abi3 or cp314-cp314t",
     ),
     "too large": (
         {"size": 4 * 2**20},

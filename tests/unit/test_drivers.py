@@ -25,29 +25,10 @@ from cogency_rs import (
     ToolCall,
     ToolCallDelta,
     UsageLimits,
-    tool,
 )
 from cogency_rs.models import Delta
 from cogency_rs.testing import ScriptedModel
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@tool
-async def echo(value: Any = None) -> Any:
-    """Return a value."""
-    return value
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
-
+from support.native_calls import add, echo, fail
 
 TOOLS = [add, echo, fail]
 UNASKED = ScriptedModel([])

@@ -207,6 +207,13 @@ async def test_the_words_of_other_servers_are_found(body, words):
     assert f"refused the request (400: {words}); " in str(error)
 
 
+async def test_the_type_counts_where_the_code_only_repeats_the_status():
+    said = {"code": 400, "type": "exceed_context_size_error", "message": "request (9 tokens)"}
+    async with served(OPENAI, Reply({"error": said}, 400)) as (_, model):
+        error, _ = await failed(model)
+    assert "refused a prompt that is too long (400: request (9 tokens)); send less" in str(error)
+
+
 @providers
 async def test_a_page_that_is_no_api(provider):
     async with served(provider, Reply([b"<html>\n<b>502</b> Bad Gateway</html>"], 502)) as (

@@ -372,6 +372,7 @@ async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
     [
         ({}, "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY, or give api_key="),
         ({"base_url": "https://openrouter.ai/api/v1"}, "https://openrouter.ai/api/v1 needs a key"),
+        ({"base_url": "a:1"}, "base_url must begin with http:// or https://, got 'a:1'"),
         ({"endpoint": "responses"}, 'endpoint must be "chat" or "completions", got \'responses\''),
         ({"endpoint": "completions"}, "needs template="),
         ({"template": str}, 'template goes with endpoint="completions"'),

@@ -26,24 +26,13 @@ from cogency_rs import (
 )
 from cogency_rs.agent.drivers.react_decision import DecisionReader
 from cogency_rs.testing import ScriptedModel
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from support.agents import add, fail
 
 
 @tool
 async def look(where: str = "here") -> str:
     """Look around."""
     return "x"
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 TOOLS = [add, look, fail]

@@ -27,22 +27,11 @@ from cogency_rs import (
     parse_tokens,
     tool,
 )
+from support.agents import add, fail
 
 MODES = ["event", "token"]
 GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
 Message = dict[str, str]
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 @tool

@@ -80,6 +80,8 @@ def test_it_speaks_of_recall_only_where_there_is_such_a_tool():
     other = FunctionTool("remember", nothing, "Searches.", {"query": {}})
     assert "`recall`" in system_prompt([OK, recall])
     assert "`recall`" not in system_prompt([OK, other])
+    given = system_prompt([OK, recall], instructions="Be brief.")
+    assert given.index("`recall`") < given.index("Be brief.")
 
 
 def test_an_identity_replaces_the_one_it_has():

@@ -34,7 +34,7 @@ from cogency_rs import (
     system_prompt,
     tool,
 )
-from cogency_rs.parameters import INJECTED as RESERVED
+from cogency_rs.cogency_tools import INJECTED as RESERVED
 from support.tools import INJECTED, block, call, with_tools
 from support.turns import Log, carry_out, results_in
 

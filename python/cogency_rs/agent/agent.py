@@ -33,7 +33,7 @@ from .results import Deps, Output, RunResult
 from .run import Run
 from .runtime import check_model
 from .serving import Serving
-from .settings import Settings
+from .settings import AgentSettings
 from .stored import Decisions
 from .stream import EventStream, StepStream
 
@@ -154,7 +154,7 @@ class Agent(Generic[Deps, Output]):
         )
         check_remote(known, around)
         self.name = name
-        self._settings = Settings(
+        self._settings = AgentSettings(
             model=model,
             tools=listed,
             serving=Serving(servers) if servers else None,

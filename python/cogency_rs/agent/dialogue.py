@@ -20,10 +20,10 @@ from ..types import ToolCall
 __all__ = [
     "Bounds",
     "CallOutcome",
+    "ModelPassage",
     "Passage",
     "Question",
     "Report",
-    "Said",
     "compact_json",
     "dialogue",
     "shown_text",
@@ -57,7 +57,7 @@ class CallOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelPassage:
     """What the model said, up to the results of its calls if it made any.
 
     Attributes:
@@ -91,7 +91,7 @@ class Report:
     content: str
 
 
-Passage = Question | Said | Report
+Passage = Question | ModelPassage | Report
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class _Fold:
         outcomes = [*failed, *outcomes[max(-missing, 0) :]]
         if said or calls:
             self._passages.append(
-                Said(
+                ModelPassage(
                     tuple(text for kind, text in said if kind == "think"),
                     tuple(text for kind, text in said if kind == "respond"),
                     tuple(calls),

@@ -10,11 +10,11 @@ from typing import Any
 from ..codec import format_call_agent
 from ..errors import ConfigError
 from ..middleware import Invocation, Middleware, Next, ToolApproved, ToolDenied
-from ..middleware.approval import Approve, needs_approval
+from ..middleware.approval import Approve, Decision, needs_approval
 from ..toolbox import Toolbox
 from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
-from .stored import Decision, OpenBatch, StoredState, unknown
+from .stored import OpenBatch, StoredState, unknown
 
 __all__ = ["approved_by", "calls_again", "check_decisions", "not_twice", "undecided"]
 
@@ -34,9 +34,7 @@ def check_decisions(
             f"the log has no conversation {conversation_id!r}, so there is nothing to resume: ask with run(), or check "
             "the id and the storage"
         )
-    waiting: set[str] = set()
-    if state.batch is not None and state.batch.waits:
-        waiting = {record.id for record in state.batch.records}
+    waiting = frozenset[str]() if state.batch is None else state.batch.not_begun
     for id in decisions.keys() - waiting:
         if not waiting and id not in state.ids:
             raise ConfigError(
@@ -46,13 +44,13 @@ def check_decisions(
         logger.warning("Nothing waits for the decision of %r: it is ignored", id)
 
 
-async def undecided(batch: OpenBatch, calls: Sequence[ToolCall], tools: Toolbox) -> list[ToolCall]:
+async def undecided(batch: OpenBatch, tools: Toolbox) -> list[ToolCall]:
     """Those of its calls that somebody has yet to agree to."""
-    decided = batch.decided()
+    open_ids = batch.not_begun - batch.decided().keys()
     return [
         call
-        for call in calls
-        if str(call.id) not in decided and await needs_approval(tools.find(call), call)
+        for call in batch.calls
+        if call.id in open_ids and await needs_approval(tools.find(call), call)
     ]
 
 
@@ -70,11 +68,11 @@ def approved_by(decided: Mapping[str, Decision], otherwise: Approve | None) -> A
     return approve
 
 
-def not_twice(denied: frozenset[str]) -> Middleware:
-    """Run a call again only if its tool may run twice; those that were denied have not run at all."""
+def not_twice(not_begun: frozenset[str]) -> Middleware:
+    """Run a call that may have begun only if its tool may run twice."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
-        if invocation.id in denied or options_of(invocation.tool).may_run_twice:
+        if invocation.id in not_begun or options_of(invocation.tool).may_run_twice:
             return await next(invocation)
         return unknown(invocation.call)
 

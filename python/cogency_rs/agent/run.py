@@ -31,9 +31,9 @@ from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
 from .run_log import RunLog
 from .runtime import Runtime
-from .settings import Settings
+from .settings import AgentSettings
 from .stepping import FinishedStep, Refused, Stepping
-from .stored import OpenBatch, StoredState, decisions_of
+from .stored import OpenBatch, StoredState, decisions_of, given_up_records
 from .triggers import Triggers
 
 __all__ = ["Run"]
@@ -60,7 +60,7 @@ class Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AgentSettings,
         ctx: RunContext[Any],
         *,
         stream: StreamMode,
@@ -157,7 +157,7 @@ class Run:
             self._use(replace(settings, tools=await serving.tools(settings.tools)))
             yield
 
-    def _use(self, settings: Settings) -> None:
+    def _use(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._execution = Execution(
             storage=settings.storage,
@@ -200,7 +200,7 @@ class Run:
         calls: list[CallRecord] = []
         if is_log(storage):
             state = await StoredState.before_question(storage, ctx.conversation_id)
-            calls += OpenBatch((), state.stale).given_up_records()
+            calls += given_up_records(state.stale)
             if state.batch is not None:
                 results, records = state.batch.given_up()
                 rows.append(("result", format_results_array(state.batch.calls, results), time()))
@@ -215,7 +215,7 @@ class Run:
         state = await StoredState.read(self._settings.storage, ctx.conversation_id)
         check_decisions(ctx.conversation_id, state, self._decisions)
         if state.stale:
-            await self._log.append((), OpenBatch((), state.stale).given_up_records())
+            await self._log.append((), given_up_records(state.stale))
         if state.is_over:
             output = state.answer
             if state.last == "respond":
@@ -234,19 +234,21 @@ class Run:
     async def _go_on_with(self, batch: OpenBatch) -> AsyncGenerator[Any, None]:
         """Carry out calls that an earlier run left, if nobody has yet to agree to them."""
         approve = self._approve()
-        if batch.waits and approve is None:
-            waiting = await undecided(batch, batch.calls, self._tools)
-            if waiting:
-                if self._decisions:
-                    await self._log.append((), batch.records)
-                self._waiting = tuple(waiting)
-                self.status = "waiting"
-                return
-        layers = () if batch.waits else (not_twice(batch.denied),)
-        begun = batch.begun(worker())
-        await self._log.append((), begun)
+        waiting = [] if approve is not None else await undecided(batch, self._tools)
+        if waiting:
+            put_off = batch.put_off()
+            if self._decisions or put_off != batch:
+                await self._log.append((), put_off.records)
+            self._waiting = tuple(waiting)
+            self.status = "waiting"
+            return
+        taken = batch.taken_over(worker())
+        await self._log.append((), taken)
         step = self._stepping.carry_out(
-            lambda: calls_again(batch.calls), begun, approved_by(batch.decided(), approve), layers
+            lambda: calls_again(batch.calls),
+            taken,
+            approved_by(batch.decided(), approve),
+            [not_twice(batch.not_begun)],
         )
         async with aclosing(self._step(step)) as events:
             async for event in events:

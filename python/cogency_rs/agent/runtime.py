@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequen
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._core import FoldOptions
-from ..context import StoredConversation, assemble_behind, bounds_of, system_prompt
+from .._core import FoldOptions, Thought
+from ..context import StoredRows, assemble_behind, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
 from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
@@ -100,7 +100,7 @@ class Runtime:
         return await assemble_behind(
             lambda: prompt,
             None,
-            StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id),
+            StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
             history=self.history,
             options=FoldOptions(
                 escape_tags=True,
@@ -114,7 +114,7 @@ class Runtime:
     async def rows(self) -> Sequence[Any]:
         """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
         ctx = self.ctx
-        conversation = StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id)
+        conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:
@@ -163,10 +163,7 @@ class Runtime:
         source: Any = await self._asked(self.model if model is None else model, request)
         try:
             if self.triggers.has("after_model_response"):
-                deltas: list[Any] = []
-                async for delta in source:
-                    answer.take(delta)
-                    deltas.append(delta)
+                deltas = [answer.take(delta) async for delta in source]
                 response = ModelResponse(request.id, tuple(deltas), answer.usage)
                 response = await self.triggers.change("after_model_response", response)
                 self.finish_reason = response.finish_reason
@@ -178,7 +175,7 @@ class Runtime:
                     if type(delta) is str:  # as most are
                         written.append(delta)
                     else:
-                        take(delta)
+                        delta = take(delta)
                     yield delta
                 self.finish_reason = answer.finish_reason
         finally:
@@ -208,9 +205,12 @@ class _Answer:
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, delta: Any) -> None:
-        """See the next piece."""
+    def take(self, delta: Any) -> Any:
+        """See the next piece; return it as the drivers know it."""
         match delta:
+            case Thought():  # as functions that `parse_tokens` reads give it
+                delta = ReasoningDelta(delta.text)
+                self.written.append(delta.text)
             case Usage():
                 self._reported = delta
             case Finish(reason):
@@ -224,6 +224,7 @@ class _Answer:
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
+        return delta
 
     @property
     def usage(self) -> Usage:

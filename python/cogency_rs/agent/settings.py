@@ -18,11 +18,11 @@ from .serving import Serving
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
 
-__all__ = ["Settings"]
+__all__ = ["AgentSettings"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class AgentSettings:
     """The options of an agent, checked; see `Agent`."""
 
     model: Any

@@ -26,13 +26,13 @@ from .delegate import calling, has_delegate
 from .output import Fault
 from .recovery import Repetition
 from .results import Step, StopReason, StopSignal
-from .said import Said, kind_of
+from .step_content import StepContent, kind_of
 
 if TYPE_CHECKING:
     from .run import Run
     from .run_log import RunLog
     from .runtime import Runtime
-    from .settings import Settings
+    from .settings import AgentSettings
 
 __all__ = ["FinishedStep", "Refused", "Stepping"]
 
@@ -86,7 +86,7 @@ class Stepping:
     def __init__(
         self,
         run: Run,
-        settings: Settings,
+        settings: AgentSettings,
         runtime: Runtime,
         log: RunLog,
         approve: Approve | Literal["wait"] | None,
@@ -124,7 +124,7 @@ class Stepping:
         source: Callable[[], AsyncIterable[Any]],
         known: Sequence[CallRecord] = (),
     ) -> AsyncGenerator[Any, None]:
-        ctx, runtime, said = self._run.ctx, self._runtime, Said()
+        ctx, runtime, said = self._run.ctx, self._runtime, StepContent()
         runtime.used, runtime.finish_reason = Usage(), None
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
@@ -204,7 +204,7 @@ class Stepping:
     def _signals(
         self,
         executions: Sequence[ToolExecution],
-        said: Said,
+        said: StepContent,
         accumulator: Accumulator,
         deadline: Deadline,
         ending: ToolExecution | None,

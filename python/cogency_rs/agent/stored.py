@@ -7,22 +7,22 @@ row `cancelled`, one that failed a row `error`. After anything else its program 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import time
 from typing import Any
 
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
-from ..middleware import ToolApproved, ToolDenied
+from ..middleware import Decision, ToolApproved, ToolDenied
 from ..records import status_of
 from ..results import failure
-from ..storage.log import CallRecord, CallStatus, dropped
+from ..storage.log import UNSETTLED, CallRecord, CallStatus, dropped
 from ..types import ToolCall, ToolResult
 
-__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "unknown"]
+__all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
-Decision = ToolApproved | ToolDenied
 Decisions = Mapping[str, Decision | bool]
 """What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
 
@@ -86,9 +86,9 @@ class OpenBatch:
     records: tuple[CallRecord, ...]
 
     @property
-    def waits(self) -> bool:
-        """Whether somebody is to agree to them first; otherwise they were running, or about to."""
-        return any(record.status == "waiting" for record in self.records)
+    def not_begun(self) -> frozenset[str]:
+        """The ids of the calls that are certain not to have run."""
+        return frozenset(record.id for record in self.records if record.status != "open")
 
     def decided(self) -> dict[str, Decision]:
         """What has been decided, by id."""
@@ -105,38 +105,29 @@ class OpenBatch:
         ]
         return replace(self, records=tuple(records))
 
-    @property
-    def denied(self) -> frozenset[str]:
-        """The ids of the calls that somebody refused, which are certain not to have run."""
-        decided = self.decided().items()
-        return frozenset(id for id, decision in decided if isinstance(decision, ToolDenied))
+    def put_off(self) -> OpenBatch:
+        """The batch as it is while somebody has yet to agree to a call."""
+        records = [
+            record if record.status == "open" else replace(record, status="waiting")
+            for record in self.records
+        ]
+        return replace(self, records=tuple(records))
 
-    def begun(self, worker: str) -> tuple[CallRecord, ...]:
-        """The records of calls that are carried out now, for the first time or once more."""
+    def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
+        """The records of calls that a process goes on with. Each that has not begun is marked when it does."""
         return tuple(
-            replace(
-                record,
-                status="open",
-                worker=worker,
-                attempt=record.attempt + (record.status == "open"),
-            )
+            replace(record, worker=worker, attempt=max(record.attempt, 1))
+            if record.status == "open"
+            else replace(record, worker=worker, status="saved")
             for record in self.records
         )
 
-    def given_up_records(self) -> list[CallRecord]:
-        """The records of calls whose results can be nowhere in the conversation any more."""
-        now = time()
-        status: CallStatus = "denied" if self.waits else "unknown"
-        return [
-            dropped(record, "the program that ran it ended", now)
-            if record.status == "early"
-            else replace(record, status=status, completed_at=now)
-            for record in self.records
-        ]
-
     def given_up(self) -> tuple[list[ToolResult], list[CallRecord]]:
         """A result for each call of a conversation that went on without them, and their records."""
-        results = [_given_up(call, self.waits) for call in self.calls]
+        results = [
+            _given_up(call, record.status)
+            for call, record in zip(self.calls, self.records, strict=True)
+        ]
         now = time()
         records = [
             replace(record, status=status_of(result), completed_at=now)
@@ -145,11 +136,31 @@ class OpenBatch:
         return results, records
 
 
-def _given_up(call: ToolCall, waited: bool) -> ToolResult:
-    if not waited:
-        return unknown(call)
-    text = f"Tool '{call.name}' was not run: nobody had agreed to it when the conversation went on"
-    return failure(text, DeniedError(text))
+def _given_up(call: ToolCall, status: CallStatus) -> ToolResult:
+    match status:
+        case "waiting":
+            why = "nobody had agreed to it when the conversation went on"
+            text = f"Tool '{call.name}' was not run: {why}"
+            return failure(text, DeniedError(text))
+        case "saved":
+            text = f"Tool '{call.name}' was not run: the program ended before the call began"
+            return failure(text, CancelledError(text))
+        case _:
+            return unknown(call)
+
+
+def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
+    """The records of calls whose results can be nowhere in the conversation any more."""
+    now = time()
+    return [
+        dropped(record, "the program that ran it ended", now)
+        if record.status == "early"
+        else replace(record, status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
+        for record in records
+    ]
+
+
+_GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancelled"}
 
 
 @dataclass(frozen=True)
@@ -186,13 +197,13 @@ class StoredState:
     async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
         """What a new question has to know of it: its rows are read only if calls of it are open."""
         records = await storage.calls(conversation_id)
-        is_open = any(record.status in _UNSETTLED for record in records)
+        is_open = any(record.status in _TO_SETTLE for record in records)
         return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
 
     @classmethod
     def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:
         said = [row for row in rows if row["type"] not in _SILENT]
-        open_records = [record for record in records if record.status in _OPEN]
+        open_records = [record for record in records if record.status in UNSETTLED]
         calls = _calls_without_results(said)
         newest = open_records[-1].batch if open_records and calls else None
         ours = [record for record in open_records if record.batch == newest]
@@ -209,14 +220,13 @@ class StoredState:
             answer=_answer(said),
             batch=batch,
             stale=tuple(
-                record for record in records if record.status in _UNSETTLED and record not in ours
+                record for record in records if record.status in _TO_SETTLE and record not in ours
             ),
             ids=frozenset(record.id for record in records),
         )
 
 
-_OPEN = ("open", "waiting")
-_UNSETTLED = ("early", *_OPEN)
+_TO_SETTLE = UNSETTLED | {"early"}
 _SILENT = frozenset({"metric", "execute"})
 
 

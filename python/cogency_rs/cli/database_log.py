@@ -46,7 +46,8 @@ _LEASES = """
 """
 _DOUBTFUL = """
     SELECT conversation_id, call_id, name, status, worker FROM {tables}.calls
-    WHERE status IN ('open', 'waiting', 'unknown') ORDER BY conversation_id COLLATE "C", batch COLLATE "C", position
+    WHERE status IN ('saved', 'open', 'waiting', 'unknown')
+    ORDER BY conversation_id COLLATE "C", batch COLLATE "C", position
 """
 
 

@@ -23,7 +23,7 @@ def examine_log(db: str) -> dict[str, Any]:
 
     Returns:
         A JSON object: `name`; `claims`, each with its conversation, number, process, seconds until it runs out, and
-        whether the process is known to be gone; `calls` that are `open`, `waiting` or `unknown`, each with its
+        whether the process is known to be gone; `calls` that are `saved`, `open`, `waiting` or `unknown`, each with its
         conversation, id, name, status and process.
 
     Raises:

@@ -21,15 +21,17 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar
 
 from ..errors import StorageError
 from ..storage.calls import read_calls_by_row
-from ..storage.connection import has_table, is_lock
+from ..storage.connection import is_lock
 from ..storage.conversations import list_conversations
 from ..storage.log import Conversation
+from ..storage.schema import check_version, has_table
 from .exits import UnusableError
 from .progress import Progress
 from .stored import Doubtful, Lease, Row, choose_user, saved_at, shown_time
@@ -128,7 +130,7 @@ _LEASES = """
 """
 _DOUBTFUL = """
     SELECT conversation_id, call_id, name, status, worker FROM calls
-    WHERE status IN ('open', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
+    WHERE status IN ('saved', 'open', 'waiting', 'unknown') ORDER BY conversation_id, batch, position
 """
 
 
@@ -155,6 +157,7 @@ def _read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             with _connected(path) as connection:
                 _check_schema(connection, path)
+                check_version(connection, str(path))
                 return work(connection)
         except _Changed:
             if time.monotonic() > deadline:
@@ -263,8 +266,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
+_decoded = methodcaller("decode", "utf-8", "replace")
 
 
 @contextlib.contextmanager

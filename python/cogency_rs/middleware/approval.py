@@ -1,4 +1,4 @@
-"""Asks someone before a call is run."""
+"""Asks the program, and through it a person, whether a call may run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
 
-__all__ = ["Approval", "Approve", "ToolApproved", "ToolDenied", "needs_approval"]
+__all__ = ["Approval", "Approve", "Decision", "ToolApproved", "ToolDenied", "needs_approval"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class ToolApproved:
     """The call may run.
 
     Attributes:
-        args: the arguments it runs with in place of its own; `None` to leave them.
+        args: arguments that replace those of the call; `None` to keep them.
     """
 
     args: dict[str, Any] | None = None
@@ -36,25 +36,26 @@ class ToolDenied:
     """The call may not run.
 
     Attributes:
-        message: why; the model reads it.
+        message: why not; the model reads it.
     """
 
     message: str = ""
 
 
-Answer = ToolApproved | ToolDenied | bool
+Decision = ToolApproved | ToolDenied
 
-Approve = Callable[[ToolContext[Any], ToolCall], "Answer | Awaitable[Answer]"]
-"""Asked of a call whose tool requires approval; sync or async. `True` and `False` stand for the plain answers."""
+Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[Decision | bool]"]
+"""Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
+`ToolDenied()`."""
 
 
 class Approval:
     """Runs a call that requires approval only if it was approved.
 
-    No answer in time is a denial, and so is anything that goes wrong while the question is asked.
+    A call is denied if there is no answer in time, and if anything goes wrong while the question is asked.
 
     Args:
-        approve: whom to ask; without one, nothing that requires approval runs.
+        approve: decides; with `None`, every call that requires approval is denied.
         timeout: seconds to wait for an answer.
     """
 
@@ -63,7 +64,7 @@ class Approval:
         self._timeout = timeout
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Ask, then carry the call out or refuse it."""
+        """Ask, then carry out the call or refuse it."""
         try:
             with invocation.waiting():
                 answer = await self._answer(invocation)
@@ -80,7 +81,7 @@ class Approval:
             invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
         return await next(invocation)
 
-    async def _answer(self, invocation: Invocation) -> ToolApproved | ToolDenied:
+    async def _answer(self, invocation: Invocation) -> Decision:
         call = invocation.call
         required: Any = options_of(invocation.tool).requires_approval
         if callable(required):
@@ -109,7 +110,7 @@ class Approval:
 
 
 async def needs_approval(tool: Any, call: ToolCall) -> bool:
-    """Whether somebody has to agree to a call. One that cannot be judged need not wait: it is denied."""
+    """Whether a call needs approval. `False` if the tool's own predicate fails: the call is then denied at once."""
     required: Any = options_of(tool).requires_approval
     try:
         return bool(await _awaited(required(call)) if callable(required) else required)

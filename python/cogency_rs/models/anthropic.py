@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .anthropic_messages import Cache, Messages
-from .clients import Clients, import_sdk, is_local
+from .clients import Clients, check_url, import_sdk, is_local
 from .failures import Service
 from .served import ServedModel
 
@@ -62,6 +62,7 @@ class AnthropicModel(ServedModel):
             settings["thinking"] = _thinking(thinking, max_tokens)
         sdk = import_sdk("anthropic")
         url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
+        check_url(url)
         key = api_key
         if key is None and is_local(url) and not _has_key():
             key = "none"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from .anthropic_answer import MessageReader
 from .anthropic_history import messages_of, system_of, tools_used
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["Cache", "Messages"]
 
@@ -53,7 +53,7 @@ class Messages:
             _mark_prefixes(body, self._mark)
         return body
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
         given = settings.of_service
         merged = {**body, **given}

@@ -11,7 +11,7 @@ from .completions import CompletionReader, UsageAsked
 from .deltas import Delta, ReasoningDelta, TextDelta
 from .fields import field
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["ChatCompletions"]
 
@@ -58,7 +58,7 @@ class ChatCompletions:
             sent[self._reasoning_key] = reasoning
         return sent
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
         asked = {key: body[key] for key in ("model", "messages")}
         beside = {key: value for key, value in body.items() if key not in asked}

@@ -9,7 +9,7 @@ from typing import Any
 from .deltas import Delta, Usage
 from .failures import IncompleteError, RefusedError
 from .fields import field
-from .served import Settings, finish_of
+from .served import ModelSettings, finish_of
 
 __all__ = ["CompletionReader", "UsageAsked", "usage_of"]
 
@@ -24,7 +24,11 @@ class UsageAsked:
         self._is_refused = False
 
     async def open(
-        self, create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: Settings
+        self,
+        create: Any,
+        asked: Mapping[str, Any],
+        body: Mapping[str, Any],
+        settings: ModelSettings,
     ) -> Any:
         """Send a request by `create`, a method of the SDK: `asked` as its arguments, `body` beside them."""
         if not self._is_refused:
@@ -39,7 +43,7 @@ class UsageAsked:
 
     @staticmethod
     async def _send(
-        create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: Settings
+        create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: ModelSettings
     ) -> Any:
         # By way of `extra_body`, since servers know settings that the SDK does not.
         extra_body = {**body, **settings.of_service}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ConfigError
 from .chat_completions import ChatCompletions
-from .clients import Clients, import_sdk, is_local
+from .clients import Clients, check_url, import_sdk, is_local
 from .failures import Service
 from .plain_completions import PlainCompletions, Template
 from .served import Endpoint, ServedModel
@@ -59,6 +59,7 @@ class OpenAIModel(ServedModel):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         sdk = import_sdk("openai")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        check_url(url)
         key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if is_local(url) else None)
         if client is None and key is None:
             raise ConfigError(f"{url} needs a key: set OPENAI_API_KEY, or give api_key=")

@@ -10,7 +10,7 @@ from .completions import CompletionReader, UsageAsked
 from .deltas import Delta, TextDelta
 from .fields import field
 from .request import ModelRequest
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["PlainCompletions", "Template"]
 
@@ -49,7 +49,7 @@ class PlainCompletions:
             body["stop"] = list(request.stop)
         return body
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
         asked = {key: body[key] for key in ("model", "prompt")}
         beside = {key: value for key, value in body.items() if key not in asked}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StorageError
 from .calls import columns_there
-from .connection import has_table
 from .copying import StoredConversation
+from .schema import has_table
 from .sqlite import SQLite
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .connection import has_column, has_table
-from .log import CallRecord
+from .log import NEW, CallRecord
+from .schema import has_column, has_table
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,7 +53,7 @@ def save_calls(
             (
                 conversation_id,
                 user_id,
-                next(rows, None) if call.status == "open" else None,
+                next(rows, None) if call.status in NEW else None,
                 call.id,
                 call.batch,
                 call.position,

@@ -1,8 +1,6 @@
-"""One SQLite file: how it is opened, its tables, and what its failures mean.
+"""One SQLite file: how it is opened, and what its failures mean.
 
-The tables of cogency 3.3.0 are as they are there, so that both programs can work on one file, also
-at the same time. Beside them stand two of ours, which it does not know. SQLite is Python's own: a
-second copy of the library in one process would break the file locks of the first.
+SQLite is Python's own: a second copy of the library in one process would break the file locks of the first.
 """
 
 from __future__ import annotations
@@ -10,8 +8,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 
 from ..errors import StorageError
+from .schema import COGENCYS, check_version, upgrade
 
 __all__ = [
     "BUSY_TIMEOUT",
@@ -21,8 +21,6 @@ __all__ = [
     "connect",
     "connect_to_write",
     "explain",
-    "has_column",
-    "has_table",
     "is_lock",
 ]
 
@@ -32,71 +30,6 @@ BUSY_TIMEOUT = 5.0
 """Seconds to wait for a lock that another program holds."""
 
 _RETRY_DELAY = 0.01
-
-_SCHEMA = """
-BEGIN;
-CREATE TABLE IF NOT EXISTS messages (
-    message_id TEXT PRIMARY KEY,
-    conversation_id TEXT NOT NULL,
-    user_id TEXT,
-    type TEXT NOT NULL,
-    content TEXT NOT NULL,
-    timestamp REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS idx_messages_conversation ON messages(conversation_id, timestamp);
-CREATE INDEX IF NOT EXISTS idx_messages_type ON messages(type);
-CREATE INDEX IF NOT EXISTS idx_messages_user ON messages(user_id);
-CREATE INDEX IF NOT EXISTS idx_messages_user_type ON messages(user_id, type, timestamp);
-CREATE TABLE IF NOT EXISTS events (
-    event_id TEXT PRIMARY KEY,
-    conversation_id TEXT NOT NULL,
-    type TEXT NOT NULL,
-    content TEXT NOT NULL,
-    timestamp REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS idx_events_conversation ON events(conversation_id, timestamp);
-CREATE TABLE IF NOT EXISTS profiles (
-    user_id TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    data TEXT NOT NULL,
-    created_at REAL NOT NULL,
-    char_count INTEGER NOT NULL,
-    PRIMARY KEY (user_id, version)
-);
-CREATE INDEX IF NOT EXISTS idx_profiles_user_latest ON profiles(user_id, version DESC);
-CREATE INDEX IF NOT EXISTS idx_profiles_cleanup ON profiles(created_at);
-COMMIT;
-"""
-_OUR_SCHEMA = """
-BEGIN;
-CREATE TABLE IF NOT EXISTS calls (
-    conversation_id TEXT NOT NULL,
-    user_id TEXT,
-    message_id TEXT,
-    call_id TEXT NOT NULL,
-    batch TEXT NOT NULL,
-    position INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    server TEXT,
-    status TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    started_at REAL,
-    completed_at REAL,
-    worker TEXT,
-    decision TEXT,
-    PRIMARY KEY (conversation_id, batch, position)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims (
-    conversation_id TEXT PRIMARY KEY NOT NULL,
-    number INTEGER NOT NULL,
-    owner TEXT,
-    expires_at REAL NOT NULL,
-    worker TEXT NOT NULL,
-    machine TEXT NOT NULL
-) WITHOUT ROWID;
-COMMIT;
-"""
-# A message_id is that of the call's row. A call's id is not the key: some servers give the same one again.
 
 
 class Connection(sqlite3.Connection):
@@ -133,22 +66,17 @@ def connect(path: str) -> Connection:
     Raises:
         OSError: the directory cannot be made.
         sqlite3.Error: the file cannot be opened, is no database, or stays locked too long.
+        StorageError: a newer version of this package made its tables.
     """
-    return _connect(path, _SCHEMA)
+    return _connect(path, check_version)
 
 
 def connect_to_write(path: str) -> Connection:
-    """Open `path` to read and write it; make our tables too."""
-    connection = _connect(path, _SCHEMA + _OUR_SCHEMA)
-    try:
-        _add_missing_columns(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    """Open `path` to read and write it; make our tables too, or bring them to this version."""
+    return _connect(path, upgrade)
 
 
-def _connect(path: str, schema: str) -> Connection:
+def _connect(path: str, prepare_ours: Callable[[sqlite3.Connection, str], None]) -> Connection:
     if path != MEMORY:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     connection = sqlite3.connect(
@@ -159,7 +87,7 @@ def _connect(path: str, schema: str) -> Connection:
         factory=Connection,
     )
     try:
-        _prepare(connection, schema)
+        _prepare(connection, path, prepare_ours)
         connection.file = _identity(path)
     except BaseException:
         connection.close()
@@ -167,13 +95,16 @@ def _connect(path: str, schema: str) -> Connection:
     return connection
 
 
-def _prepare(connection: Connection, schema: str) -> None:
+def _prepare(
+    connection: Connection, path: str, prepare_ours: Callable[[sqlite3.Connection, str], None]
+) -> None:
     """Switch to WAL and create what is missing; on a complete file this writes nothing."""
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
             _use_wal(connection)
-            connection.executescript(schema)
+            connection.executescript(COGENCYS)
+            prepare_ours(connection, path)
             return
         except sqlite3.OperationalError as error:
             if connection.in_transaction:
@@ -184,17 +115,6 @@ def _prepare(connection: Connection, schema: str) -> None:
             time.sleep(_RETRY_DELAY)
 
 
-def _add_missing_columns(connection: Connection) -> None:
-    """Bring a table that an earlier version of this package made up to date."""
-    if has_column(connection, "calls", "decision"):
-        return
-    try:
-        connection.execute("ALTER TABLE calls ADD COLUMN decision TEXT")
-    except sqlite3.OperationalError:
-        if not has_column(connection, "calls", "decision"):  # another program was not quicker
-            raise
-
-
 def _use_wal(connection: Connection) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -202,18 +122,6 @@ def _use_wal(connection: Connection) -> None:
         # A file that cannot be written can still be read, in whatever mode it is.
         if _code(error) != sqlite3.SQLITE_READONLY:
             raise
-
-
-def has_table(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether a file has a table of this name."""
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-    return connection.execute(query, (name,)).fetchone() is not None
-
-
-def has_column(connection: sqlite3.Connection, table: str, name: str) -> bool:
-    """Whether a table of a file has a column of this name."""
-    query = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
-    return connection.execute(query, (table, name)).fetchone() is not None
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .connection import has_table
 from .log import Conversation
+from .schema import has_table
 
 if TYPE_CHECKING:
     import sqlite3

@@ -17,7 +17,9 @@ from ..errors import ConfigError
 from ..records import Status
 
 __all__ = [
+    "NEW",
     "ROW_TYPES",
+    "UNSETTLED",
     "CallRecord",
     "CallStatus",
     "Conversation",
@@ -33,10 +35,16 @@ __all__ = [
 Row = tuple[str, str, float]
 """Type, content, and seconds since the epoch."""
 
-CallStatus = Literal["early", "open", "waiting"] | Status
-"""`early`: the call began while the model still wrote its batch, and has no row yet; `open`: it is in the log and has
-no result there; `waiting`: likewise, and someone has to agree to it, or to
-another call of its batch, before it is run; otherwise how it ended, as in `ToolExecution`."""
+CallStatus = Literal["early", "saved", "open", "waiting"] | Status
+"""Of a call without a result in the log: `early` if it began while the model still wrote its batch, and has no row yet;
+`saved` if it has not begun, `open` if it may have begun, `waiting` if someone has to agree first, to it or to another
+call of its batch. Otherwise how it ended, as in `ToolExecution`."""
+
+NEW = frozenset({"saved", "open"})
+"""What a call may be when its row is saved."""
+
+UNSETTLED = frozenset({*NEW, "waiting"})
+"""What a call with a row is as long as it has no result in the log."""
 
 ROW_TYPES = (
     "user",
@@ -76,7 +84,7 @@ class CallRecord:
         position: its place in the batch, from 0. A call that does not count in the end keeps its place.
         name: which tool.
         server: which server the tool is on; `None` for the agent's own tools.
-        status: `"open"` until the results are saved; before that `"early"` where it began before its row was saved.
+        status: one of `UNSETTLED` until the results are saved; `"early"` as long as it has begun and has no row.
         attempt: how often the tool was started.
         started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
         completed_at: when its result was there; `None` while it is open.

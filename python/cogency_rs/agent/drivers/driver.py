@@ -8,7 +8,10 @@ from typing import Any, Protocol
 from ..context import RunContext
 from ..runtime import Runtime
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "EventDict"]
+
+EventDict = dict[str, Any]
+"""One event, as `Driver.step` yields it."""
 
 
 class Driver(Protocol):

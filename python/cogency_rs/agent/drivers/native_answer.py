@@ -7,20 +7,18 @@ so nothing of a batch counts of which a part is broken. Before that, a `call_rea
 from __future__ import annotations
 
 from time import time
-from typing import Any
 
 from ...codec import format_call_agent
 from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
 from ...types import ToolCall
+from .driver import EventDict
 from .endings import cut_of, event_of_cut
 from .json_object import JsonFault, ObjectReader, line_and_column
 from .native_echo import Echo
 
 __all__ = ["NativeAnswer"]
-
-Event = dict[str, Any]
 
 _AGAIN = "No call was run. Make the call again, with arguments that are one JSON object."
 _TOLD = {
@@ -73,15 +71,15 @@ class NativeAnswer:
         self._may_call = may_call
         self._eager = eager and may_call
         self._ready = 0  # how many calls are known to be whole
-        self._calls: list[_Call] = []
+        self._calls: list[_WrittenCall] = []
         self._numbers = CallNumbers()
         self._reason: str | None = None
         # What waits for the end of the answer, in order: all behind the first thing that has to.
-        self._held: list[Event | _Call] = []
+        self._held: list[EventDict | _WrittenCall] = []
         self._echo = Echo() if drops_echo and may_call else None
         self._is_signed = True  # the last block of reasoning is over
 
-    def take(self, delta: str | Delta) -> list[Event]:
+    def take(self, delta: str | Delta) -> list[EventDict]:
         """Read the next piece; returns the events that it completes."""
         match delta:
             case str() | TextDelta():
@@ -98,7 +96,7 @@ class NativeAnswer:
             case _:  # usage, which the runtime has counted
                 return []
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> list[EventDict]:
         """The answer is over: what was held back, then the calls that run, or why none does."""
         fault = self._fault()
         if fault is not None:
@@ -107,7 +105,9 @@ class NativeAnswer:
         if self._echo is not None and self._echo.is_of(calls):
             self._held = [each for each in self._held if not _is_text(each)]
         events = [
-            _event("call", format_call_agent(each.call())) if isinstance(each, _Call) else each
+            _event("call", format_call_agent(each.call()))
+            if isinstance(each, _WrittenCall)
+            else each
             for each in self._held
         ]
         self._held = []
@@ -116,14 +116,14 @@ class NativeAnswer:
         cut = event_of_cut(self._reason)
         return events if cut is None else [*events, cut]
 
-    def release(self) -> list[Event]:
+    def release(self) -> list[EventDict]:
         """What was held back and is no call: the answer broke off."""
         held, self._held = self._held, []
-        return [each for each in held if not isinstance(each, _Call)]
+        return [each for each in held if not isinstance(each, _WrittenCall)]
 
     # Text
 
-    def _text(self, text: str) -> list[Event]:
+    def _text(self, text: str) -> list[EventDict]:
         if self._echo is not None:
             self._echo.take(text)
             if not self._echo.is_possible:
@@ -132,7 +132,7 @@ class NativeAnswer:
                 return [*events, *self._say("respond", text)]
         return self._say("respond", text)
 
-    def _say(self, kind: str, text: str) -> list[Event]:
+    def _say(self, kind: str, text: str) -> list[EventDict]:
         event = _event(kind, text)
         if self._calls or (self._echo is not None and self._echo.has_text):
             self._held.append(event)
@@ -151,12 +151,12 @@ class NativeAnswer:
 
     # Calls
 
-    def _call(self, delta: ToolCallDelta) -> list[Event]:
+    def _call(self, delta: ToolCallDelta) -> list[EventDict]:
         delta = self._numbers.read(delta.index, delta.id, delta.name, delta.arguments)
         number = delta.index or 0
         is_new = number == len(self._calls)
         if is_new:
-            self._calls.append(call := _Call(number))
+            self._calls.append(call := _WrittenCall(number))
             self._held.append(call)
         call = self._calls[number]
         call.add(delta)
@@ -164,9 +164,9 @@ class NativeAnswer:
         ready = [] if self.is_broken or not self._eager else self._ready_calls()
         return [*(self._pieces(delta, call, is_new) if self._shows_calls else ()), *ready]
 
-    def _pieces(self, delta: ToolCallDelta, call: _Call, is_new: bool) -> list[Event]:
+    def _pieces(self, delta: ToolCallDelta, call: _WrittenCall, is_new: bool) -> list[EventDict]:
         """What a piece of a call shows of it."""
-        events, number = list[Event](), call.number
+        events, number = list[EventDict](), call.number
         if is_new or delta.name:
             start = {"type": "tool_call_start", "index": number, "name": call.name or None}
             events.append({**start, "timestamp": time()})
@@ -174,9 +174,9 @@ class NativeAnswer:
             events.append({**_event("tool_call_delta", delta.arguments), "index": number})
         return events
 
-    def _ready_calls(self) -> list[Event]:
+    def _ready_calls(self) -> list[EventDict]:
         """Those that have become whole, in order. Of a call without arguments that is known at the end only."""
-        events: list[Event] = []
+        events: list[EventDict] = []
         for call in self._calls[self._ready :]:
             if not (call.name and call.reader.is_whole) or call.unreadable() is not None:
                 break
@@ -184,7 +184,7 @@ class NativeAnswer:
             events.append(_event("call_ready", format_call_agent(call.call())))
         return events
 
-    def _fault(self) -> Event | None:
+    def _fault(self) -> EventDict | None:
         """Why nothing runs of the calls, as an event."""
         if self._calls and not self._may_call:
             told = "No tool can be called now, and nothing was run. Answer in words."
@@ -210,11 +210,11 @@ class NativeAnswer:
         self,
         kind: str,
         told: str,
-        call: _Call,
+        call: _WrittenCall,
         at: int,
         code: str = "invalid_payload",
         problem: str = "",
-    ) -> Event:
+    ) -> EventDict:
         raw, start = "", 0
         for each in self._calls:
             raw += f"\n{each.name} " if raw else f"{each.name} "
@@ -234,7 +234,7 @@ class NativeAnswer:
         }
 
 
-class _Call:
+class _WrittenCall:
     """One call while it arrives."""
 
     def __init__(self, number: int) -> None:
@@ -271,9 +271,9 @@ class _Call:
         return ToolCall(self.name, args, self.id)
 
 
-def _is_text(held: Event | _Call) -> bool:
-    return not isinstance(held, _Call) and held["type"] == "respond"
+def _is_text(held: EventDict | _WrittenCall) -> bool:
+    return not isinstance(held, _WrittenCall) and held["type"] == "respond"
 
 
-def _event(kind: str, content: str) -> Event:
+def _event(kind: str, content: str) -> EventDict:
     return {"type": kind, "content": content, "timestamp": time()}

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...history import Messages
-from ..dialogue import CallOutcome, Passage, Question, Report, Said, compact_json, shown_text
+from ..dialogue import (
+    CallOutcome,
+    ModelPassage,
+    Passage,
+    Question,
+    Report,
+    compact_json,
+    shown_text,
+)
 
 __all__ = ["Reasoning", "batches_of_turn", "native_messages"]
 
@@ -21,7 +29,7 @@ def batches_of_turn(passages: Sequence[Passage]) -> int:
         match passage:
             case Question():
                 count = 0
-            case Said(calls=calls):
+            case ModelPassage(calls=calls):
                 count += bool(calls)
             case Report():
                 pass
@@ -58,9 +66,9 @@ def native_messages(
             case Report(raw, content):
                 _say(messages, raw)
                 messages.append({"role": "user", "content": content})
-            case Said(calls=()):
+            case ModelPassage(calls=()):
                 _say(messages, passage.text)
-            case Said():
+            case ModelPassage():
                 message = _calling(passage)
                 if place > last_question:
                     if blocks := known.get(batch) or _unsigned(passage):
@@ -82,7 +90,7 @@ def _say(messages: Messages, text: str) -> None:
         messages.append({"role": "assistant", "content": text})
 
 
-def _calling(said: Said) -> dict[str, Any]:
+def _calling(said: ModelPassage) -> dict[str, Any]:
     return {
         "role": "assistant",
         "content": said.text,
@@ -97,12 +105,12 @@ def _calling(said: Said) -> dict[str, Any]:
     }
 
 
-def _unsigned(said: Said) -> Reasoning:
+def _unsigned(said: ModelPassage) -> Reasoning:
     text = "\n".join(said.thoughts).strip()
     return [{"text": text, "signature": None}] if text else []
 
 
-def _results(said: Said) -> Messages:
+def _results(said: ModelPassage) -> Messages:
     return [
         {
             "role": "tool",

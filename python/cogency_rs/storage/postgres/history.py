@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .address import Address
     from .driver import Connection
-    from .writes import Message
+    from .writes import SavedMessage
 
 __all__ = ["History"]
 
@@ -58,7 +58,7 @@ class History(ABC):
     ) -> Any: ...
 
     @abstractmethod
-    def _save(self, messages: Sequence[Message]) -> asyncio.Future[None]: ...
+    def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]: ...
 
     async def save_message(
         self,
@@ -99,7 +99,7 @@ class History(ABC):
             ConfigError: a type is not known; none of them was written.
             StorageError: a row could not be stored; none of them was written.
         """
-        messages: list[Message] = []
+        messages: list[SavedMessage] = []
         for conversation_id, user_id, type, content, timestamp in rows:
             check_row_type(type)
             messages.append((uuid7(), conversation_id, user_id, type, content, _or_now(timestamp)))

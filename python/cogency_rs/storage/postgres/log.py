@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ...errors import ConfigError, StorageError
 from ...ids import uuid7
 from ..claims import Claim
-from ..log import CallRecord, Conversation, LogPage, Row, check_row_type
+from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
 from .address import read_dsn
 from .calls import list_conversations, read_calls
 from .database import Database, database_for
@@ -18,7 +18,7 @@ from .history import History
 from .leases import TableLeases
 from .tail import check_cursor, read_tail
 from .text import pack
-from .writes import Append, Message, Single
+from .writes import Append, SavedMessage, Single
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -116,13 +116,13 @@ class PostgreSQL(History):
                 nothing was written. If the server went away while it was asked and did not come back in time, the
                 message says that it is not known whether it was saved. Raised when the future is awaited.
         """
-        messages: list[Message] = []
+        messages: list[SavedMessage] = []
         for type, content, timestamp in rows:
             check_row_type(type)
             messages.append((uuid7(), conversation_id, user_id, type, content, timestamp))
         called = iter([row[0] for row in messages if row[3] == "call"])
         recorded = [
-            (conversation_id, user_id, next(called, None) if call.status == "open" else None, call)
+            (conversation_id, user_id, next(called, None) if call.status in NEW else None, call)
             for call in calls
         ]
         database = self._open()
@@ -217,7 +217,7 @@ class PostgreSQL(History):
     ) -> Any:
         return await self._open().begin(Single(work, conversations))
 
-    def _save(self, messages: Sequence[Message]) -> asyncio.Future[None]:
+    def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]:
         database = self._open()
         return database.begin(Append(messages)) if messages else _done(None)
 

@@ -7,7 +7,8 @@ append and the loss of its lease cannot happen at the same time.
 
 What needs several statements is a function in the database, so that no lock waits for a program.
 
-Versions are steps. A step that was released is never changed; a change of the tables is a step of its own.
+Versions are steps. A step that was released is never changed; a change of the tables is a step of its own, and so is a
+change of what a value in them means. The functions are of the last version alone, and are made anew with it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,6 @@ CREATE TABLE {schema}.calls (
     started_at double precision,
     completed_at double precision,
     worker text,
-    decision text,
     PRIMARY KEY (conversation_id, batch, position)
 ) WITH (fillfactor = 70);  -- a call is settled in its own page, so there is no index on how it is
 CREATE TABLE {schema}.events (
@@ -181,8 +181,39 @@ BEGIN
 END $$;
 """
 
-STEPS: tuple[str, ...] = (_TABLES + _REVISION + _APPEND + _FORGET,)
+# A call may be `saved`, which version 1 does not know. Some tables of version 1 have decisions already, and the oldest
+# have an index on how a call is.
+_DECISIONS = """
+ALTER TABLE {schema}.calls ADD COLUMN IF NOT EXISTS decision text;
+ALTER TABLE {schema}.calls SET (fillfactor = 70);
+DROP INDEX IF EXISTS {schema}.calls_in_doubt;
+"""
+
+# A call may be `early` and get its row later, which version 2 does not know.
+_EARLY_CALLS = """
+COMMENT ON COLUMN {schema}.calls.message_id IS 'the row of the call; null before it has one';
+"""
+
+STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS)
 """What makes each version from the one before, from version 1 on."""
+
+# Whatever arguments they had.
+_DROP_FUNCTIONS = """
+DO $$
+DECLARE
+    old text;
+BEGIN
+    FOR old IN
+        SELECT oid::regprocedure FROM pg_proc
+        WHERE pronamespace = '{schema}'::regnamespace AND proname IN ('append', 'forget')
+    LOOP
+        EXECUTE 'DROP FUNCTION ' || old;
+    END LOOP;
+END $$;
+"""
+
+FUNCTIONS = _DROP_FUNCTIONS + _APPEND + _FORGET
+"""What makes the functions of the last version."""
 
 
 # Not by `to_regclass`, which may remember that there were none.
@@ -233,10 +264,11 @@ async def prepare(connection: Connection, address: Address) -> None:
                 " (version integer PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())"
             )
         for number, step in enumerate(STEPS[version:], start=version + 1):
-            await connection.execute(step.format(schema=address.tables, lost_claim=LOST_CLAIM))
+            await connection.execute(step.format(schema=address.tables))
             await connection.execute(
                 f"INSERT INTO {address.tables}.schema_version (version) VALUES ($1)", number
             )
+        await connection.execute(FUNCTIONS.format(schema=address.tables, lost_claim=LOST_CLAIM))
 
 
 def _key(schema: str) -> int:

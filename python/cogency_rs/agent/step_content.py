@@ -13,11 +13,11 @@ from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
 from .results import StepKind
 
-__all__ = ["Said", "kind_of"]
+__all__ = ["StepContent", "kind_of"]
 
 
 @dataclass
-class Said:
+class StepContent:
     """What the events of a step say so far."""
 
     texts: list[list[str]] = field(default_factory=list[list[str]])  # the pieces of each

@@ -1,0 +1,172 @@
+"""The tables of a SQLite log, and how a file comes to have those of this version.
+
+The tables of cogency 3.3.0 are as they are there, so that both programs can work on one file, also at the same time.
+Ours stand beside them, which it does not know. SQLite's `user_version` is left to the programs whose file it is: the
+version of our tables is in a table.
+
+Versions are steps. A step that was released is never changed; a change of our tables is a step of its own, and so is a
+change of what a value in them means. Each step also does for files of its own version or of none, since the first ones
+had no number.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+from ..errors import StorageError
+
+__all__ = ["COGENCYS", "STEPS", "check_version", "has_column", "has_table", "upgrade"]
+
+COGENCYS = """
+BEGIN;
+CREATE TABLE IF NOT EXISTS messages (
+    message_id TEXT PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    user_id TEXT,
+    type TEXT NOT NULL,
+    content TEXT NOT NULL,
+    timestamp REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS idx_messages_conversation ON messages(conversation_id, timestamp);
+CREATE INDEX IF NOT EXISTS idx_messages_type ON messages(type);
+CREATE INDEX IF NOT EXISTS idx_messages_user ON messages(user_id);
+CREATE INDEX IF NOT EXISTS idx_messages_user_type ON messages(user_id, type, timestamp);
+CREATE TABLE IF NOT EXISTS events (
+    event_id TEXT PRIMARY KEY,
+    conversation_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    content TEXT NOT NULL,
+    timestamp REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS idx_events_conversation ON events(conversation_id, timestamp);
+CREATE TABLE IF NOT EXISTS profiles (
+    user_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    char_count INTEGER NOT NULL,
+    PRIMARY KEY (user_id, version)
+);
+CREATE INDEX IF NOT EXISTS idx_profiles_user_latest ON profiles(user_id, version DESC);
+CREATE INDEX IF NOT EXISTS idx_profiles_cleanup ON profiles(created_at);
+COMMIT;
+"""
+"""Makes cogency's tables where they are missing."""
+
+_VERSION = "cogency_rs_version"
+
+_CALLS = """
+CREATE TABLE IF NOT EXISTS calls (
+    conversation_id TEXT NOT NULL,
+    user_id TEXT,
+    message_id TEXT,
+    call_id TEXT NOT NULL,
+    batch TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    server TEXT,
+    status TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    started_at REAL,
+    completed_at REAL,
+    worker TEXT,
+    PRIMARY KEY (conversation_id, batch, position)
+) WITHOUT ROWID
+"""
+# A message_id is that of the call's row. A call's id is not the key: some servers give the same one again.
+
+_CLAIMS = """
+CREATE TABLE IF NOT EXISTS claims (
+    conversation_id TEXT PRIMARY KEY NOT NULL,
+    number INTEGER NOT NULL,
+    owner TEXT,
+    expires_at REAL NOT NULL,
+    worker TEXT NOT NULL,
+    machine TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    connection.execute(_CALLS)
+    connection.execute(_CLAIMS)
+
+
+def _add_decisions(connection: sqlite3.Connection) -> None:
+    """Keep decisions beside calls. A call may be `saved` too, which version 1 does not know."""
+    if not has_column(connection, "calls", "decision"):
+        connection.execute("ALTER TABLE calls ADD COLUMN decision TEXT")
+
+
+def _allow_early_calls(connection: sqlite3.Connection) -> None:
+    """Nothing in the tables: a call may be `early` and get its row later, which version 2 does not know."""
+
+
+STEPS = (_make_tables, _add_decisions, _allow_early_calls)
+"""What makes each version from the one before, from version 1 on."""
+
+
+def check_version(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a file that this version cannot read.
+
+    Raises:
+        StorageError: a newer version of this package made our tables in it.
+    """
+    _find_version(connection, path)
+
+
+def upgrade(connection: sqlite3.Connection, path: str) -> None:
+    """Make our tables, or bring them to this version. Any number of programs may do so at once.
+
+    On a file of this version it writes nothing.
+
+    Raises:
+        StorageError: a newer version of this package made them.
+    """
+    if _find_version(connection, path) == len(STEPS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _find_version(connection, path)  # of the program that had the lock before
+        if not version:
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {_VERSION} (version INTEGER PRIMARY KEY, made_at REAL NOT NULL)"
+            )
+        for number, step in enumerate(STEPS[version:], start=version + 1):
+            step(connection)
+            connection.execute(f"INSERT INTO {_VERSION} VALUES (?, ?)", (number, time.time()))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _find_version(connection: sqlite3.Connection, path: str) -> int:
+    """The version of our tables; 0 where there are none, or some from before they were numbered.
+
+    Raises:
+        StorageError: a newer version of this package made them.
+    """
+    if not has_table(connection, _VERSION):
+        return 0
+    [version] = connection.execute(f"SELECT COALESCE(MAX(version), 0) FROM {_VERSION}").fetchone()
+    if version > len(STEPS):
+        raise StorageError(
+            f"the log in {path} is of version {version}, and this program knows up to {len(STEPS)}; "
+            "run: pip install --upgrade cogency-rs"
+        )
+    return int(version)
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a file has a table of this name."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
+
+
+def has_column(connection: sqlite3.Connection, table: str, name: str) -> bool:
+    """Whether a table of a file has a column of this name."""
+    query = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+    return connection.execute(query, (table, name)).fetchone() is not None
