@@ -40,8 +40,8 @@ test-unit: $(DEV)
 test-whole: $(DEV)
 	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/whole --ignore=tests/unit tests
 
-cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes, of a quiet machine
-	cargo test --quiet --no-default-features --test dialects -- --ignored cost
+cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes
+	cargo test --quiet --release --no-default-features --test dialects -- --ignored cost
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tools/upstream.py
@@ -52,9 +52,9 @@ schema-suite: $(DEV)  ## The official test suite of JSON Schema, on our core
 bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
 	$(BIN)/python benches/compare.py --write
 
-bench-peers: $(CORE)  ## Measure the agent beside those of other packages, in an environment of their own, and write docs/peers.md
+bench-peers: $(CORE)  ## Measure what we do beside other packages, in an environment of their own, and write docs/peers.md
 	test -d target/peers || $(PYTHON) -m venv target/peers
-	target/peers/bin/pip install --quiet --disable-pip-version-check langgraph openai-agents pydantic-ai-slim
+	target/peers/bin/pip install --quiet --disable-pip-version-check -r benches/peers/requirements.txt
 	PYTHONPATH=python target/peers/bin/python benches/peers/compare.py --write
 
 bench-rust:      ## Measure the core with no Python

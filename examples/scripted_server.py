@@ -45,7 +45,7 @@ class Ending(Enum):
 
 
 class Hold(Enum):
-    """Stands between the chunks of a turn: the chunks after it wait for `ScriptedServer.release()`."""
+    """Stands between the chunks of a turn. The chunks after it wait for `ScriptedServer.release()`."""
 
     HOLD = "hold"
 

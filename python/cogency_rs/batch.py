@@ -13,7 +13,7 @@ import inspect
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from .errors import StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, HookRunner, Invocation, Middleware, Next, retry
+from .middleware.approval import Decision
 from .middleware.chain import chain
 from .middleware.hooks import CallOrder
 from .observers import Observers
@@ -77,6 +78,9 @@ class ToolBatch:
         begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
             is not started.
         run: what tools can reach of the run that the batch is part of.
+
+    Attributes:
+        decisions: what somebody who was asked decided of the calls, by their place.
     """
 
     def __init__(
@@ -115,6 +119,7 @@ class ToolBatch:
         self._began: list[float] = []
         self._ended: list[float] = []
         self._order: CallOrder | None = None
+        self.decisions: Mapping[int, Decision] = {}
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
@@ -251,9 +256,10 @@ class ToolBatch:
             results.append(self._stop(index, stopped))
         return results
 
-    def executions(self) -> list[ToolExecution]:
-        """One record for each call, in call order; once they are over."""
-        return [self._record(index, result) for index, result in enumerate(self.results())]
+    def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
+        """One record for each call, in call order; once they are over. `results` are theirs, where they are known."""
+        results = self.results() if results is None else results
+        return [self._record(index, result) for index, result in enumerate(results)]
 
     # Tasks
 
@@ -289,7 +295,9 @@ class ToolBatch:
             )
         layers += options.middleware
         if [want for want in wants if want.requires_approval]:
-            layers.append(Approval(options.approve, options.approval_timeout))
+            approval = Approval(options.approve, options.approval_timeout)
+            self.decisions = approval.decisions
+            layers.append(approval)
         if [want for want in wants if want.retries]:
             layers.append(retry)
         return layers

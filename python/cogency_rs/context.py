@@ -112,7 +112,7 @@ async def assemble(
     """
     history = _one_history(history, history_window, history_transform)
     conversation = StoredRows(storage, user_id, conversation_id)
-    return await assemble_behind(
+    return await assemble_after(
         lambda: system_prompt(tools, identity, instructions, dialect=dialect),
         partial(_profile, user_id, storage) if profile_enabled else None,
         conversation,
@@ -187,7 +187,7 @@ class StoredRows:
             )
 
 
-async def assemble_behind(
+async def assemble_after(
     prompt: Callable[[], str],
     profile: Callable[[], Awaitable[str]] | None,
     conversation: StoredRows,

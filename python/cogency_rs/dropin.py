@@ -288,7 +288,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     ) -> list[dict[str, Any]]:
         # cogency's own prompt and profile stay in use.
         try:
-            return await context.assemble_behind(
+            return await context.assemble_after(
                 partial(
                     assembly.system_prompt,
                     tools=list(tools),
@@ -309,6 +309,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         _toolbox = staticmethod(toolbox)
         # cogency's agent makes a new accumulator for each answer of its model, so batches in a row cannot be counted.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
+        _keeps_text = False  # as cogency 3.3.0
 
         def __init__(
             self,

@@ -122,7 +122,7 @@ class History:
     ) -> tuple[int, Messages]:
         """Load the messages within the bounds; returns how many rows were loaded, and the messages.
 
-        With a pin, the bounds count only the first time; later the same turns are loaded, and those that followed.
+        With a pin, the bounds count only the first time; later the same turns are loaded.
         """
         if self.window is None and self.max_tokens is None:
             if self.earlier == "whole":
@@ -277,7 +277,7 @@ def _checked(returned: Any) -> Messages:
             case {"role": str(), "content": _}:
                 pass
             case _:
-                raise ConfigError(f"{wanted}; number {index} is none: {message!r:.200}")
+                raise ConfigError(f"{wanted}; number {index} is not a message: {message!r:.200}")
     return messages
 
 

@@ -183,7 +183,7 @@ async def _whole(text: str) -> AsyncGenerator[str, None]:
     yield text
 
 
-def text_behind(events: Any) -> TextStream | None:
+def unread_text_of(events: Any) -> TextStream | None:
     """The text that `events`, made by `parse_tokens`, is to read; `None` if it is not such, or has begun to read."""
     # Read from the generator's frame: a weak registry would leak every generator that its own source refers to.
     is_ours = getattr(events, "ag_code", None) is _events.__code__

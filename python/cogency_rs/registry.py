@@ -18,6 +18,10 @@ from .types import ToolCall, ToolResult
 
 CO_COROUTINE = inspect.CO_COROUTINE
 
+_decode = (
+    json.JSONDecoder().raw_decode
+)  # what a parser wrote has no space around it that is to be skipped
+
 __all__ = [
     "UnreadableCall",
     "bound",
@@ -125,10 +129,10 @@ class UnreadableCall(ToolCall):
 def tool_call(text: str) -> ToolCall:
     """Read the JSON text of a call, as the parser writes it."""
     try:
-        call = json.loads(text)
+        call, _ = _decode(text)
     except (ValueError, RecursionError) as error:
         # Valid JSON, but an integer has more digits, or brackets are nested deeper, than Python reads.
-        name, _ = json.JSONDecoder().raw_decode(text, len('{"name": '))
+        name, _ = _decode(text, len('{"name": '))
         return UnreadableCall(name, {}, problem=str(error))
     return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 

@@ -70,8 +70,8 @@ class ToolEvents:
         self.stopped: StopRun | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        self._on_event = on_event or self._queue.put_nowait
+        self._queue: asyncio.Queue[dict[str, Any] | None] | None = None  # most batches say nothing
+        self._on_event = on_event
 
     def emit(self, event: dict[str, Any]) -> None:
         """Hand on an event; see `ToolContext.emit`."""
@@ -89,10 +89,11 @@ class ToolEvents:
 
         What `over` raises passes on. Closed early, the generator cancels and awaits `over`, too.
         """
+        queue = self._kept()
         waiting = asyncio.ensure_future(over)
-        waiting.add_done_callback(lambda _: self._queue.put_nowait(None))
+        waiting.add_done_callback(lambda _: queue.put_nowait(None))
         try:
-            while (event := await self._queue.get()) is not None:
+            while (event := await queue.get()) is not None:
                 yield event
         finally:
             if not waiting.done():
@@ -109,9 +110,14 @@ class ToolEvents:
         except RuntimeError:
             logger.debug("A tool said something when its event loop was closed: %r", value)
 
+    def _kept(self) -> asyncio.Queue[dict[str, Any] | None]:
+        if self._queue is None:
+            self._queue = asyncio.Queue()
+        return self._queue
+
     def _hand_on(self, event: dict[str, Any]) -> None:
         try:
-            self._on_event(event)
+            (self._on_event or self._kept().put_nowait)(event)
         except Exception:
             logger.exception("on_event failed for %r", event)
 

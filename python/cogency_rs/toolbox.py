@@ -86,10 +86,10 @@ class Toolbox:
         A call that names no server, or `local`, means the agent's own tool of that name; else the tool of that name
         that only one server has; else the tool whose long name, `server__tool`, that is.
         """
-        name, server = call.name, _server_asked_for(call)
+        name = call.name
         if not isinstance(name, str):
             return None
-        if server is None:
+        if getattr(call, "server", None) is None or (server := _server_asked_for(call)) is None:
             return self._by_name.get(name)
         there = self._by_server.get(server, {})
         if name in there:

@@ -253,7 +253,7 @@ async def test_a_lease_of_another_machine_lasts_until_it_expires(path, log):
     assert await waiting == 2
 
 
-async def test_a_lease_that_this_process_left_behind_is_taken(path, log):
+async def test_a_lease_that_this_process_did_not_release_is_taken(path, log):
     """As if the claim could not be released, or the event loop had been closed."""
     await claimed(log)
     change(

@@ -259,7 +259,7 @@ async def test_a_turn_that_is_dropped_while_its_source_waits(mode, chunks, shape
 
 @pytest.mark.parametrize("reads", [0, 1, 9])
 @in_both_modes
-async def test_whoever_holds_a_source_and_its_events_can_be_collected(mode, reads):
+async def test_an_object_that_refers_to_a_source_and_its_events_can_be_collected(mode, reads):
     class Model:
         def __init__(self) -> None:
             self.events = parse_tokens(self, stream=mode)

@@ -206,7 +206,7 @@ async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
 # From Python 3.13 on it warns of a coroutine that would still have to wait.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @in_both_modes
-async def test_a_turn_that_nobody_holds_while_its_tools_hang(mode):
+async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
     """Nothing refers to the task or to what its tools wait for: all is cancelled and collected."""
     async with Scene(Log(), mode=mode, tools={"bad": HANGS}) as scene:
         scene.has_died = True  # Python cannot wait in a task that is being collected

@@ -345,6 +345,34 @@ def test_what_cannot_be_used_is_said_in_one_line(command, monkeypatch, tmp_path,
     assert problem in ended.err
 
 
+def test_native_calls_are_shown_and_go_back_with_their_results(command, monkeypatch, place):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("What is here?\n"))
+    function = {"name": "list_files", "arguments": ""}
+    asks = [
+        {"delta": {"reasoning_content": "I look "}},
+        {"delta": {"reasoning_content": "first."}},
+        {"delta": {"tool_calls": [{"index": 0, "id": "call_1", "function": function}]}},
+        {"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}},
+        {"delta": {}, "finish_reason": "tool_calls"},
+    ]
+    pieces = [sse({"choices": [{"index": 0, **choice}]}) for choice in asks]
+    with Background() as background:
+        server = background.enter(ModelServer([Reply([*pieces, sse("[DONE]")]), HELLO]))
+        url = f"{server.url}/v1"
+        ended = command("chat", "--native", "--files", place, "--model", "m", "--base-url", url)
+    assert ended.code == 0
+    assert "thought for" in ended.out
+    assert "I look first." not in ended.out
+    assert "list_files()" in ended.out
+    assert "  Hello.\n" in ended.out
+    first, second = (asked.body for asked in server.requests)
+    assert "list_files" in [tool["function"]["name"] for tool in first["tools"]]
+    said, result = second["messages"][-2:]
+    assert said["tool_calls"][0]["id"] == result["tool_call_id"] == "call_1"
+    assert "a.txt" in result["content"]
+
+
 def test_text_of_a_model_does_not_steer_the_terminal(chat):
     out = chat("a\n", "<think>\x1b[2Jx</think>\x1b[2Jy" + calls(("\x1b[2J", {})), "z").out
     assert "\x1b" not in out

@@ -1,4 +1,4 @@
-"""The rows of a log as what was said; by the rules of the core's own fold."""
+"""`dialogue` turns the rows of a log into passages, by the rules of the core's fold."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Q = row("user", "q")
 
 
 def short(passages: list[Any]) -> list[Any]:
-    """Passages in short: `?` for a question, `!` for a report, calls with what became of them."""
+    """Passages in short form: `?` for a question, `!` for a report, calls with their outcomes."""
     shown: list[Any] = []
     for passage in passages:
         match passage:
@@ -122,7 +122,7 @@ def test_it_says_what_the_cores_fold_says(rows) -> None:
             case ModelPassage():
                 ours += [("model", len(passage.calls)), ("user", 0)]
             case Report():
-                # What stands before it and its own text are one message there.
+                # There, a report's text and the text before it are one message.
                 if not ours or ours[-1] != ("model", 0):
                     ours.append(("model", 0))
                 ours.append(("user", 0))

@@ -1,4 +1,4 @@
-"""The protocol `Log`: our storages keep it, a small one of dicts does, and the suite finds what one does not keep."""
+"""The protocol `Log`: our storages pass its tests, a small one of dicts does too, and the tests find faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of servers, `mcp.json`: what is read, and what is said of one that cannot be."""
+"""The file of servers, `mcp.json`: what is read from it, and what is reported if it is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of `RayExecutor` that need no Ray: options, what is sent, what a worker does with it, what errors mean."""
+"""The parts of `RayExecutor` that work without Ray: options, what is sent, what a worker does, what errors mean."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cogency_rs import (
     UnknownOutcome,
     tool,
 )
-from cogency_rs.executors.ray import Actor, RayExecutor
+from cogency_rs.executors.ray import Actor, RayExecutor, cluster
 from cogency_rs.executors.ray.cluster import Cluster, check_answers, check_installed
 from cogency_rs.executors.ray.failures import LOST, NEVER_RAN, failure_of_call
 from cogency_rs.executors.ray.once import Once
@@ -154,13 +154,91 @@ def test_without_ray_the_extra_is_named(monkeypatch):
             refused()
 
 
-@pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}", "ray://localhost:{}"])
+SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+
+def answering(server: socket.socket, answer: bytes) -> threading.Thread:
+    """Have a server give one client this answer, in two pieces, and close."""
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(answer[:4])
+            connection.sendall(answer[4:])
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+FORMS = ["127.0.0.1:{}", "ray://127.0.0.1:{}", "ray://localhost:{}"]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_an_address_where_nothing_answers_is_an_error_at_once(form):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = form.format(server.getsockname()[1])
+        head = answering(server, SETTINGS)
         check_answers(address)
+        head.join()
     with pytest.raises(ConfigError, match=r"no Ray cluster answers at .*`ray start --head`"):
         check_answers(address)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n", SETTINGS[:8], b""])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_server_that_is_not_ray_is_an_error_at_once(form, answer):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        other = answering(server, answer)
+        with pytest.raises(ConfigError, match=r"what answers at .* is not a Ray cluster"):
+            check_answers(form.format(server.getsockname()[1]))
+        other.join()
+
+
+def test_a_server_that_says_nothing_is_an_error_in_time(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.05)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        pytest.raises(ConfigError, match="is not a Ray cluster"),
+    ):
+        check_answers(f"127.0.0.1:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "http://head:8265",
+        "ray//head:1",
+        "ray://head",
+        "head:port",
+        "head:123456",
+        "somewhere",
+    ],
+)
+def test_what_is_not_an_address_is_refused_where_it_is_written(address, monkeypatch):
+    with pytest.raises(ConfigError) as caught:
+        RayExecutor(address)
+    assert str(caught.value) == (
+        f"{address!r} is not an address of a Ray cluster: give host:6379, or ray://host:10001 from outside of it; "
+        "'auto' for the one that runs on this machine, 'local' for a new one, None for either"
+    )
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(ConfigError, match="is not an address of a Ray cluster"):
+        Cluster(None, {}).connect()
+
+
+def test_ray_s_client_that_is_not_installed_is_named(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "grpc" else find(name, *rest),
+    )
+    with pytest.raises(ConfigError, match=r"needs Ray's client.*pip install 'ray\[client\]'"):
+        RayExecutor("ray://head:10001")
+    RayExecutor("head:6379")
 
 
 @pytest.mark.parametrize("address", [None, "", "auto", "local"])

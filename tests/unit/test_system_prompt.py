@@ -98,7 +98,7 @@ def test_instructions_are_added():
 
 
 @pytest.mark.parametrize("empty", [None, ""])
-def test_what_is_empty_was_not_given(empty):
+def test_empty_texts_count_as_not_given(empty):
     assert system_prompt([OK], empty, empty) == system_prompt([OK])
 
 
@@ -109,5 +109,5 @@ def test_what_was_given_is_kept_as_it_is(text):
     assert text in system_prompt([FunctionTool("t", nothing, text)])
 
 
-def test_the_same_is_said_to_the_same():
+def test_equal_arguments_give_equal_prompts():
     assert system_prompt([OK], "a", "b") == system_prompt([OK], "a", "b")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..history import History
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
+from ..toolbox import Toolbox
 from ..types import Access, CallMode
 from .drivers import Driver
 from .limits import UsageLimits
 from .output import OutputReader
+from .prompts import Prompts
 from .recovery import Recovery
 from .serving import Serving
 
@@ -27,6 +29,7 @@ class AgentSettings:
 
     model: Any
     tools: tuple[Any, ...]
+    toolbox: Toolbox
     serving: Serving | None
     driver: Driver
     storage: Any
@@ -54,3 +57,4 @@ class AgentSettings:
     access: Access
     name: str
     tracing: Tracing | None
+    prompts: Prompts = field(default_factory=Prompts)

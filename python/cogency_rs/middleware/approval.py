@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,16 @@ from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
 
-__all__ = ["Approval", "Approve", "Decision", "ToolApproved", "ToolDenied", "needs_approval"]
+__all__ = [
+    "Approval",
+    "Approve",
+    "Decision",
+    "ToolApproved",
+    "ToolDenied",
+    "needs_approval",
+    "read_decision",
+    "write_decision",
+]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -42,7 +52,10 @@ class ToolDenied:
     message: str = ""
 
 
+_NOT_NEEDED, _NOBODY = ToolApproved(), ToolDenied("nobody can be asked")
+
 Decision = ToolApproved | ToolDenied
+Answer = Decision | bool
 
 Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[Decision | bool]"]
 """Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
@@ -57,11 +70,15 @@ class Approval:
     Args:
         approve: decides; with `None`, every call that requires approval is denied.
         timeout: seconds to wait for an answer.
+
+    Attributes:
+        decisions: what was decided of the calls that somebody was asked about, by their place in the batch.
     """
 
     def __init__(self, approve: Approve | None, timeout: float) -> None:
         self._approve = approve
         self._timeout = timeout
+        self.decisions: dict[int, Decision] = {}
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
         """Ask, then carry out the call or refuse it."""
@@ -73,6 +90,8 @@ class Approval:
                 "Approval of a call of %r failed, so it is denied", invocation.call.name
             )
             answer = ToolDenied(f"the question could not be asked: {reason(error)}")
+        if answer is not _NOT_NEEDED and answer is not _NOBODY:
+            self.decisions[invocation.index] = answer
         if isinstance(answer, ToolDenied):
             why = f" Reason: {answer.message}" if answer.message else ""
             text = f"Tool '{invocation.call.name}' execution was rejected by user.{why}"
@@ -87,9 +106,9 @@ class Approval:
         if callable(required):
             required = await _awaited(required(call))
         if not required:
-            return ToolApproved()
+            return _NOT_NEEDED
         if self._approve is None:
-            return ToolDenied("nobody can be asked")
+            return _NOBODY
         limit = asyncio.timeout(self._timeout)
         try:
             async with limit:
@@ -107,6 +126,22 @@ class Approval:
                 raise TypeError(
                     f"approve must return ToolApproved, ToolDenied or a bool, not {type(answer).__name__}"
                 )
+
+
+def write_decision(decision: Decision) -> str:
+    """A decision as the table of calls holds it."""
+    if isinstance(decision, ToolDenied):
+        return json.dumps({"approved": False, "message": decision.message})
+    args = {} if decision.args is None else {"args": decision.args}
+    return json.dumps({"approved": True, **args}, default=repr)
+
+
+def read_decision(stored: str) -> Decision:
+    """What `write_decision` wrote."""
+    read = json.loads(stored)
+    if not read["approved"]:
+        return ToolDenied(read.get("message", ""))
+    return ToolApproved(read.get("args"))
 
 
 async def needs_approval(tool: Any, call: ToolCall) -> bool:

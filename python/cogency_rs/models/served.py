@@ -76,7 +76,7 @@ class AnswerReader(Protocol):
         ...
 
     def finish(self) -> Iterable[Delta]:
-        """Give what stands behind the last chunk: the usage, then the `Finish`.
+        """Give what stands after the last chunk: the usage, then the `Finish`.
 
         Raises:
             RefusedError: the model would not answer.
@@ -108,11 +108,13 @@ class ServedModel:
         name: what the service calls the model.
         provider: whose API it is.
         base_url: where the API is.
+        structured_output: whether it is asked for an answer of a certain type by its schema, and not in words alone.
     """
 
     def __init__(
         self,
         *,
+        structured_output: bool,
         provider: str,
         service: Service,
         endpoint: Endpoint,
@@ -123,6 +125,7 @@ class ServedModel:
         self.name = service.model
         self.provider = provider
         self.base_url = service.url
+        self.structured_output = structured_output
         self._service = service
         self._endpoint = endpoint
         self._clients = clients
@@ -160,7 +163,7 @@ class ServedModel:
             raise self._service.broken(error) from error
 
     async def _next(self, stream: Any, reader: AnswerReader) -> list[Delta] | None:
-        """Read one chunk; `None` behind the last one."""
+        """Read one chunk; `None` after the last one."""
         try:
             return list(reader.feed(await anext(stream)))
         except StopAsyncIteration:

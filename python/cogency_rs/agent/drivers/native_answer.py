@@ -74,7 +74,7 @@ class NativeAnswer:
         self._calls: list[_WrittenCall] = []
         self._numbers = CallNumbers()
         self._reason: str | None = None
-        # What waits for the end of the answer, in order: all behind the first thing that has to.
+        # What waits for the end of the answer, in order: all after the first thing that has to.
         self._held: list[EventDict | _WrittenCall] = []
         self._echo = Echo() if drops_echo and may_call else None
         self._is_signed = True  # the last block of reasoning is over

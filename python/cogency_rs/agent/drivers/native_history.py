@@ -23,7 +23,7 @@ Reasoning = Sequence[Mapping[str, Any]]
 
 
 def batches_of_turn(passages: Sequence[Passage]) -> int:
-    """How many batches of calls stand behind the last question."""
+    """How many batches of calls stand after the last question."""
     count = 0
     for passage in passages:
         match passage:
@@ -43,11 +43,11 @@ def native_messages(
 
     Args:
         passages: what was said.
-        reasoning: blocks of reasoning, by the batch of calls behind the last question that they led to, from 0. Where
+        reasoning: blocks of reasoning, by the batch of calls after the last question that they led to, from 0. Where
             there is none, what the log has of it stands there without a signature.
 
     Returns:
-        A message of the assistant has `tool_calls` if it made any, and `reasoning` if these are behind the last
+        A message of the assistant has `tool_calls` if it made any, and `reasoning` if these are after the last
         question. Behind it stands a message of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and
         `is_error`. What could not be used is shown as text.
 

@@ -73,7 +73,7 @@ class Refusal:
 class DecisionReader:
     """Reads the text of one answer.
 
-    What stands before the object, such as reasoning in tags, is a thought; what stands behind it is not looked at.
+    What stands before the object, such as reasoning in tags, is a thought; what stands after it is not looked at.
 
     Args:
         shows_answer: whether the answer is text for the user as it stands here.
@@ -170,7 +170,7 @@ class _Preamble:
     def __init__(self) -> None:
         self.thought = ""
         self._pieces: list[str] = []
-        self._mark = ""  # behind which to look for the object; "" where that is here
+        self._mark = ""  # after which to look for the object; "" where that is here
         self._is_begun = False
         self._tail = ""
 

@@ -58,7 +58,7 @@ def _line(tool: Any) -> str:
 def react_messages(passages: Sequence[Passage]) -> Messages:
     """Write messages. The cost is linear in what was said.
 
-    A call is shown behind the last thought before it: the others led to nothing. What could not be used is shown as the
+    A call is shown after the last thought before it: the others led to nothing. What could not be used is shown as the
     model wrote it.
     """
     messages: Messages = []
@@ -80,7 +80,7 @@ def react_messages(passages: Sequence[Passage]) -> Messages:
 
 
 def to_answer(messages: Messages, thought: str, draft: str) -> Messages:
-    """The messages that ask for the final answer in words, behind the decision to give it."""
+    """The messages that ask for the final answer in words, after the decision to give it."""
     decided = f"Thought: {thought.strip()}" if thought.strip() else ""
     written = f"Final Answer: {draft.strip()}" if draft.strip() else ""
     asked = list(messages)

@@ -14,12 +14,17 @@ from typing import Any
 
 from ...errors import ConfigError
 
-__all__ = ["Cluster", "check_answers", "check_installed"]
+__all__ = ["Cluster", "check_address", "check_answers", "check_installed"]
 
 PATIENCE = 5.0
 """Seconds that the port of a cluster has to answer. Ray itself tries for minutes, and then ends the program."""
 
-_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d+)")
+_PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d{1,5})")
+
+_WORDS = frozenset({"auto", "local"})
+
+_OTHER_SCHEME = re.compile(r"(?!ray:|https?:)[a-z][a-z0-9+.-]*://.+")
+"""Of a service that has taught Ray to look it up."""
 
 
 def check_installed() -> None:
@@ -58,7 +63,9 @@ class Cluster:
         ray: Any = import_module("ray")
         if ray.is_initialized():
             return ray
-        check_answers(self._address or os.environ.get("RAY_ADDRESS"))
+        address = self._address or os.environ.get("RAY_ADDRESS")
+        check_address(address)
+        check_answers(address)
         connected: Future[None] = Future()
         self._close.clear()
         thread = threading.Thread(
@@ -98,20 +105,62 @@ class Cluster:
         ray.shutdown()
 
 
-def check_answers(address: str | None) -> None:
-    """Refuse an address where nothing answers; only of those that name a port.
+def check_address(address: str | None) -> None:
+    """Refuse what cannot be an address of a cluster, which Ray would take for one and try for minutes.
 
     Raises:
-        ConfigError: nothing answers there.
+        ConfigError: it is not one, or it is one of Ray's client, which is not installed.
+    """
+    if not address or address in _WORDS or _OTHER_SCHEME.fullmatch(address):
+        return
+    if _PLACE.fullmatch(address) is None:
+        raise ConfigError(
+            f"{address!r} is not an address of a Ray cluster: give host:6379, or ray://host:10001 from outside of it; "
+            "'auto' for the one that runs on this machine, 'local' for a new one, None for either"
+        )
+    if address.startswith("ray://") and importlib.util.find_spec("grpc") is None:
+        raise ConfigError(
+            f"{address!r} needs Ray's client, which is not installed; run: pip install 'ray[client]', or give the "
+            "cluster's own address, host:6379, on a machine of it"
+        )
+
+
+def check_answers(address: str | None) -> None:
+    """Refuse an address where no cluster answers; only of those that name a port.
+
+    Raises:
+        ConfigError: nothing answers there, or something else does.
     """
     place = _PLACE.fullmatch(address or "")
     if place is None:
-        return  # "auto", "local" and others, which Ray looks up at once
+        return  # a word, which Ray looks up at once
+    advice = "start one with `ray start --head`, or give RayExecutor another address, None for a Ray of its own"
     try:
         host = place["ipv6"] or place["host"]
-        socket.create_connection((host, int(place["port"])), timeout=PATIENCE).close()
+        with socket.create_connection((host, int(place["port"])), timeout=PATIENCE) as connection:
+            speaks = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_http2(connection)
     except (OSError, OverflowError) as error:
-        raise ConfigError(
-            f"no Ray cluster answers at {address!r} ({error}): start one with `ray start --head`, or give RayExecutor "
-            "another address, None for a Ray of its own"
-        ) from error
+        raise ConfigError(f"no Ray cluster answers at {address!r} ({error}): {advice}") from error
+    if not speaks:
+        raise ConfigError(f"what answers at {address!r} is not a Ray cluster: {advice}")
+
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""How a client begins to speak HTTP/2, as gRPC does, with no settings of its own."""
+
+_FRAME_HEAD, _SETTINGS = 9, 4
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether a server answers with the settings that HTTP/2 begins with."""
+    head = b""
+    try:
+        connection.sendall(_PREFACE)
+        while len(head) < _FRAME_HEAD:
+            part = connection.recv(_FRAME_HEAD - len(head))
+            if not part:
+                return False
+            head += part
+    except OSError:  # it closed the connection, or says nothing
+        return False
+    return head[3] == _SETTINGS

@@ -21,7 +21,7 @@ from ...tools import options_of
 from ...tools.options import check_count, check_seconds
 from ...workers import in_thread
 from .. import Executor
-from .cluster import Cluster, check_installed
+from .cluster import Cluster, check_address, check_installed
 from .failures import failure_of_call, failure_of_shipping
 from .once import Once
 from .options import ray_options
@@ -45,8 +45,9 @@ class RayExecutor(Executor):
     called `ray.init` itself, that connection is used, and is left open.
 
     Args:
-        address: of a cluster, as in `ray.init`; `None` for the one in `RAY_ADDRESS`, or else a Ray of its own on this
-            machine.
+        address: of a cluster: `host:6379`, or from outside of it `ray://host:10001`, which needs `ray[client]`;
+            `"auto"` for the one that runs on this machine, `"local"` for a new one, `None` for the one in
+            `RAY_ADDRESS`, or else a Ray of its own on this machine.
         max_in_flight: how many calls may be on Ray at once, of one event loop; further ones wait here, which does not
             count as their time. `None` for no bound.
         context_vars: context variables whose values go along with each call.
@@ -56,7 +57,7 @@ class RayExecutor(Executor):
         settings: further arguments of `ray.init`, such as `{"num_cpus": 4, "runtime_env": {...}}`.
 
     Raises:
-        ConfigError: Ray is not installed, or an option cannot be kept.
+        ConfigError: Ray is not installed, an option cannot be kept, or `address` is not one.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class RayExecutor(Executor):
         settings: dict[str, Any] | None = None,
     ) -> None:
         check_installed()
+        check_address(address)
         check_count("max_in_flight", max_in_flight)
         check_seconds("grace", grace)
         carried = list(context_vars)

@@ -1,0 +1,143 @@
+"""Tools on a Ray that is reached through its client, `ray://host:port`: the same results, and the same is unknown."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.programs import environment, program
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("grpc") is None, reason="ray[client] is not installed"
+    ),
+    pytest.mark.timeout(150),
+]
+
+CALLS = """
+from cogency_rs.executors.ray import Actor, RayExecutor
+
+@tool(remote=True)
+def add(a: int, b: int) -> int:
+    "Add."
+    return a + b
+
+@tool(remote=True)
+def large(n: int) -> str:
+    "Give much."
+    return "x" * n
+
+@tool(remote=True)
+def die() -> None:
+    "Die."
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@tool(remote=True, timeout=0.5)
+async def hang() -> None:
+    "Hang."
+    await asyncio.sleep(3600)
+
+class Counter:
+    n = 0
+
+    @tool(remote=Actor(num_cpus=0))
+    def count(self) -> int:
+        "Count."
+        self.n += 1
+        return self.n
+
+async def main(address):
+    counter = Counter()
+    calls = [("add", {"a": 1, "b": 2}), ("large", {"n": 300_000}), ("die", {}), ("hang", {})] + [("count", {})] * 2
+    settings = {"log_to_driver": False, "logging_level": "ERROR"}
+    async with RayExecutor(address, settings=settings) as ray:
+        records = await execute_calls(
+            [ToolCall(*call) for call in calls],
+            execution=Execution(tools=[add, large, die, hang, counter.count]),
+            middleware=[ray],
+        )
+    values = [len(value) if isinstance(value := record.value, str) else value for record in records]
+    statuses = [record.status for record in records]
+    print(json.dumps([[*zip(statuses, values)], counter.n]))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def test_what_ray_s_client_carries_out_is_as_it_would_be_from_the_cluster(tmp_path: Path):
+    token = tmp_path / "token"
+    token.write_text(secrets.token_hex(32))
+    env = {
+        **environment(),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ADDRESS": "",
+    }
+    port = free_port()
+    options = {
+        "port": free_port(),
+        "ray-client-server-port": port,
+        "num-cpus": 2,
+        "include-dashboard": "false",
+        "object-store-memory": 80_000_000,
+    }
+    begin = "import sys; from ray.scripts.scripts import main; sys.argv[0] = 'ray'; main()"
+    with (tmp_path / "head").open("w") as said:
+        head = subprocess.Popen(
+            [sys.executable, "-c", begin, "start", "--head", "--block"]
+            + [f"--{name}={value}" for name, value in options.items()],
+            env=env,
+            stdout=said,
+            stderr=said,
+        )
+        try:
+            wait_until_it_listens(port, head)
+            ran = subprocess.run(
+                program(CALLS, f"ray://127.0.0.1:{port}"),
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=100,
+                check=False,
+            )
+        finally:
+            head.terminate()
+            head.wait()
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert json.loads(ran.stdout.splitlines()[-1]) == [
+        [
+            ["success", 3],
+            ["success", 300_000],
+            ["unknown", None],
+            ["timeout", None],
+            ["success", 1],
+            ["success", 2],
+        ],
+        0,
+    ]
+
+
+def wait_until_it_listens(port: int, head: subprocess.Popen[bytes]) -> None:
+    while True:
+        assert head.poll() is None, "the head of the cluster has ended"
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
