@@ -70,6 +70,7 @@
 //!         Step::Save(rows) => log.extend(rows),
 //!         Step::Emit(emission, _) => shown.push(emission),
 //!         Step::Run(calls) => batch = calls,
+//!         Step::Begin(..) | Step::Withdraw(_) => {} // with `CallStart::Early` only
 //!     }
 //! }
 //! assert_eq!(shown[0], Emission::Respond("Both sums.".into()));

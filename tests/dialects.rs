@@ -7,6 +7,8 @@ mod account;
 mod cost;
 #[path = "dialects/damage.rs"]
 mod damage;
+#[path = "dialects/early.rs"]
+mod early;
 #[path = "dialects/pieces.rs"]
 mod pieces;
 #[path = "dialects/read.rs"]

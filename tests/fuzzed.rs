@@ -48,6 +48,8 @@ fn kinds(events: &[Event]) -> String {
         Event::Think(_) => "think",
         Event::Respond(_) => "respond",
         Event::Piece(..) => "piece",
+        Event::Ready(_) => "ready",
+        Event::Withdrawn => "withdrawn",
         Event::Call(_) => "call",
         Event::Execute => "execute",
         Event::Result(_) => "result",

@@ -6,7 +6,19 @@ from functools import partial
 
 from figures import Absolute, Bytes, Counted, Rate, Row, Share, Times
 
-from . import agents, context, dialects, load, parsing, postgres, program, remote, tools, turns
+from . import (
+    agents,
+    context,
+    dialects,
+    early,
+    load,
+    parsing,
+    postgres,
+    program,
+    remote,
+    tools,
+    turns,
+)
 
 CHUNKS = "a bare `async for` over the same chunks"
 GATHER = "a bare `asyncio.gather` of the same coroutines"
@@ -162,6 +174,13 @@ ROWS = (
         partial(turns.commits, size=2_000),
         (Absolute(3),),
         Counted("commits"),
+    ),
+    Row(
+        "early/8",
+        "a batch of 8 reads of 50 ms each, written at 50 tokens a second: from the last token to the results",
+        "the same with `eager=False`",
+        partial(early.from_last_token_to_results, count=8),
+        (Share(0.15, "floor"),),
     ),
     Row(
         "agent-run",

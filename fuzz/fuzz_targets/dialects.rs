@@ -9,7 +9,7 @@ use cogency_rs::dialect::{Args, Batch, Body, Dialect, Unmarked};
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::limits::Reading;
 use cogency_rs::protocol::{
-    Call, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,
+    Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,
 };
 use cogency_rs_fuzz::dialects::texts::Writer;
 use cogency_rs_fuzz::dialects::{GRAMMARS, No, block, find, may_open_again, starts_with};
@@ -154,6 +154,7 @@ impl Input {
         let options = Options {
             stream,
             calls,
+            start: CallStart::WithBlock,
             limits: self.limits,
             reading: self.reading,
             begins_in_think,

@@ -12,6 +12,7 @@ __all__ = [
     "ArgumentSchema",
     "CircuitBreaker",
     "Dialect",
+    "EarlyCall",
     "Finish",
     "FoldOptions",
     "Folding",
@@ -22,6 +23,7 @@ __all__ = [
     "Thought",
     "ToolSchemas",
     "Turn",
+    "WithdrawnCalls",
     "__version__",
     "check_json",
     "decide",
@@ -34,7 +36,9 @@ __all__ = [
 BUILD: Literal["debug", "release"]
 """How the core was compiled; debug code is many times slower."""
 
-_Steps = list[TurnEvent | tuple[tuple[str, str, float], ...] | list[str]]
+_Steps = list[
+    TurnEvent | tuple[tuple[str, str, float], ...] | list[str] | EarlyCall | WithdrawnCalls
+]
 
 __version__: str
 
@@ -290,11 +294,37 @@ class CircuitBreaker:
         """Close the breaker, and begin to count again."""
 
 @final
+class EarlyCall:
+    """A step: a call whose batch is not complete may begin.
+
+    Attributes:
+        place: its place in the batch, from 0.
+        call: canonical JSON.
+    """
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def call(self) -> str: ...
+
+@final
+class WithdrawnCalls:
+    """A step: the calls that began early do not count from a place on.
+
+    Attributes:
+        place: the place in the batch, from 0.
+    """
+
+    @property
+    def place(self) -> int: ...
+
+@final
 class Turn:
     """One turn: text or events go in, steps come out.
 
-    A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
-    (canonical JSON) to run. Steps come in the order in which they must be carried out. A `Source` feeds text into it.
+    A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, a list of calls
+    (canonical JSON) to run, or, with `eager`, an `EarlyCall` or `WithdrawnCalls`. Steps come in the order in which they
+    must be carried out. A `Source` feeds text into it.
 
     Args:
         stream: see `Accumulator`.
@@ -305,6 +335,7 @@ class Turn:
         errors: see `parse_tokens`.
         lenient: see `parse_tokens`.
         begins_in_think: see `parse_tokens`.
+        eager: whether a call is handed out as soon as it is complete.
 
     Attributes:
         outcome: how the turn has come out so far: the value of a `TurnOutcome`.
@@ -327,6 +358,7 @@ class Turn:
         errors: ErrorMode = "respond",
         lenient: bool = False,
         begins_in_think: bool | None = None,
+        eager: bool = False,
     ) -> Turn: ...
     @property
     def outcome(self) -> str: ...
@@ -351,7 +383,8 @@ class Turn:
 
         Args:
             kind: the type of the event; a type that is not part of a turn only ends the text before it.
-            content: the text of the event; for a `call`, canonical JSON.
+            content: the text of the event; for a `call`, and for a `call_ready`, which says that a call is complete
+                while its batch is not, canonical JSON.
         """
 
     def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> _Steps:
@@ -420,6 +453,19 @@ class Schedule:
     def __new__(
         cls, count: int, *, concurrency: int | None = None, deadline: float | None = None
     ) -> Schedule: ...
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+
+    def add(self, count: int) -> None:
+        """Add calls behind those that there are."""
+
+    def truncate(self, count: int) -> None:
+        """Forget the calls from this index on, all of which are over."""
+
+    def set_deadline(self, deadline: float) -> None:
+        """Set when the time of the whole batch is up."""
+
     def set_sequential(self, index: int) -> None:
         """Make a call sequential: the calls before it end first, it runs alone, then the calls after it start."""
 

@@ -11,9 +11,11 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Any, Literal, cast
 
-from ._core import CircuitBreaker, Turn
-from .batch import CANCELLED, BatchOptions, ToolBatch
+from ._core import CircuitBreaker, EarlyCall, Turn, WithdrawnCalls
+from .batch import CANCELLED, ToolBatch
+from .batch_options import BatchOptions
 from .codec import format_call_agent, parse_tool_call
+from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .errors import ConfigError, StopRun
 from .event_source import EventSource
 from .executors import check_remote
@@ -32,6 +34,8 @@ from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
 __all__ = ["Accumulator", "CircuitBreaker"]
+
+_WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
 
 
 class Accumulator:
@@ -59,6 +63,10 @@ class Accumulator:
             logged and harms nothing.
         on_busy: what to do where another run has the conversation, in any program: `"wait"` for it, or `"error"`.
             With `None`, nothing is asked: the program sees to it itself. Needs a storage with `claim`.
+        eager: whether calls of tools that are `read_only` begin as soon as the model has written them, while it still
+            writes their batch. They count only with their batch: if that turns out not to be valid they are cancelled,
+            and the model does not see what they gave.
+        on_dropped: called with the executions of calls that began so and do not count, when they are over.
 
     Attributes:
         circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
@@ -100,6 +108,8 @@ class Accumulator:
         on_tool_end: OnToolEnd | None = None,
         on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] | None = None,
+        eager: bool = True,
+        on_dropped: OnDropped | None = None,
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
@@ -130,6 +140,7 @@ class Accumulator:
                 f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is not a Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
+        self._eager, self._on_dropped = eager, on_dropped
         self.state: dict[str, Any] = {}
         self.outcome: TurnOutcome | None = None
         self.finish_reason: str | None = None
@@ -168,12 +179,14 @@ class Accumulator:
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting = [], []
             text = unread_text_of(events)
+            eager = self._eager and self._may_have_early_calls()
             source: ClosedOnce | EventSource
             if text is None:
-                turn = Turn(stream=self.stream, errors="event")
-                source = EventSource(aiter(events), turn, partial(self._enter_event, turn))
+                turn = Turn(stream=self.stream, errors="event", eager=eager)
+                enter = partial(self._enter_event, turn, eager)
+                source = EventSource(aiter(events), turn, enter)
             else:
-                turn = Turn(stream=self.stream, **text.reading)
+                turn = Turn(stream=self.stream, **text.reading, eager=eager)
                 source = text.open(turn)
             log = TurnLog(
                 self.storage,
@@ -183,6 +196,7 @@ class Accumulator:
                 may_be_held=self._may_be_held,
                 written_ids=text is not None,
             )
+            early = EarlyCalls(log, self._known_tools, self._open, self._on_dropped)
             is_over = is_left = False
             try:
                 while not is_over:
@@ -204,10 +218,15 @@ class Accumulator:
                             yield step
                         elif isinstance(step, tuple):
                             await log.save(step)
+                        elif isinstance(step, EarlyCall):
+                            await early.begin(step.place, step.call)
+                        elif isinstance(step, WithdrawnCalls):
+                            await early.withdraw(step.place)
                         elif self._waits and await self._is_to_wait(log.calls):
+                            await early.withdraw(0, TO_WAIT)
                             self.waiting = await log.wait()
                         else:
-                            batch = self._start(log, said := ToolEvents())
+                            batch, said = early.complete()
                             try:
                                 if batch.may_speak:
                                     async with aclosing(said.until(batch.join())) as spoken:
@@ -240,9 +259,11 @@ class Accumulator:
                 self._end(turn)
             finally:
                 try:
-                    if log.calls:  # saved, but the turn was stopped before they could run
-                        results = [failure(CANCELLED)] * len(log.calls)
-                        await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+                    try:
+                        if early.has_begun:
+                            await early.close()
+                    finally:  # also where that is cancelled a second time
+                        await self._settle_calls(log, turn)
                     if is_left and self._keeps_text:
                         await log.save_what_is_left(_texts(turn.finish()))
                 finally:
@@ -252,6 +273,12 @@ class Accumulator:
     def stopped(self) -> str | None:
         """Why a tool or a hook ended the last turn, in its words."""
         return None if self.stop is None else self.stop.message
+
+    async def _settle_calls(self, log: TurnLog, turn: Turn) -> None:
+        """Save results for calls that are saved, if the turn was stopped before they could run."""
+        if log.calls:
+            results = [failure(CANCELLED)] * len(log.calls)
+            await log.save_what_is_left(turn.results(results, CircuitBreaker()))
 
     def _claim(self) -> AbstractAsyncContextManager[Any]:
         if self._on_busy is None:
@@ -271,32 +298,38 @@ class Accumulator:
         if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
             self.circuit_breaker.close()
 
-    def _enter_event(self, turn: Turn, event: Any) -> None:
+    def _enter_event(self, turn: Turn, eager: bool, event: Any) -> None:
         """Hand over an event that some other parser made."""
         kind = event["type"]
+        if kind == "call_ready" and not eager:
+            return
         if kind == "error":
             raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
             kind, code = event.get("kind") or "malformed", event.get("code")
             turn.error(kind, event.get("content") or "", raw, *place, code)
             return
-        content = event.get("content") or "" if kind in ("think", "respond", "call") else ""
-        if kind == "call":
+        content = event.get("content") or "" if kind in _WITH_CONTENT else ""
+        if kind in ("call", "call_ready"):
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
 
-    def _start(self, log: TurnLog, said: ToolEvents) -> ToolBatch:
-        """Start the calls that the log has."""
+    def _may_have_early_calls(self) -> bool:
+        return may_have_early_calls(self._options, all_options(self._execution.tools))
+
+    def _known_tools(self) -> Toolbox:
+        return self._tools or self._toolbox(self._execution.tools)
+
+    def _open(self, tools: Toolbox, said: ToolEvents) -> ToolBatch:
+        """A batch without calls."""
         return ToolBatch(
-            log.calls,
-            self._tools or self._toolbox(self._execution.tools),
+            (),
+            tools,
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
             options=self._options,
             state=self.state,
             is_blocking=self._is_blocking,
-            ids=log.ids,
-            begin=log.begin if log.is_told_of_beginnings else None,
             run=said,
         )
 

@@ -11,96 +11,59 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import math
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ._core import Schedule
+from .batch_options import BatchOptions
 from .cogency_tools import injected_by
-from .errors import ConfigError, StopRun, ToolError
+from .errors import StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
-from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
+from .middleware import Approval, HookRunner, Invocation, Middleware, Next, retry
 from .middleware.approval import Decision
 from .middleware.chain import chain
-from .middleware.hooks import CallOrder, sorted_hooks
-from .observers import Observers, OnToolEnd, OnToolStart
+from .middleware.hooks import CallOrder
+from .observers import Observers
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
 from .registry import bound, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
 from .telemetry import current
 from .timetable import Late, Timetable
-from .tool_events import OnEvent
+from .tool_events import HeldRun
 from .toolbox import Toolbox
-from .tools import ToolContext, ToolOptions, options_of
+from .tools import ToolContext, options_of
 from .tools.context import RunSignals
-from .tools.options import all_options, check_seconds
+from .tools.options import all_options
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
 
 if TYPE_CHECKING:
     from .telemetry.spans import Tracing
 
-__all__ = ["BatchOptions", "ToolBatch"]
+__all__ = ["CANCELLED", "ToolBatch"]
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+CarryOut = Callable[[int, ToolCall], Coroutine[Any, Any, ToolResult]]
 
 CANCELLED = "Cancelled"
 """What the model reads of a call that was stopped together with its batch."""
 
 
-@dataclass(slots=True)
-class BatchOptions:
-    """How the calls of a batch are carried out; see `execute_tools`.
-
-    Raises:
-        ConfigError: an option that no batch could keep.
-    """
-
-    tool_timeout: float | None = None
-    batch_timeout: float | None = None
-    max_concurrency: int | None = None
-    middleware: Sequence[Middleware] = ()
-    hooks: Sequence[Hooks] = ()
-    approve: Approve | None = None
-    approval_timeout: float = 300.0
-    on_tool_start: OnToolStart | None = None
-    on_tool_end: OnToolEnd | None = None
-    on_event: OnEvent | None = None
-    on_block: Literal["continue", "stop"] = "continue"
-
-    def __post_init__(self) -> None:
-        if self.tool_timeout is not None:
-            check_seconds("tool_timeout", self.tool_timeout)
-        if self.batch_timeout is not None:
-            check_seconds("batch_timeout", self.batch_timeout)
-        check_seconds("approval_timeout", self.approval_timeout)
-        most: object = self.max_concurrency
-        if most is not None and not (isinstance(most, int) and most > 0):
-            raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
-        if self.hooks:
-            self.hooks = sorted_hooks(self.hooks)
-        called = (self.approve, self.on_tool_start, self.on_tool_end, self.on_event)
-        if self.middleware or any(called):
-            for each in (*self.middleware, *called):
-                if each is not None and not callable(each):
-                    raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")
-
-    def may_hold(self, calls: Sequence[ToolCall], tools: Toolbox) -> bool:
-        """Whether one of these calls may have to wait for something before its tool is started."""
-        if self.hooks or self.middleware or len(calls) > (self.max_concurrency or len(calls)):
-            return True
-        wants = [options_of(tools.find(call)) for call in calls]
-        return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
-
-
 class ToolBatch:
-    """A batch that has been started, on the running loop.
+    """A batch on the running loop.
+
+    With `calls` it has been started. Without, it is open: calls `begin_early` while others are still unknown, and
+    `complete` starts the rest.
 
     Args:
         calls: what to run.
@@ -135,24 +98,26 @@ class ToolBatch:
         begin: Callable[[int], Awaitable[None]] | None = None,
         run: RunSignals | None = None,
     ) -> None:
-        self._calls = list(calls)
+        self._calls: list[ToolCall] = []
         self._tools = tools
         self.execution = execution
         self._user_id, self._conversation_id = user_id, conversation_id
         self._options = options
         self._state = {} if state is None else state
         self._is_blocking = is_blocking
-        self._begin = begin
+        self._begin: Callable[[int], Awaitable[None]] | None = None
         self._run = run
         self.injected = injected_by(execution, user_id, conversation_id)
         self._loop = asyncio.get_running_loop()
-        count = len(self._calls)
         self._stopped: dict[int, asyncio.CancelledError] = {}
-        self._is_cancelled = False
-        self._ids: dict[int, str] = dict(enumerate(ids))
-        self._attempts = [0] * count
-        self._began = [0.0] * count
-        self._ended = [0.0] * count
+        self._cancelled_from = math.inf  # the calls from this index on were cancelled by the batch
+        self._held: dict[
+            int, HeldRun
+        ] = {}  # what the calls reach that began before the batch was complete
+        self._ids: dict[int, str] = {}
+        self._attempts: list[int] = []
+        self._began: list[float] = []
+        self._ended: list[float] = []
         self._order: CallOrder | None = None
         self.decisions: Mapping[int, Decision] = {}
         self._observers: Observers | None = None
@@ -162,17 +127,23 @@ class ToolBatch:
         if [want for want in wants if want.remote]:
             check_remote(tools.names, options.middleware)
         self._tasks: list[asyncio.Task[ToolResult]] = []
-        self._timetable = self._make_timetable(wants)
+        self._wants = wants
+        self._timetable = self._make_timetable()
         self._late: dict[int, Late] = self._timetable.late if self._timetable else {}
         tracing = current()
         plain = not (wants or options.middleware or options.hooks or tracing)
-        self._start([] if plain else self._layers(wants, tracing))
+        layers = [] if plain else self._layers(tracing)
+        self._carry_out: CarryOut | None = self._attempt  # until all calls are known
+        if layers or self._observers is not None:
+            self._carry_out = partial(self._carry, chain(layers, self._next, self._known))
+        if calls:
+            self.complete(calls, ids, begin)
 
     @property
     def may_speak(self) -> bool:
         """Whether something here is told of its call, so that it can reach the run."""
         options = self._options
-        return bool(options.middleware or options.hooks) or any(
+        return bool(options.middleware or options.has_call_hooks) or any(
             getattr(self._tool_of(call), "takes_context", False) is True for call in self._calls
         )
 
@@ -180,6 +151,66 @@ class ToolBatch:
     def is_over(self) -> bool:
         """Whether every call is over, so that there are results."""
         return all(task.done() for task in self._tasks)
+
+    def __len__(self) -> int:
+        """How many calls it has."""
+        return len(self._tasks)
+
+    def begin_early(self, call: ToolCall, id: str | None) -> None:
+        """Start a call while others are still unknown; it stands behind those that are there.
+
+        What it says of its run is held back until the batch is complete. The batch must have no hooks around calls,
+        since all of them are asked before any call starts.
+        """
+        index = len(self._tasks)
+        if self._run is not None:
+            self._held[index] = HeldRun(self._run)
+        self._start([call], [] if id is None else [id])
+
+    def complete(
+        self,
+        calls: Sequence[ToolCall],
+        ids: Sequence[str] = (),
+        begin: Callable[[int], Awaitable[None]] | None = None,
+    ) -> None:
+        """Start the other calls; there are no more. The batch's time begins."""
+        self._begin = begin
+        seconds = self._options.batch_timeout
+        if self._timetable is not None and seconds:
+            self._timetable.set_deadline(seconds)
+        for held in self._held.values():
+            held.release()
+        if self._order is not None:
+            self._order.expect(len(calls))
+        self._start(calls, ids)
+        self._carry_out = None
+
+    def stop(self, first: int) -> list[asyncio.Task[ToolResult]]:
+        """Ask the calls from `first` on to stop; `forget` must follow when these tasks are done."""
+        self._cancelled_from = first
+        stopping = self._tasks[first:]
+        if not self._loop.is_closed():
+            for task in stopping:
+                task.cancel()
+        return stopping
+
+    def forget(self, first: int) -> list[ToolExecution]:
+        """Leave out the calls from `first` on, which are over; returns what became of them."""
+        results = self.results()[first:]
+        executions = [
+            self._record(index, result) for index, result in enumerate(results, start=first)
+        ]
+        for index in range(first, len(self._tasks)):
+            for known in (self._stopped, self._held, self._ids, self._late):
+                known.pop(index, None)
+        if self._timetable is not None:
+            self._timetable.truncate(first)
+        if self._observers is not None:
+            self._observers.forget(first)
+        for listed in (self._calls, self._attempts, self._began, self._ended, self._tasks):
+            del listed[first:]
+        self._cancelled_from = math.inf
+        return executions
 
     async def join(self) -> None:
         """Wait until every call is over.
@@ -190,7 +221,7 @@ class ToolBatch:
         try:
             await all_done(self._tasks)
         except asyncio.CancelledError:
-            self._is_cancelled = True
+            self._cancelled_from = 0
             self.cancel()
             with suppress(asyncio.CancelledError):  # the first one goes on
                 await outlast(self._tasks)
@@ -232,34 +263,26 @@ class ToolBatch:
 
     # Tasks
 
-    def _make_timetable(self, wants: list[ToolOptions]) -> Timetable | None:
-        """The order and the time of these calls; `None` where all may run at once and as long as they like."""
-        options, count = self._options, len(self._calls)
-        seconds = options.batch_timeout
+    def _make_timetable(self) -> Timetable | None:
+        """The order and the time of calls; `None` where all may run at once and as long as they like."""
+        options, wants = self._options, self._wants
         barriers = wants and [want for want in wants if want.sequential]
         limits = wants and [want for want in wants if want.timeout]
         self._has_limits = bool(limits) or options.tool_timeout is not None
-        if not (self._has_limits or barriers or seconds or options.max_concurrency):
+        self._has_barriers = bool(barriers)
+        if not (self._has_limits or barriers or options.batch_timeout or options.max_concurrency):
             return None
-        schedule = Schedule(
-            count,
-            concurrency=options.max_concurrency and min(options.max_concurrency, count or 1),
-            deadline=seconds and self._loop.time() + seconds,
-        )
-        if barriers:
-            for index, call in enumerate(self._calls):
-                if options_of(self._tool_of(call)).sequential:
-                    schedule.set_sequential(index)
-        return Timetable(schedule, self._cancel)
+        most = options.max_concurrency
+        return Timetable(Schedule(0, concurrency=most and min(most, sys.maxsize)), self._cancel)
 
-    def _layers(self, wants: list[ToolOptions], tracing: Tracing | None) -> list[Middleware]:
+    def _layers(self, tracing: Tracing | None) -> list[Middleware]:
         """What stands around the calls, the outermost first."""
-        options = self._options
+        options, wants = self._options, self._wants
         layers: list[Middleware] = []
         if tracing is not None:
             layers.append(tracing.call)
-        if options.hooks:
-            self._order = CallOrder(len(self._calls))
+        if options.has_call_hooks:
+            self._order = CallOrder()
             layers.append(
                 HookRunner(
                     options.hooks,
@@ -279,13 +302,20 @@ class ToolBatch:
             layers.append(retry)
         return layers
 
-    def _start(self, layers: list[Middleware]) -> None:
-        """Make a task for each call. It runs one attempt, or all that stands around the attempts."""
-        carry_out = self._attempt
-        if layers or self._observers is not None:
-            carry_out = partial(self._carry, chain(layers, self._next, self._known))
-        create_task, tasks = self._loop.create_task, self._tasks
-        for index, call in enumerate(self._calls):
+    def _start(self, calls: Sequence[ToolCall], ids: Sequence[str]) -> None:
+        """Make a task for each of these calls. It runs one attempt, or all that stands around the attempts."""
+        first, count = len(self._calls), len(calls)
+        self._calls += calls
+        self._ids.update(enumerate(ids, start=first))
+        self._attempts += [0] * count
+        self._began += [0.0] * count
+        self._ended += [0.0] * count
+        if self._timetable is not None:
+            barriers = self._barriers(calls, first) if self._has_barriers else ()
+            self._timetable.add(count, barriers)
+        create_task, tasks, carry_out = self._loop.create_task, self._tasks, self._carry_out
+        assert carry_out is not None, "the batch is complete"
+        for index, call in enumerate(calls, start=first):
             name: object = call.name
             task = create_task(
                 carry_out(index, call), name=name if type(name) is str else str(name)
@@ -296,8 +326,18 @@ class ToolBatch:
         if self._timetable is not None:
             self._timetable.arm()
 
-    def _pass_on(self, index: int, _: object) -> None:
+    def _barriers(self, calls: Sequence[ToolCall], first: int) -> list[int]:
+        """The indices of those of these calls that are sequential."""
+        return [
+            index
+            for index, call in enumerate(calls, start=first)
+            if options_of(self._tool_of(call)).sequential
+        ]
+
+    def _pass_on(self, index: int, task: asyncio.Task[ToolResult]) -> None:
         """A call is over: the others need not wait for it."""
+        if index >= len(self._tasks) or self._tasks[index] is not task:
+            return  # it was forgotten
         if self._timetable is not None:
             self._timetable.over(index)
         if self._order is not None:
@@ -307,7 +347,7 @@ class ToolBatch:
         """The result of a call that was stopped before it had one."""
         if index in self._late:
             return self._timed_out(index)
-        if self._is_cancelled:
+        if index >= self._cancelled_from:
             return failure(CANCELLED, error)
         return failure_of(error)
 
@@ -408,8 +448,8 @@ class ToolBatch:
                 pass  # it gave up; the result says so
             case StopRun():
                 error.source = error.source or self._calls[index].name
-                if self._run is not None:
-                    self._run.stop(error)
+                if (run := self._run_of(index)) is not None:
+                    run.stop(error)
                 return stopped(error)
             case _ if is_own_failure(error):
                 pass  # in its own words
@@ -498,8 +538,12 @@ class ToolBatch:
             execution.sandbox_dir,
             execution.access,
             MappingProxyType(self._state),
-            self._run,
+            self._run_of(index),
         )
+
+    def _run_of(self, index: int) -> RunSignals | None:
+        """What a call can reach of the run."""
+        return self._held.get(index) or self._run
 
     def _record(self, index: int, result: ToolResult) -> ToolExecution:
         ended = self._ended[index] or time()

@@ -20,7 +20,8 @@ from typing import Any
 from . import codec, context, parser, registry, types
 from ._core import CircuitBreaker, FoldOptions
 from .accumulator import Accumulator
-from .batch import BatchOptions, ToolBatch
+from .batch import ToolBatch
+from .batch_options import BatchOptions
 from .errors import ConfigError, ProtocolError, StorageError, ToolParseError
 from .history import CogencyHistory
 from .storage import SQLite
@@ -327,6 +328,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                 max_failures=max_failures,
                 tool_timeout=limits.tool_timeout,
                 max_concurrency=limits.max_concurrency,
+                eager=False,
             )
 
     def translated(error: BaseException) -> Any:

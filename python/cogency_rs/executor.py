@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .batch import BatchOptions, ToolBatch
+from .batch import ToolBatch
+from .batch_options import BatchOptions
 from .middleware import Approve, Hooks, Middleware
 from .observers import OnToolEnd, OnToolStart
 from .records import ToolExecution

@@ -41,6 +41,10 @@ class Observers:
         if self._on_start is not None:
             await _tell(self._on_start, call)
 
+    def forget(self, first: int) -> None:
+        """The calls from `first` on do not count; others take their places."""
+        self._started = {index: at for index, at in self._started.items() if index < first}
+
     async def end(self, index: int, call: ToolCall, result: ToolResult) -> None:
         """Tell that a call is over."""
         await self.start(index, call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Literal
 
@@ -63,6 +63,24 @@ class Timetable:
             else:  # admitted, but cancelled before it went on
                 self.leave(index)
             raise
+
+    def add(self, count: int, barriers: Iterable[int]) -> None:
+        """Add calls behind those that there are; `barriers` are the indices of those that are sequential."""
+        self._schedule.add(count)
+        for index in barriers:
+            self._schedule.set_sequential(index)
+        self.arm()
+
+    def truncate(self, count: int) -> None:
+        """Forget the calls from this index on, all of which have ended."""
+        for index in range(count, self._schedule.count):
+            self.over(index)
+        self._schedule.truncate(count)
+
+    def set_deadline(self, seconds: float) -> None:
+        """Give all calls together so many seconds, from now on."""
+        self._schedule.set_deadline(self._loop.time() + seconds)
+        self.arm()
 
     def leave(self, index: int) -> None:
         """Note that a call does not run now; it may ask for admission again."""

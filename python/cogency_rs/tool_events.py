@@ -6,17 +6,54 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from .errors import StopRun
 from .patience import outlast
+from .tools.context import RunSignals
 
-__all__ = ["OnEvent", "ToolEvents"]
+__all__ = ["HeldRun", "OnEvent", "ToolEvents"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 OnEvent = Callable[[dict[str, Any]], None]
 """Called with what a tool emits, on the event loop of the batch."""
+
+
+class HeldRun:
+    """What a call says of its run before it is known whether the call counts: held back until it is.
+
+    Args:
+        run: who is told then.
+    """
+
+    def __init__(self, run: RunSignals) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._said: list[Callable[[], None]] | None = []
+
+    def emit(self, event: dict[str, Any]) -> None:
+        """Hand on an event."""
+        self._say(partial(self._run.emit, event))
+
+    def stop(self, why: StopRun) -> None:
+        """Ask that the run ends."""
+        self._say(partial(self._run.stop, why))
+
+    def release(self) -> None:
+        """The call counts: hand on what it has said, and from now on what it says."""
+        with self._lock:
+            said, self._said = self._said or [], None
+        for say in said:
+            say()
+
+    def _say(self, say: Callable[[], None]) -> None:
+        with self._lock:
+            if self._said is not None:
+                self._said.append(say)
+                return
+        say()
 
 
 class ToolEvents:

@@ -16,13 +16,14 @@ from time import time
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from ._core import EarlyCall, WithdrawnCalls
 from .errors import ToolError
 from .ids import uuid7
 from .middleware.approval import Decision, write_decision
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
-from .storage.log import CallRecord, CallStatus, Row, is_log_class
+from .storage.log import CallRecord, CallStatus, Row, dropped, is_log_class
 from .storage.worker import worker
 from .types import ToolCall, TurnEvent
 
@@ -30,8 +31,9 @@ __all__ = ["Steps", "TurnLog", "save_to_the_end"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-Steps = list[TurnEvent | tuple[Row, ...] | list[str]]
-"""Event dicts to emit, tuples of rows to save, lists of calls to run; in order."""
+Steps = list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]
+"""Event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch is
+complete, and from where on such calls do not count; in order."""
 
 Executions = Callable[[], Sequence[ToolExecution]]
 
@@ -74,6 +76,9 @@ class TurnLog:
         self._way = _way_to_save(storage)
         self.calls: list[ToolCall] = []
         self._records: list[CallRecord] = []  # of the same calls; none if the storage keeps none
+        self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
+        self._batch: str | None = None
+        self._places = 0  # of the batch that have been given to a call
         self._executions: Executions | None = None
         self._decisions: Mapping[int, Decision] = {}
 
@@ -81,6 +86,11 @@ class TurnLog:
     def ids(self) -> list[str]:
         """The ids that the calls have in the log; none if the storage keeps none."""
         return [record.id for record in self._records]
+
+    @property
+    def has_early_calls(self) -> bool:
+        """Whether a call is noted that has begun and has no row."""
+        return bool(self._early)
 
     @property
     def is_told_of_beginnings(self) -> bool:
@@ -158,6 +168,52 @@ class TurnLog:
         if cancelled is not None:
             raise cancelled
 
+    async def begin_early(self, call: ToolCall) -> str | None:
+        """Note in the log that a call begins whose row is not known yet.
+
+        Returns:
+            The id that it has there; `None` if the storage keeps none.
+        """
+        if self._written_ids:
+            call.id = None
+        if self._way != "append":
+            return None
+        [record] = self._new([call], "early")
+        self._early.append(record)  # at once: it is settled also where the save is cancelled
+        cancelled = await self._append_records([record])
+        if cancelled is not None:
+            raise cancelled
+        return record.id
+
+    async def drop(self, place: int, executions: Sequence[ToolExecution], why: str) -> None:
+        """Settle calls that have begun and do not count.
+
+        Args:
+            place: that of the first in the batch; those that have a row stay.
+            executions: what became of them.
+            why: what the log says of it.
+        """
+        first = max(place - len(self.calls), 0)
+        records, self._early = self._early[first:], self._early[:first]
+        if not records:
+            return
+        if not (self._records or self._early):
+            self._batch, self._places = None, 0
+        now, carried_out = time(), executions[max(len(self.calls) - place, 0) :]
+        begun = [*map(_as_carried_out, records, carried_out), *records[len(carried_out) :]]
+        cancelled = await self._append_records([dropped(record, why, now) for record in begun])
+        if cancelled is not None:
+            raise cancelled
+
+    async def _append_records(self, records: Sequence[CallRecord]) -> asyncio.CancelledError | None:
+        """Save records without rows, to the end also when cancelled meanwhile; returns the cancellation."""
+        saving = self._storage.append(
+            self._conversation_id, user_id=self._user_id, rows=(), calls=records
+        )
+        if _is_over(saving) or not inspect.isawaitable(saving):
+            return None
+        return await _to_the_end(saving)
+
     async def wait(self) -> list[ToolCall]:
         """Note in the log that its calls wait for somebody's agreement; returns them, with their ids."""
         calls = [
@@ -165,11 +221,8 @@ class TurnLog:
             for call, record in zip(self.calls, self._records, strict=True)
         ]
         waiting = [replace(record, status="waiting") for record in self._records]
-        saving = self._storage.append(
-            self._conversation_id, user_id=self._user_id, rows=(), calls=waiting
-        )
-        cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
-        self.calls, self._records = [], []
+        cancelled = await self._append_records(waiting)
+        self._close()
         if cancelled is not None:
             raise cancelled
         return calls
@@ -195,15 +248,24 @@ class TurnLog:
 
     def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved."""
+        begun = [replace(record, status="open") for record in self._early[: len(calls)]]
+        left = calls[len(begun) :]
+        is_held = bool(left) and self._may_be_held([*self.calls, *calls])
+        return [*begun, *self._new(left, "saved" if is_held else "open")]
+
+    def _new(self, calls: list[ToolCall], status: CallStatus) -> list[CallRecord]:
+        """Records of calls that the log does not have."""
         if not calls:
             return []
-        batch = self._records[0].batch if self._records else uuid7()
-        place, here = len(self._records), worker()
-        status: CallStatus = "saved" if self._may_be_held(calls) else "open"
+        if self._batch is None:
+            self._batch = self._records[0].batch if self._records else uuid7()
+            self._places = len(self._records)
+        place, here = self._places, worker()
+        self._places += len(calls)
         return [
             CallRecord(
                 id=call.id or uuid7(),
-                batch=batch,
+                batch=self._batch,
                 position=place + number,
                 name=_storable(call.name),
                 server=call.server,
@@ -216,11 +278,17 @@ class TurnLog:
     def _add(self, calls: list[ToolCall], opened: list[CallRecord]) -> None:
         self.calls += calls
         self._records += opened
+        del self._early[: len(calls)]
+
+    def _close(self) -> None:
+        """The batch is over."""
+        self.calls, self._records, self._executions = [], [], None
+        self._batch, self._places = None, 0
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, with what became of them; the calls are no longer open."""
         records, executions, decided = self._records, self._executions, self._decisions
-        self.calls, self._records, self._executions = [], [], None
+        self._close()
         if not records:
             return []
         if executions is None:  # the turn was stopped before they could run
@@ -242,6 +310,16 @@ class TurnLog:
             )
             for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
         ]
+
+
+def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
+    """The record of a call, with when and how often it was carried out."""
+    return replace(
+        record,
+        attempt=record.attempt + execution.attempt,
+        started_at=execution.started_at.timestamp(),
+        completed_at=execution.completed_at.timestamp(),
+    )
 
 
 async def save_to_the_end(

@@ -95,6 +95,29 @@ impl Schedule {
         }
     }
 
+    /// How many calls there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Adds calls behind those that there are.
+    pub fn add(&mut self, count: usize) {
+        self.calls.resize(self.calls.len() + count, Call::default());
+    }
+
+    /// Forgets the calls from this index on, all of which are over.
+    pub fn truncate(&mut self, count: usize) {
+        debug_assert!(self.calls.iter().skip(count).all(|call| call.over && call.running == 0));
+        self.calls.truncate(count);
+        self.first_open = self.first_open.min(count);
+    }
+
+    /// Sets when the time of the batch is up.
+    pub fn set_deadline(&mut self, deadline: Moment) {
+        self.deadline = Some(deadline);
+    }
+
     /// Makes a call sequential: what stands before it ends first, it runs alone, then comes the rest.
     pub fn set_sequential(&mut self, index: usize) {
         if !self.calls[index].over {
@@ -333,6 +356,37 @@ mod tests {
         let mut schedule = Schedule::new(3, None, None);
         schedule.set_sequential(2);
         assert_eq!(ask(&mut schedule, [2, 0, 1]), [0, 1]);
+    }
+
+    #[test]
+    fn calls_that_are_added_come_behind_those_that_there_are() {
+        let mut schedule = at_once(2, 0);
+        schedule.add(1);
+        assert_eq!(ask(&mut schedule, [0]), [0]);
+        schedule.add(3);
+        schedule.set_sequential(2);
+        assert_eq!(ask(&mut schedule, 1..4), [1]);
+        assert!(
+            end(&mut schedule, 0).is_empty(),
+            "the sequential call waits for the one before it"
+        );
+        assert_eq!(end(&mut schedule, 1), [2]);
+        assert_eq!(end(&mut schedule, 2), [3]);
+    }
+
+    #[test]
+    fn a_call_that_is_forgotten_leaves_its_place_to_another() {
+        let mut schedule = at_once(1, 2);
+        assert_eq!(ask(&mut schedule, 0..2), [0]);
+        assert_eq!(schedule.leave(0), [(1, 0)]);
+        schedule.leave(1);
+        schedule.over(0);
+        schedule.over(1);
+        schedule.truncate(1);
+        schedule.add(1);
+        schedule.set_deadline(seconds(5));
+        assert_eq!(ask(&mut schedule, [1]), [1]);
+        assert_eq!(schedule.due(seconds(5)), Due::Batch(vec![1]));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::body::{
     Calls, HeadReader, ItemReader, JsonReader, PythonReader, Scope, XmlReader, closing_fence,
     opening_fence, unexpected,
 };
+use super::call::Call;
 use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
@@ -180,6 +181,11 @@ impl BlockReader {
     /// What has become known since the last time, for those who want to see calls before they are complete.
     pub fn notes(&mut self) -> impl Iterator<Item = Note> {
         self.calls.notes()
+    }
+
+    /// The calls that have become complete since the last time, for those who do not wait for the block.
+    pub fn ready(&mut self) -> impl Iterator<Item = Call> {
+        self.calls.ready()
     }
 
     /// The dialect that the block is read by.
@@ -426,7 +432,6 @@ mod tests {
     use super::super::limits::Limits;
     use super::*;
     use crate::dialect::presets::cogency;
-    use crate::protocol::Call;
 
     fn reader(limits: Limits) -> BlockReader {
         let dialect = Arc::clone(&cogency().dialects[0]);

@@ -11,6 +11,11 @@ pub enum Event {
     Respond(Text),
     /// What is known of a call that is not complete, for those who asked for it; calls that begin are numbered from 0.
     Piece(usize, Note),
+    /// A call that is complete in a block that is not, for those who asked for it. It counts when it comes again as a
+    /// [`Call`](Self::Call), in the same order.
+    Ready(Call),
+    /// The calls that were ready and have not come again do not count: their block is not valid.
+    Withdrawn,
     /// One tool call of a block that is valid as a whole.
     Call(Call),
     /// The block is complete: its calls are to be run now.

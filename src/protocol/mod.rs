@@ -28,7 +28,7 @@ pub use call::Call;
 pub use event::Event;
 pub use grammar::Grammar;
 pub use limits::{Limits, Reading};
-pub use parser::{CallStream, Options, Parser, Stream};
+pub use parser::{CallStart, CallStream, Options, Parser, Stream};
 pub use report::{Ending, Report, ReportKind};
 pub use run::Run;
 pub use text::Text;

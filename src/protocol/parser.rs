@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::Event;
 use super::body::Scope;
+use super::call::Call;
 use super::event::Note;
 use super::grammar::Grammar;
 use super::limits::{Limits, Reading};
@@ -43,6 +44,8 @@ pub struct Options {
     pub stream: Stream,
     /// Whether calls are shown before they are complete.
     pub calls: CallStream,
+    /// Whether calls are handed out before their block is complete.
+    pub start: CallStart,
     /// What is too much.
     pub limits: Limits,
     /// How closely a block must keep to its dialect.
@@ -61,6 +64,16 @@ pub enum CallStream {
     Whole,
     /// Before that, its name and its arguments come as they arrive.
     Pieces,
+}
+
+/// Whether calls are handed out before their block is complete, so that they can be started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallStart {
+    /// They come when the block is valid as a whole.
+    #[default]
+    WithBlock,
+    /// Each comes as soon as it is complete too, as [`Event::Ready`].
+    Early,
 }
 
 /// The longest head of a message, in bytes.
@@ -100,6 +113,8 @@ pub struct Parser {
     may_reopen: bool,
     /// How many calls have begun.
     begun: usize,
+    /// How many calls of the open block were handed out as ready.
+    ready_calls: usize,
     /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
     /// Whether the last byte of what was read is a line break, or there is none.
@@ -119,7 +134,8 @@ impl Parser {
     /// A parser at the start of a text.
     #[must_use]
     pub fn new(grammar: Arc<Grammar>, options: Options) -> Self {
-        let Options { stream, calls, limits, reading, begins_in_think, tools } = options;
+        let Options { stream, calls, start: call_start, limits, reading, begins_in_think, tools } =
+            options;
         let state = match grammar.reasoning {
             Some(span) if begins_in_think => State::Inside(span, None),
             _ => State::Text,
@@ -128,10 +144,11 @@ impl Parser {
         let start =
             if begins_anywhere { Start::Past } else { Start::Space(0, Lookahead::default()) };
         let is_watched = calls == CallStream::Pieces;
+        let starts_early = call_start == CallStart::Early;
         Self {
             grammar,
             stream,
-            scope: Scope { limits, reading, tools, is_watched, dead_end: 0 },
+            scope: Scope { limits, reading, tools, is_watched, starts_early, dead_end: 0 },
             held: Vec::new(),
             at: 0,
             run: Known::Blank(0),
@@ -140,6 +157,7 @@ impl Parser {
             may_reopen: matches!(state, State::Inside(..)),
             state,
             begun: 0,
+            ready_calls: 0,
             is_batch_open: false,
             is_at_line_start: true,
         }
@@ -238,6 +256,7 @@ impl Parser {
     /// Hands out what a block says.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == Batch::Block;
+        self.ready_calls = 0;
         self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
             self.say(event, events);
@@ -266,6 +285,19 @@ impl Parser {
     fn note(&mut self, note: Note, events: &mut Vec<Event>) {
         self.begun += usize::from(note == Note::Start);
         self.say(Event::Piece(self.begun.saturating_sub(1), note), events);
+    }
+
+    /// Hands out a call that is complete in a block that is not.
+    fn ready(&mut self, call: Call, events: &mut Vec<Event>) {
+        self.ready_calls += 1;
+        self.say(Event::Ready(call), events);
+    }
+
+    /// The open block is not valid, so what was ready of it does not count.
+    fn withdraw(&mut self, events: &mut Vec<Event>) {
+        if std::mem::take(&mut self.ready_calls) > 0 {
+            self.say(Event::Withdrawn, events);
+        }
     }
 
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {

@@ -21,6 +21,27 @@ impl Schedule {
         Self { inner: execution::Schedule::new(count, concurrency, deadline.map(moment)) }
     }
 
+    /// How many calls there are.
+    #[getter]
+    fn count(&self) -> usize {
+        self.inner.count()
+    }
+
+    /// Adds calls behind those that there are.
+    fn add(&mut self, count: usize) {
+        self.inner.add(count);
+    }
+
+    /// Forgets the calls from this index on, all of which are over.
+    fn truncate(&mut self, count: usize) {
+        self.inner.truncate(count);
+    }
+
+    /// Sets when the time of the whole batch is up.
+    fn set_deadline(&mut self, deadline: f64) {
+        self.inner.set_deadline(moment(deadline));
+    }
+
     /// Makes a call sequential: what stands before it ends first, it runs alone, then comes the rest.
     fn set_sequential(&mut self, index: usize) {
         self.inner.set_sequential(index);

@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::source::Source;
     #[pymodule_export]
-    use super::turn::{CircuitBreaker, Turn, decide};
+    use super::turn::{CircuitBreaker, EarlyCall, Turn, WithdrawnCalls, decide};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

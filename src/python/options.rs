@@ -7,7 +7,9 @@ use pyo3::types::{PyBool, PyString};
 use super::convert::{Setting, bytes_of, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, type_error};
-use crate::protocol::{self as core, CallStream, Ending, Options, Reading, Stream, Text};
+use crate::protocol::{
+    self as core, CallStart, CallStream, Ending, Options, Reading, Stream, Text,
+};
 use crate::turn::Errors;
 
 /// Bounds that keep memory bounded, whatever the text.
@@ -98,6 +100,7 @@ pub struct ReaderArguments<'a, 'py> {
     pub limits: Option<Limits>,
     pub lenient: bool,
     pub begins_in_think: Option<bool>,
+    pub start: CallStart,
 }
 
 impl ReaderArguments<'_, '_> {
@@ -108,6 +111,7 @@ impl ReaderArguments<'_, '_> {
         let options = Options {
             stream,
             calls: self.calls.map_or(Ok(CallStream::Whole), calls_of)?,
+            start: self.start,
             limits: self.limits.map_or_else(core::Limits::default, |limits| limits.inner),
             reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
             begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),

@@ -21,7 +21,7 @@ use crate::protocol::grammar::Entry;
 use crate::protocol::json::{FaultKind, unescaped};
 use crate::protocol::problem::Problem;
 use crate::protocol::results::{Outcome, ResultItem, results_array};
-use crate::protocol::{self as core, Ending, Event, Report, Run, Stream};
+use crate::protocol::{self as core, CallStart, Ending, Event, Report, Run, Stream};
 use crate::turn::Errors;
 
 /// A model's text to events, without any waiting.
@@ -64,7 +64,9 @@ impl Parser {
         begins_in_think: Option<bool>,
     ) -> PyResult<Self> {
         let stream = stream.map_or(Ok(Stream::Event), stream_of)?;
-        let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };
+        let start = CallStart::WithBlock;
+        let reader =
+            ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think, start };
         let (inner, errors) = (reader.parser(stream)?, errors_of(errors)?);
         Ok(Self { inner, errors, events: Vec::new(), reason: None })
     }
@@ -163,6 +165,7 @@ fn event_dict<'py>(
         Event::Call(call) => (pyo3::intern!(py, "call"), Some(call.json().as_bytes())),
         Event::Result(text) => (pyo3::intern!(py, "result"), Some(text.as_bytes())),
         Event::Piece(number, note) => return piece(py, *number, note, timestamp).map(Some),
+        Event::Ready(_) | Event::Withdrawn => return Ok(None), // for a turn alone
         Event::Execute => (pyo3::intern!(py, "execute"), None),
         Event::End => (pyo3::intern!(py, "end"), None),
         Event::Error(report) => match (errors, &report.respond) {

@@ -14,7 +14,7 @@ use super::source::{Read, Sink};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::Outcome;
 use crate::protocol::stored::stored_call;
-use crate::protocol::{self as core, Event, Parser, Report, ReportKind, Text};
+use crate::protocol::{self as core, CallStart, Event, Parser, Report, ReportKind, Text};
 use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 
 /// Opens after `max_failures` failures in a row.
@@ -110,10 +110,26 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     }
 }
 
+/// A step: a call of a batch that is not complete may be started.
+#[pyclass(frozen, get_all, module = "cogency_rs._core")]
+pub struct EarlyCall {
+    /// Its place in the batch.
+    place: usize,
+    /// The call, as canonical JSON.
+    call: String,
+}
+
+/// A step: the calls from this place on that were started early do not count.
+#[pyclass(frozen, get_all, module = "cogency_rs._core")]
+pub struct WithdrawnCalls {
+    /// The place in the batch.
+    place: usize,
+}
+
 /// One turn: text or events go in, steps come out.
 ///
-/// A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
-/// (canonical JSON) to run.
+/// A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, a list of calls
+/// (canonical JSON) to run, or an `EarlyCall` or `WithdrawnCalls`.
 #[pyclass(module = "cogency_rs._core")]
 pub struct Turn {
     parser: Parser,
@@ -138,10 +154,11 @@ impl Turn {
         errors=None,
         lenient=false,
         begins_in_think=None,
+        eager=false,
     ))]
     #[pyo3(
         text_signature = "(*, stream, dialect=\"cogency\", tools=None, calls=\"whole\", limits=None, \
-                          errors=\"respond\", lenient=False, begins_in_think=None)"
+                          errors=\"respond\", lenient=False, begins_in_think=None, eager=False)"
     )]
     #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
@@ -153,9 +170,12 @@ impl Turn {
         errors: Option<&Bound<'_, PyAny>>,
         lenient: bool,
         begins_in_think: Option<bool>,
+        eager: bool,
     ) -> PyResult<Self> {
         let stream = stream_of(stream)?;
-        let reader = ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think };
+        let start = if eager { CallStart::Early } else { CallStart::WithBlock };
+        let reader =
+            ReaderArguments { dialect, tools, calls, limits, lenient, begins_in_think, start };
         let parser = reader.parser(stream)?;
         Ok(Self {
             inner: turn::Turn::new(stream, errors_of(errors)?, Arc::clone(parser.dialect())),
@@ -212,8 +232,8 @@ impl Turn {
         Ok(())
     }
 
-    /// Takes an event that some other parser made. A `call` must be JSON; a type that is no part of a turn only ends
-    /// the text before it.
+    /// Takes an event that some other parser made. A `call` and a `call_ready` must be JSON; a type that is no part of a
+    /// turn only ends the text before it.
     fn event(&mut self, kind: &Bound<'_, PyString>, content: &Bound<'_, PyString>) -> PyResult<()> {
         let content = bytes_of(content)?;
         let text = || Text::from(&*content);
@@ -221,6 +241,9 @@ impl Turn {
             "think" => self.events.push(Event::Think(text())),
             "respond" => self.events.push(Event::Respond(text())),
             "call" => self.events.extend(stored_call(&content).ok().flatten().map(Event::Call)),
+            "call_ready" => {
+                self.events.extend(stored_call(&content).ok().flatten().map(Event::Ready));
+            }
             "execute" => self.events.push(Event::Execute),
             "end" => self.events.push(Event::End),
             _ => self.events.push(Event::Result(text())),
@@ -305,6 +328,10 @@ impl Turn {
             match step {
                 Step::Emit(emission, timestamp) => list.append(emit(py, &emission, timestamp)?)?,
                 Step::Save(rows) => list.append(save(py, &rows)?)?,
+                Step::Begin(place, call) => {
+                    list.append(EarlyCall { place, call: call.into_json() })?;
+                }
+                Step::Withdraw(place) => list.append(WithdrawnCalls { place })?,
                 Step::Run(calls) => {
                     list.append(PyList::new(py, calls.iter().map(core::Call::json))?)?;
                 }

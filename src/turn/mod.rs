@@ -17,6 +17,7 @@ mod outcome;
 mod step;
 mod unread;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use breaker::{Breaker, Counts};
@@ -55,6 +56,8 @@ pub struct Turn {
     run: Option<Run>,
     /// Calls that are not saved yet, and when each came.
     calls: Vec<(Call, f64)>,
+    /// Calls that were to begin and do not count yet.
+    ready: VecDeque<Call>,
     /// Calls that are saved and have no results yet.
     batch: Vec<Call>,
     /// When the batch was last added to, or closed by its execute event; its results carry this time.
@@ -106,6 +109,7 @@ impl Turn {
             has_called: false,
             run: None,
             calls: Vec::new(),
+            ready: VecDeque::new(),
             batch: Vec::new(),
             executed: 0.0,
             ended: false,
@@ -140,8 +144,22 @@ impl Turn {
             Event::Piece(number, note) => {
                 steps.push(Step::Emit(Emission::Piece(number, note), now));
             }
-            Event::Call(call) => self.calls.push((call, now)),
+            Event::Ready(call) => {
+                steps.push(Step::Begin(self.counted() + self.ready.len(), call.clone()));
+                self.ready.push_back(call);
+            }
+            Event::Withdrawn => self.withdraw(steps),
+            Event::Call(call) => {
+                if self.ready.front().is_some_and(|ready| *ready != call) {
+                    self.withdraw(steps);
+                }
+                self.ready.pop_front();
+                self.calls.push((call, now));
+            }
             Event::Execute => {
+                self.withdraw(steps);
+                // What has not begun begins with the batch.
+                steps.retain(|step| !matches!(step, Step::Begin(..)));
                 self.flush_all(now, steps);
                 self.executed = now;
                 steps.push(Step::Emit(Emission::Execute, now));
@@ -149,7 +167,10 @@ impl Turn {
                     steps.push(Step::Run(self.batch.clone()));
                 }
             }
-            Event::Error(report) => self.error(*report, now, steps),
+            Event::Error(report) => {
+                self.withdraw(steps);
+                self.error(*report, now, steps);
+            }
             Event::End => {
                 self.flush(now, steps);
                 self.outcome = self.outcome.and_end();
@@ -171,6 +192,7 @@ impl Turn {
 
     /// The model's output is over, in this way: saves and emits what is still open.
     pub fn finish(&mut self, ending: &Ending, now: f64, steps: &mut Vec<Step>) {
+        self.withdraw(steps);
         self.flush_all(now, steps);
         if ending.is_cut() {
             self.outcome = self.outcome.and_cut();
@@ -209,6 +231,22 @@ impl Turn {
             steps.push(Step::Emit(Emission::BreakerOpened, timestamp));
             self.end(timestamp, steps);
         }
+    }
+
+    /// How many calls of the batch count.
+    fn counted(&self) -> usize {
+        self.batch.len() + self.calls.len()
+    }
+
+    /// The calls that are ready do not count. Those that have not begun do not begin.
+    fn withdraw(&mut self, steps: &mut Vec<Step>) {
+        if self.ready.is_empty() {
+            return;
+        }
+        self.ready.clear();
+        let first = self.counted();
+        steps.retain(|step| !matches!(step, Step::Begin(place, _) if *place >= first));
+        steps.push(Step::Withdraw(first));
     }
 
     fn text(&mut self, kind: RunKind, text: Text, now: f64, steps: &mut Vec<Step>) {
@@ -381,6 +419,8 @@ mod tests {
             Step::Emit(Emission::Error(report), _) => format!("error:{}", report.kind.name()),
             Step::Emit(Emission::BreakerOpened, _) => "breaker".into(),
             Step::Emit(Emission::End, _) => "end".into(),
+            Step::Begin(place, _) => format!("begin {place}"),
+            Step::Withdraw(place) => format!("withdraw {place}"),
             Step::Run(calls) => format!("run {}", calls.len()),
         };
         steps.iter().map(short).collect()

@@ -10,6 +10,11 @@ pub enum Step {
     Save(Vec<Row>),
     /// Hand this to the consumer, with this time.
     Emit(Emission, f64),
+    /// Start the call of this place in the batch: it is complete, and the batch is not. It counts only if it is among
+    /// those that are [`Run`](Self::Run).
+    Begin(usize, Call),
+    /// The calls from this place on that were to begin do not count: stop them, and drop what they gave.
+    Withdraw(usize),
     /// Run these calls and hand their outcomes to [`Turn::results`](super::Turn::results).
     Run(Vec<Call>),
 }

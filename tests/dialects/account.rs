@@ -18,7 +18,12 @@ fn content(event: &Event) -> Option<String> {
     match event {
         Event::Think(text) | Event::Respond(text) | Event::Result(text) => Some(text.to_string()),
         Event::Error(report) => Some(report.raw.to_string()).filter(|raw| !raw.is_empty()),
-        Event::Call(_) | Event::Execute | Event::End | Event::Piece(..) => None,
+        Event::Ready(_)
+        | Event::Withdrawn
+        | Event::Call(_)
+        | Event::Execute
+        | Event::End
+        | Event::Piece(..) => None,
     }
 }
 

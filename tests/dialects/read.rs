@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::{
-    CallStream, Ending, Event, Grammar, Limits, Options, Parser, Reading, Stream, Tools,
+    CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Reading, Stream, Tools,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -52,6 +52,7 @@ pub struct Setting {
     pub lenient: bool,
     pub typed: bool,
     pub begins_in_think: bool,
+    pub start: CallStart,
     pub limits: Limits,
     pub ending: Ending,
 }
@@ -62,6 +63,7 @@ impl Default for Setting {
             lenient: false,
             typed: false,
             begins_in_think: false,
+            start: CallStart::WithBlock,
             limits: Limits::default(),
             ending: Ending::Unknown,
         }
@@ -85,6 +87,7 @@ impl Setting {
         let options = Options {
             stream,
             calls,
+            start: self.start,
             limits: self.limits,
             reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
             begins_in_think: self.begins_in_think,

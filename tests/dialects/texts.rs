@@ -375,6 +375,7 @@ pub fn setting() -> impl Strategy<Value = Setting> {
             begins_in_think,
             limits,
             ending,
+            ..Setting::default()
         },
     )
 }

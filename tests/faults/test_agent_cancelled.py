@@ -35,10 +35,27 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Scene:
-    """An agent with three tools, its log, and what its tools did."""
+    """An agent with three tools, its log, and what its tools did.
 
-    def __init__(self, storage: Any, driver: str, *, child: bool = False, hooks: Any = ()) -> None:
+    Args:
+        storage: the log.
+        driver: how the agent's model is asked.
+        child: whether one of the tools is an agent.
+        reads: whether the tools are `read_only`, so that their calls begin while the model writes.
+        hooks: of the agent.
+    """
+
+    def __init__(
+        self,
+        storage: Any,
+        driver: str,
+        *,
+        child: bool = False,
+        reads: bool = False,
+        hooks: Any = (),
+    ) -> None:
         self.storage, self._driver, self._child, self._hooks = storage, driver, child, hooks
+        self._reads = reads
         self.begun: list[str] = []
         self.over = 0
 
@@ -55,18 +72,18 @@ class Scene:
             finally:
                 self.over += 1
 
-        @tool
+        @tool(read_only=self._reads)
         async def short() -> str:
             """Return soon."""
             return await work("short", 1)
 
-        @tool
+        @tool(read_only=self._reads)
         async def long(context: ToolContext[Any]) -> str:
             """Return later."""
             context.emit({"type": "half done"})
             return await work("long", 3)
 
-        @tool
+        @tool(read_only=self._reads)
         async def bad() -> str:
             """Fail."""
             return await work("bad", 1)
@@ -90,7 +107,7 @@ class Scene:
         steps: list[Any] = ["done"] if has_results else [BATCH, "done"]
         driver: Any = ScriptedDriver(steps) if self._driver == "scripted" else self._driver
         return Agent(
-            ScriptedModel(answer, chunk=40),
+            ScriptedModel(answer, chunk=10 if self._reads else 40),
             tools=tools,
             storage=self.storage,
             driver=driver,
@@ -105,8 +122,9 @@ class Scene:
         assert types.count("call") == sum(len(each) for each in found) <= 3
         assert self.over == len(self.begun), "no tool is left half done"
         records = await self.storage.calls("c")
-        assert all(record.status not in ("open", "waiting") for record in records)
-        assert len(records) == types.count("call")
+        assert all(record.status not in ("early", "open", "waiting") for record in records)
+        counting = [record for record in records if record.decision is None]
+        assert len(counting) == types.count("call"), "the others began early, and were dropped"
         resumed = self.agent(has_results="result" in types)
         if not rows:
             with pytest.raises(ConfigError, match="no conversation 'c'"):
@@ -135,6 +153,7 @@ SCENERY: dict[str, dict[str, Any]] = {
     "plain": {},
     "hooks": {"hooks": [Watching()]},
     "an agent as a tool": {"child": True},
+    "calls that begin early": {"reads": True},
 }
 
 

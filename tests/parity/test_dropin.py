@@ -73,6 +73,38 @@ def test_no_original_is_left_in_any_module():
     assert [key for key, value in names_of_cogency().items() if id(value) in originals] == []
 
 
+async def test_no_call_begins_while_the_model_still_writes():
+    """As in cogency, whatever a tool says of itself."""
+    begun = []
+
+    class Reads:
+        name, description, schema = "read", "", {}
+        options = cogency_rs.ToolOptions(read_only=True)
+
+        async def execute(self, **_):
+            begun.append("read")
+            return cogency_rs.ToolResult(outcome="ok")
+
+    async def written():
+        yield '<execute>[{"name": "read", "args": {}}'
+        await asyncio.sleep(0.01)
+        assert begun == []
+        yield "]</execute>"
+
+    cogency_rs.install()
+    execution = cogency.core.config.Execution(
+        storage=cogency_rs.SQLite(":memory:"),
+        tools=(Reads(),),
+        shell_timeout=1,
+        sandbox_dir="",
+        access="sandbox",
+    )
+    turns = cogency.core.accumulator.Accumulator("u", "c", execution=execution)
+    events = turns.process(cogency.core.parser.parse_tokens(written()))
+    assert [event["type"] async for event in events] == ["call", "execute", "result"]
+    assert begun == ["read"]
+
+
 def test_the_default_storage_is_ours():
     cogency_rs.install()
     assert isinstance(cogency.lib.sqlite.default_storage(":memory:"), cogency_rs.SQLite)

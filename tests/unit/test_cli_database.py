@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ pytest.importorskip("typer", reason="the command line is in the extra cli")
 pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
 
 from cogency_rs import CallRecord, PostgreSQL, SQLite, StorageError
-from cogency_rs.cli import copy as copy_command
+from cogency_rs.cli import copy as copy_command, database_log, log as file_log
 from cogency_rs.storage import archive as file_archive, copying
 from cogency_rs.storage.postgres import archive as table_archive
 
@@ -45,6 +46,34 @@ def in_both(command: Any, path: Path, dsn: str, *args: str) -> tuple[str, str]:
         assert (ended.code, ended.err) == (0, "")
         printed.append(ended.out)
     return printed[0], printed[1]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_call_that_began_before_it_had_a_row_is_found_by_its_row(tmp_path, dsn, at_once):
+    early = CallRecord("1", "b", 0, "look", status="early")
+    begun = replace(early, status="open")
+    done = replace(begun, status="success", started_at=1.0, completed_at=2.0)
+
+    async def save(log: Any) -> None:
+        rows = [("call", logs.call("look"), 1.0)]
+        result = [("result", "[]", 2.0)]
+        saves = [
+            lambda: log.append("c", user_id="u", rows=[], calls=[early]),
+            lambda: log.append("c", user_id="u", rows=rows, calls=[begun]),
+            lambda: log.append("c", user_id="u", rows=result, calls=[done]),
+        ]
+        async with log:
+            if at_once:
+                await asyncio.gather(*[save() for save in saves])
+            else:
+                for each in saves:
+                    await each()
+
+    path = tmp_path / "log.db"
+    asyncio.run(save(SQLite(path)))
+    asyncio.run(save(PostgreSQL(dsn)))
+    for rows in (file_log.rows(path, "c"), database_log.rows(dsn, "c")):
+        assert [row.call for row in rows] == [done, None]
 
 
 @pytest.mark.parametrize(

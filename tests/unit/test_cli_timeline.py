@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
 import stat
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from cogency_rs import Accumulator, Execution, SQLite, ToolCall, parse_tokens, tool
 from support import commands, logs
 from support.commands import POSIX
 from support.logs import Stored, call, failure, success
+from support.tools import block
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
@@ -574,3 +578,61 @@ def test_the_log_itself_is_never_written_over(command, two_turns, name):
     ended = command("timeline", two_turns, "staging", "-o", two_turns.with_name(name))
     assert (ended.code, "is the log itself" in ended.err) == (2, True)
     assert two_turns.read_bytes() == before
+
+
+# Calls that begin while the model writes.
+
+
+def test_a_call_that_began_while_the_model_wrote_begins_before_the_model_s_bar_ends(tmp_path):
+    early = [
+        Stored("user", "Hello", 0.0),
+        Stored("respond", "I look.", 1.0, saved=8.0),
+        Stored("call", call("look"), 8.0, call=logs.record("look", 0, 3.0, 6.0)),
+        Stored("call", call("read"), 8.0, call=logs.record("read", 1, 5.0, 9.0)),
+        Stored("result", json.dumps([success("look"), success("read")]), 8.0, saved=9.0),
+    ]
+    shown = drawn(tmp_path, early)
+    text, look, read = shown.bars
+    assert text.left < look.left < read.left < text.right < read.right
+    assert look.right < text.right, "it was over before the model was done"
+    assert {"3.00 s", "4.00 s", "6.00 s"} <= set(shown.words), "two calls, and their batch"
+    assert any("need not wait" in words for words in shown.words)
+
+
+def test_without_text_the_bar_lies_on_the_line_of_the_model_s_turn(tmp_path):
+    early = [
+        Stored("user", "Hello", 0.0),
+        Stored("call", call("look"), 8.0, call=logs.record("look", 0, 3.0, 9.0)),
+        Stored("result", json.dumps([success("look")]), 8.0, saved=9.0),
+    ]
+    shown = drawn(tmp_path, early)
+    [line] = [shape for shape in shown.in_the_line_of("look()") if shape.kind == "line"]
+    [bar] = shown.bars
+    assert line.left < bar.left < line.right < bar.right
+
+
+@pytest.mark.parametrize("eager", [True, False])
+async def test_a_turn_in_a_log_shows_whether_its_calls_began_early(tmp_path, eager):
+    @tool(read_only=True)
+    async def look(n: int) -> int:
+        """Look."""
+        await asyncio.sleep(0.02)
+        return n
+
+    async def written():
+        text = "So. " + block(*(ToolCall("look", {"n": n}) for n in range(3)))
+        for start in range(0, len(text), 4):
+            await asyncio.sleep(0.005)
+            yield text[start : start + 4]
+
+    async with SQLite(tmp_path / "log.db") as log:
+        await log.append("c", user_id="u", rows=[("user", "Hello", time.time())])
+        execution = Execution(storage=log, tools=[look])
+        turns = Accumulator("u", "c", execution=execution, eager=eager)
+        async for _ in turns.process(parse_tokens(written())):
+            pass
+    [turn] = turns_of(rows(tmp_path / "log.db", "c"))
+    shown = Picture(picture.draw("c", [turn], of=1))
+    text, *calls = shown.bars
+    assert [bar.left < text.right - 1 for bar in calls[:2]] == [eager] * 2
+    assert len(calls) == 3

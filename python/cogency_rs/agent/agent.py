@@ -8,7 +8,7 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 
-from ..batch import BatchOptions
+from ..batch_options import BatchOptions
 from ..errors import ConfigError
 from ..executors import check_remote
 from ..function_tool import FunctionTool, tool as make_tool
@@ -80,6 +80,8 @@ class Agent(Generic[Deps, Output]):
         on_block: `"stop"` to stop the run where a hook blocks a call; those after it are not started.
         on_busy: where another run has the conversation: `"wait"` for it, or `"error"`.
         calls: `"stream"` to show calls before they are complete, too, where the driver can.
+        eager: whether calls of tools that are `read_only` begin while the model still writes the rest of its batch; see
+            `Accumulator`.
         sandbox_dir: handed to tools that are objects; see `Execution`.
         access: likewise.
         name: what traces and errors call the agent.
@@ -122,6 +124,7 @@ class Agent(Generic[Deps, Output]):
         on_block: Literal["continue", "stop"] = "continue",
         on_busy: Literal["wait", "error"] = "wait",
         calls: CallMode = "whole",
+        eager: bool = True,
         sandbox_dir: str = ".cogency/sandbox",
         access: Access = "sandbox",
         name: str = "agent",
@@ -178,6 +181,7 @@ class Agent(Generic[Deps, Output]):
             on_block=on_block,
             on_busy=on_busy,
             calls=calls,
+            eager=eager,
             sandbox_dir=sandbox_dir,
             access=access,
             name=name,

@@ -110,6 +110,11 @@ class Account:
             account.tool_calls += 1
         return None
 
+    def give_back_call(self) -> None:
+        """A call that was counted does not count."""
+        for account in self._upwards:
+            account.tool_calls -= 1
+
     def reached(self) -> Iterator[StopSignal]:
         """The limits for which no further step may begin."""
         for account in self._upwards:

@@ -207,6 +207,7 @@ class Run:
             identity=settings.identity,
             stream=self._stream,
             calls=settings.calls,
+            eager=settings.eager,
             output_schema=_schema_for(settings),
             prompts=settings.prompts,
         )

@@ -52,6 +52,8 @@ class Runtime:
         identity: who the model is; `None` for a neutral sentence.
         stream: whether text comes as it arrives, or in whole.
         calls: whether calls come before they are complete, too.
+        eager: whether the driver says of each call when it is complete, so that it may begin before its batch is: an
+            event `call_ready`, with the `content` of the `call` event that follows.
         output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
@@ -75,6 +77,7 @@ class Runtime:
     identity: str | None = None
     stream: StreamMode = "token"
     calls: CallMode = "whole"
+    eager: bool = False
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
     used: Usage = NO_USAGE

@@ -52,6 +52,7 @@ class AgentSettings:
     on_block: Literal["continue", "stop"]
     on_busy: Literal["wait", "error"]
     calls: CallMode
+    eager: bool
     sandbox_dir: str
     access: Access
     name: str

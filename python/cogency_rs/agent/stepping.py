@@ -128,7 +128,10 @@ class Stepping:
             options.ends_run for options in all_options(settings.tools)
         )
         self._repetition = Repetition(settings.recovery)
-        self._over_limit: list[StopSignal] = []  # for each call that was refused for a limit
+        self._over_limit: dict[
+            str, StopSignal
+        ] = {}  # of calls that were refused for a limit, by id
+        self._counted: set[str] = set()  # the ids of calls that were counted for a limit
         self._accumulator = self._make_accumulator(approve)
 
     def ask(self) -> RunningStep:
@@ -156,6 +159,7 @@ class Stepping:
         runtime.used, runtime.finish_reason = NO_USAGE, None
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
+        self._counted.clear()
         return RunningStep(accumulator, source, known, self._run.ctx.account)
 
     async def finish(self, running: RunningStep) -> FinishedStep:
@@ -255,7 +259,7 @@ class Stepping:
         if running.deadline.is_over:
             yield self._run.ctx.account.out_of_time()
         if self._over_limit and len(self._over_limit) == len(executions):
-            yield self._over_limit[0]
+            yield next(iter(self._over_limit.values()))
         repeated = self._repetition.enter(running.said.happened(executions, self._tools))
         if repeated is not None:
             yield repeated
@@ -306,16 +310,27 @@ class Stepping:
             approve=approve,
             approval_timeout=settings.approval_timeout,
             on_block=settings.on_block,
+            eager=settings.eager,
+            on_dropped=self._give_back,
         )
         accumulator.state = ctx.state
         return accumulator
+
+    def _give_back(self, dropped: Sequence[ToolExecution]) -> None:
+        """Calls that began early do not count, for no limit either."""
+        for execution in dropped:
+            self._over_limit.pop(execution.id, None)
+            if execution.id in self._counted:
+                self._counted.discard(execution.id)
+                self._run.ctx.account.give_back_call()
 
     async def _within_limit(self, invocation: Invocation, next: Next) -> ToolResult:
         """Refuse calls beyond the limit of calls."""
         reached = self._run.ctx.account.take_call()
         if reached is None:
+            self._counted.add(invocation.id)
             return await next(invocation)
-        self._over_limit.append(reached)
+        self._over_limit[invocation.id] = reached
         text = f"Not run: {reached.message}. Answer with what you have."
         return failure(text, BlockTool(text))
 

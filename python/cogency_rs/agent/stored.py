@@ -19,7 +19,7 @@ from ..middleware import Decision, ToolApproved, ToolDenied
 from ..middleware.approval import read_decision, write_decision
 from ..records import status_of
 from ..results import failure
-from ..storage.log import UNSETTLED, CallRecord, CallStatus
+from ..storage.log import UNSETTLED, CallRecord, CallStatus, dropped
 from ..types import ToolCall, ToolResult
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
@@ -140,7 +140,9 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
     """The records of calls whose results can be nowhere in the conversation any more."""
     now = time()
     return [
-        replace(record, status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
+        dropped(record, "the program that ran it ended", now)
+        if record.status == "early"
+        else replace(record, status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
         for record in records
     ]
 
@@ -184,7 +186,7 @@ class StoredState:
     async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
         """What a new question has to know of it: its rows are read only if calls of it are open."""
         records = await storage.calls(conversation_id)
-        is_open = any(record.status in UNSETTLED for record in records)
+        is_open = any(record.status in _TO_SETTLE for record in records)
         return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
 
     @classmethod
@@ -207,11 +209,14 @@ class StoredState:
             answer=_answer(said),
             batch=batch,
             is_cut=[row["type"] for row in said[-2:]] in _CUT,
-            stale=tuple(record for record in open_records if record not in ours),
+            stale=tuple(
+                record for record in records if record.status in _TO_SETTLE and record not in ours
+            ),
             ids=frozenset(record.id for record in records),
         )
 
 
+_TO_SETTLE = UNSETTLED | {"early"}
 _SILENT = frozenset({"metric", "execute"})
 _CUT = (["think", "cancelled"], ["respond", "cancelled"])
 

@@ -74,6 +74,10 @@ _SEVERAL = (
     "Hatched: the log has when a batch began and when the last of its tools was done, "
     "and not how long each of its calls took."
 )
+_EARLY = (
+    "A bar that begins while the model still writes is that of a call without effect outside: such calls need not wait "
+    "for the rest of their batch."
+)
 _TEXT = (
     'A bar of text begins with its first piece. With stream="event", and in cogency 3.3.0, '
     "text comes whole: it was written before its bar."
@@ -128,6 +132,7 @@ class _Mark:
         waited: from when until when it waited for the model; `None` if it did not.
         ended: `None` if it has no duration, or none that is known.
         hatched: whether it took no longer than its bar, and perhaps less.
+        early: whether it is a call that began before its batch was complete.
     """
 
     name: str
@@ -138,6 +143,7 @@ class _Mark:
     began: float
     ended: float | None
     hatched: bool = False
+    early: bool = False
 
 
 class _Panel:
@@ -210,8 +216,8 @@ def _head(svg: _Svg, scale: _Scale, y: float, batch: LoggedBatch) -> None:
         size=12,
     )
     if batch.ended is not None:
-        svg.bracket(scale.x(batch.began), scale.x(batch.ended), y + 15, "soft")
-        took = duration(batch.ended - batch.began)
+        svg.bracket(scale.x(batch.first_began), scale.x(batch.ended), y + 15, "soft")
+        took = duration(batch.ended - batch.first_began)
         svg.text(DURATIONS_END, y + 19, took, "ink", size=12, anchor="end")
 
 
@@ -268,6 +274,7 @@ def _calls(batch: LoggedBatch, before: float | None) -> Iterable[_Mark]:
             began=began,
             ended=ended,
             hatched=several and ended is not None and call.took is None,
+            early=began < batch.began,
         )
 
 
@@ -292,6 +299,7 @@ def _notes(marks: Sequence[_Mark], *, dated: bool) -> Iterable[str]:
         _UNDATED: not dated,
         _WAITING: dated and any(mark.waited is not None for mark in marks),
         _SEVERAL: dated and any(mark.hatched for mark in marks),
+        _EARLY: dated and any(mark.early for mark in marks),
         _TEXT: dated and texts,
         _TEXT_BEFORE_CALLS: dated and texts and calls,
     }

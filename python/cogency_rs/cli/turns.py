@@ -95,13 +95,19 @@ class LoggedBatch:
     """Calls that ran together.
 
     Attributes:
-        began: when they were handed to the tools; without results, when the last of them was known.
+        began: when the batch was complete; without results, when the last of its calls was known. Calls may have begun
+            before, while the model wrote the rest.
         ended: when the last tool was done; `None` if it is not known.
     """
 
     calls: list[LoggedCall]
     began: float
     ended: float | None
+
+    @property
+    def first_began(self) -> float:
+        """When the first of its calls began, or the batch did."""
+        return min([self.began, *(call.began for call in self.calls if call.began is not None)])
 
     @property
     def answered(self) -> bool:
@@ -209,6 +215,7 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
     """What the rows of a turn say, where it was said; calls stand where their results do."""
     entries: list[Entry] = []
     waiting: list[LoggedBatch] = []
+    asked = -inf  # when it became the model's turn
     for row in rows:
         if row.type == "call":
             if not waiting or entries[-1] is not waiting[-1]:
@@ -219,10 +226,13 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
         elif row.type == "result" and (calls := _answered(row, waiting)):
             for batch in waiting:
                 batch.calls = [call for call in batch.calls if call.result is None]
-            entries.append(_batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
+            began = max(row.timestamp, waiting[-1].began)
+            entries.append(_batch(calls, began, row.saved, min(asked, began)))
             waiting = []
         else:
             entries.append(LoggedText(row.type, _text_of(row), row.timestamp, row.saved))
+        if row.type in {"user", "result"}:
+            asked = row.saved or row.timestamp
     return [entry for entry in entries if isinstance(entry, LoggedText) or entry.calls]
 
 
@@ -237,10 +247,10 @@ def _text_of(row: Row) -> str:
         return row.content
 
 
-def _batch(calls: list[LoggedCall], began: float, ended: float | None) -> LoggedBatch:
-    """A batch with its results. Times of its calls that are not within its own are not believed."""
+def _batch(calls: list[LoggedCall], began: float, ended: float | None, asked: float) -> LoggedBatch:
+    """A batch with its results. Times of its calls from before the model's turn, or after its end, are not believed."""
     for call in calls:
-        if call.took is not None and not _is_within(call, began, ended):
+        if call.took is not None and not _is_within(call, asked, ended):
             call.began = call.ended = None
     return LoggedBatch(calls, began, ended)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "sorted_hooks"]
+__all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "is_around_calls", "sorted_hooks"]
 
 
 @dataclass(frozen=True)
@@ -156,14 +156,28 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
     return sorted(listed, key=lambda each: -each.priority)
 
 
+def is_around_calls(hooks: Hooks) -> bool:
+    """Whether hooks have something to say of calls, and not only of runs and steps."""
+    around = (
+        (hooks.before_tool_execute, Hooks.before_tool_execute),
+        (hooks.after_tool_execute, Hooks.after_tool_execute),
+    )
+    return any(getattr(own, "__func__", own) is not default for own, default in around)
+
+
 class CallOrder:
     """Lets the calls of a batch pass one after the other, in call order, and then go on together."""
 
-    def __init__(self, count: int) -> None:
-        self._turns = [asyncio.Event() for _ in range(count)]
-        self._passed = [False] * count
+    def __init__(self) -> None:
+        self._turns: list[asyncio.Event] = []
+        self._passed: list[bool] = []
         self._next = 0
         self._together = asyncio.Event()
+
+    def expect(self, count: int) -> None:
+        """Say how many calls the batch has."""
+        self._turns = [asyncio.Event() for _ in range(count)]
+        self._passed = [False] * count
         self._advance()
 
     async def turn(self, index: int) -> None:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["columns_there", "read_calls", "read_calls_by_row", "save_calls"]
 
 _COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
-# The row of a call is known when it is saved, and stays.
+# The row of a call is known when it is saved, or when it is open after it began early, and stays.
 _SAVE = f"""
     INSERT INTO calls (conversation_id, user_id, message_id, {_COLUMNS})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (conversation_id, batch, position) DO UPDATE SET
+        message_id = COALESCE(message_id, excluded.message_id),
         status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
         completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision
 """
@@ -43,7 +44,7 @@ def save_calls(
         conversation_id: the conversation they belong to.
         user_id: whose conversation that is.
         calls: by batch and position.
-        message_ids: those of the `call` rows that are saved with them. They are those of the new calls, in order.
+        message_ids: those of the `call` rows that are saved with them. They are those of the open calls, in order.
     """
     rows = iter(message_ids)
     connection.executemany(

@@ -6,9 +6,10 @@ What is folded for prompts stands above it, in `foldings.py`, for every storage 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,7 @@ __all__ = [
     "LogPage",
     "Row",
     "check_row_type",
+    "dropped",
     "is_log",
     "is_log_class",
 ]
@@ -33,15 +35,16 @@ __all__ = [
 Row = tuple[str, str, float]
 """Type, content, and seconds since the epoch."""
 
-CallStatus = Literal["saved", "open", "waiting"] | Status
-"""Of a call without a result in the log: `saved` if it has not begun, `open` if it may have begun, `waiting` if someone
-has to agree first, to it or to another call of its batch. Otherwise how it ended, as in `ToolExecution`."""
+CallStatus = Literal["early", "saved", "open", "waiting"] | Status
+"""Of a call without a result in the log: `early` if it began while the model still wrote its batch, and has no row yet;
+`saved` if it has not begun, `open` if it may have begun, `waiting` if someone has to agree first, to it or to another
+call of its batch. Otherwise how it ended, as in `ToolExecution`."""
 
 NEW = frozenset({"saved", "open"})
 """What a call may be when its row is saved."""
 
 UNSETTLED = frozenset({*NEW, "waiting"})
-"""What a call is as long as it has no result in the log."""
+"""What a call with a row is as long as it has no result in the log."""
 
 ROW_TYPES = (
     "user",
@@ -78,16 +81,17 @@ class CallRecord:
     Attributes:
         id: the call's own, the same as `ToolExecution.id`; time-ordered unless the provider gave one.
         batch: of the calls that ran together; time-ordered, never used twice.
-        position: its place in the batch, from 0.
+        position: its place in the batch, from 0. A call that does not count in the end keeps its place.
         name: which tool.
         server: which server the tool is on; `None` for the agent's own tools.
-        status: one of `UNSETTLED` until the results are saved.
+        status: one of `UNSETTLED` until the results are saved; `"early"` as long as it has begun and has no row.
         attempt: how often the tool was started.
         started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
         completed_at: when its result was there; `None` while it is open.
         worker: the process that carries it out, `"host:pid"`.
-        decision: what someone decided of it, a JSON object: `approved`, a bool, with the `args` it runs with where they
-            were changed, or the `message` of a denial; `None` where nobody was asked.
+        decision: what was decided of it, a JSON object: `approved`, a bool, with the `args` it runs with where they
+            were changed, or the `message` of a denial; or `dropped`, why a call that began early does not count. `None`
+            where nothing was.
     """
 
     id: str
@@ -101,6 +105,16 @@ class CallRecord:
     completed_at: float | None = None
     worker: str | None = None
     decision: str | None = None
+
+
+def dropped(record: CallRecord, why: str, now: float) -> CallRecord:
+    """The record of a call that began early and does not count."""
+    return replace(
+        record,
+        status="cancelled",
+        completed_at=record.completed_at or now,
+        decision=json.dumps({"dropped": why}),
+    )
 
 
 class LogPage(NamedTuple):
@@ -164,8 +178,8 @@ class Log(Protocol):
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
             rows: type, content, timestamp of each, in order.
-            calls: each takes the place of the one of its batch and position, or is new. The new ones are those of the
-                `call` rows, in order.
+            calls: each takes the place of the one of its batch and position, or is new. Those that are `open` and
+                have no row yet are those of the `call` rows, in order; one that is `early` has none.
 
         Raises:
             ConfigError: a row has a type that is not in `ROW_TYPES`. Nothing was written.

@@ -99,7 +99,11 @@ def _add_decisions(connection: sqlite3.Connection) -> None:
         connection.execute("ALTER TABLE calls ADD COLUMN decision TEXT")
 
 
-STEPS = (_make_tables, _add_decisions)
+def _allow_early_calls(connection: sqlite3.Connection) -> None:
+    """Nothing in the tables: a call may be `early` and get its row later, which version 2 does not know."""
+
+
+STEPS = (_make_tables, _add_decisions, _allow_early_calls)
 """What makes each version from the one before, from version 1 on."""
 
 

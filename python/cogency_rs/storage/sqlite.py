@@ -203,8 +203,8 @@ class SQLite:
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
             rows: type, content, timestamp of each, in order.
-            calls: each takes the place of the one of its batch and position, or is new. The new ones are those of the
-                `call` rows, in order.
+            calls: each takes the place of the one of its batch and position, or is new. Those that are `open` and
+                have no row yet are those of the `call` rows, in order; one that is `early` has none.
 
         Returns:
             A future that is done when they are safe. The save has begun; no task is needed to bring it to its end.

@@ -251,6 +251,19 @@ class LogConformance:
         _equal(len((await log.read("c")).rows), 3, "how many rows there are")
 
     @on_a_log
+    async def test_a_call_that_begins_early_is_there_before_its_row(self, log: Any) -> None:
+        one, two, three = _calls(3)
+        early = [replace(call, status="early") for call in (one, two)]
+        for call in early:
+            await log.append("c", user_id="u", rows=[], calls=[call])
+        _equal(await log.calls("c"), early, "calls without rows")
+        rows = [("call", CALL, 1.0)] * 2
+        gone = replace(two, status="cancelled", decision='{"dropped": "why"}')
+        await log.append("c", user_id="u", rows=[], calls=[gone])
+        await log.append("c", user_id="u", rows=rows, calls=[one, three])
+        _equal(await log.calls("c"), [one, gone, three], "calls, of which two have rows")
+
+    @on_a_log
     async def test_a_call_may_be_settled_alone(self, log: Any) -> None:
         one, two = _calls(2)
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=[one, two])

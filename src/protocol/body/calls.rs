@@ -22,6 +22,8 @@ pub struct Scope {
     pub is_watched: bool,
     /// How many bytes at the end of a text that has ended hold no end of a CDATA section; 0 where nothing is known of that.
     pub dead_end: usize,
+    /// Whether somebody wants each call as soon as it is complete.
+    pub starts_early: bool,
 }
 
 /// The calls of a block.
@@ -39,6 +41,8 @@ pub struct Calls {
     count: usize,
     problem: Option<Problem>,
     notes: Vec<Note>,
+    /// Calls that are complete, for those who do not wait for the block.
+    ready: Vec<Call>,
     /// The first byte of the open call's arguments that no note has.
     unseen: Option<usize>,
     /// Up to where the text is known to be that of arguments, where that is not to be seen from what is wrong with them.
@@ -128,6 +132,9 @@ impl Calls {
     pub fn push(&mut self, call: Call) {
         if self.problem.is_none() {
             self.count += 1;
+            if self.scope.starts_early {
+                self.ready.push(call.clone());
+            }
             self.events.push(Event::Call(call));
         }
     }
@@ -152,6 +159,11 @@ impl Calls {
     /// What has been noted since the last time.
     pub fn notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
+    }
+
+    /// The calls that have become complete since the last time, where they are wanted before the block is.
+    pub fn ready(&mut self) -> std::vec::Drain<'_, Call> {
+        self.ready.drain(..)
     }
 
     /// What the whole block says.

@@ -80,6 +80,9 @@ impl Parser {
                             self.complete(&block, said, events);
                             return None;
                         }
+                        _ => self.withdraw(events),
+                    }
+                    match said {
                         Ok(_) => {
                             let at = text.len() - block.mark;
                             let problem = Problem { kind: FaultKind::Ended.into(), at };

@@ -400,9 +400,20 @@ impl Parser {
         let State::Block(block, reader) = &mut self.state else { return true };
         let body = *start + block.mark;
         let progress = reader.read(&text[body..]);
-        let (block, notes) = (block.clone(), reader.notes().collect::<Vec<_>>());
+        let notes: Vec<_> = reader.notes().collect();
+        let ready: Vec<_> = reader.ready().collect();
+        if matches!(progress, Progress::More) && notes.is_empty() && ready.is_empty() {
+            return false;
+        }
+        let block = block.clone();
         for note in notes {
             self.note(note, events);
+        }
+        for call in ready {
+            self.ready(call, events);
+        }
+        if matches!(progress, Progress::Complete { events: Err(_), .. } | Progress::Broken(_)) {
+            self.withdraw(events);
         }
         match progress {
             Progress::More => return false,

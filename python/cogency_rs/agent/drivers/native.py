@@ -71,6 +71,7 @@ class NativeDriver:
             shows_calls=runtime.calls == "stream",
             drops_echo=self._drops_echo,
             may_call=bool(request.tools),
+            eager=runtime.eager,
         )
         async with aclosing(runtime.ask(request)) as deltas:
             try:

@@ -1,7 +1,7 @@
 """A model's answer in its provider's own form to events, without any waiting.
 
 Invariants: text, reasoning and calls keep their order; no call is handed out before every call of the answer is whole,
-so nothing of a batch runs of which a part is broken.
+so nothing of a batch counts of which a part is broken. Before that, a `call_ready` says that a call is whole.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class NativeAnswer:
         shows_calls: whether calls are shown before they are complete, too.
         drops_echo: whether text is held back while it may be an echo of a call's arguments, and dropped if it is.
         may_call: whether tools were declared to the model.
+        eager: whether it is said of each call when it is whole.
 
     Attributes:
         is_broken: whether a call cannot be read any more: the rest of the answer is not wanted.
@@ -57,12 +58,19 @@ class NativeAnswer:
     """
 
     def __init__(
-        self, *, shows_calls: bool = False, drops_echo: bool = True, may_call: bool = True
+        self,
+        *,
+        shows_calls: bool = False,
+        drops_echo: bool = True,
+        may_call: bool = True,
+        eager: bool = False,
     ) -> None:
         self.is_broken = False
         self.reasoning: list[dict[str, str | None]] = []
         self._shows_calls = shows_calls
         self._may_call = may_call
+        self._eager = eager and may_call
+        self._ready = 0  # how many calls are known to be whole
         self._calls: list[_WrittenCall] = []
         self._numbers = CallNumbers()
         self._reason: str | None = None
@@ -153,14 +161,27 @@ class NativeAnswer:
         call = self._calls[number]
         call.add(delta)
         self.is_broken = call.reader.fault is not None or not self._may_call
-        if not self._shows_calls:
-            return []
-        events: list[EventDict] = []
+        ready = [] if self.is_broken or not self._eager else self._ready_calls()
+        return [*(self._pieces(delta, call, is_new) if self._shows_calls else ()), *ready]
+
+    def _pieces(self, delta: ToolCallDelta, call: _WrittenCall, is_new: bool) -> list[EventDict]:
+        """What a piece of a call shows of it."""
+        events, number = list[EventDict](), call.number
         if is_new or delta.name:
             start = {"type": "tool_call_start", "index": number, "name": call.name or None}
             events.append({**start, "timestamp": time()})
         if delta.arguments:
             events.append({**_event("tool_call_delta", delta.arguments), "index": number})
+        return events
+
+    def _ready_calls(self) -> list[EventDict]:
+        """Those that have become whole, in order. Of a call without arguments that is known at the end only."""
+        events: list[EventDict] = []
+        for call in self._calls[self._ready :]:
+            if not (call.name and call.reader.is_whole) or call.unreadable() is not None:
+                break
+            self._ready += 1
+            events.append(_event("call_ready", format_call_agent(call.call())))
         return events
 
     def _fault(self) -> EventDict | None:

@@ -158,8 +158,9 @@ BEGIN
         c_id, c_batch, c_position, c_user, c_message, c_call, c_name, c_server, c_status, c_attempt, c_started,
         c_completed, c_worker, c_decision
     )
-    ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call is known, and stays
-    SET status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
+    ON CONFLICT (conversation_id, batch, position) DO UPDATE  -- the row of a call stays once it is known
+    SET message_id = coalesce(c.message_id, excluded.message_id),
+        status = excluded.status, attempt = excluded.attempt, started_at = excluded.started_at,
         completed_at = excluded.completed_at, worker = excluded.worker, decision = excluded.decision;
     RETURN true;
 END $$;
@@ -188,7 +189,12 @@ ALTER TABLE {schema}.calls SET (fillfactor = 70);
 DROP INDEX IF EXISTS {schema}.calls_in_doubt;
 """
 
-STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS)
+# A call may be `early` and get its row later, which version 2 does not know.
+_EARLY_CALLS = """
+COMMENT ON COLUMN {schema}.calls.message_id IS 'the row of the call; null before it has one';
+"""
+
+STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS)
 """What makes each version from the one before, from version 1 on."""
 
 # Whatever arguments they had.

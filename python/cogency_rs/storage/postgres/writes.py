@@ -177,7 +177,8 @@ def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> lis
         key = (conversation_id, call.batch, call.position)
         row = (user_id, message_id, call.id, call.name, call.server)
         if key in rows:
-            row = rows[key][3:8]  # which one it is does not change
+            known = rows[key]  # which one it is does not change, but its row may have become known
+            row = (known[3], known[4] or message_id, *known[5:8])
         times = (call.started_at, call.completed_at)
         state = (call.status, call.attempt, *times, call.worker, call.decision)
         rows[key] = (*key, *row, *state)

@@ -1,0 +1,68 @@
+"""How the calls of a batch are carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import ConfigError
+from .middleware import Approve, Hooks, Middleware
+from .middleware.hooks import is_around_calls, sorted_hooks
+from .observers import OnToolEnd, OnToolStart
+from .tool_events import OnEvent
+from .toolbox import Toolbox
+from .tools.options import check_seconds, options_of
+from .types import ToolCall
+
+__all__ = ["BatchOptions"]
+
+
+@dataclass(slots=True)
+class BatchOptions:
+    """How the calls of a batch are carried out; see `execute_tools`.
+
+    Raises:
+        ConfigError: an option that no batch could keep.
+    """
+
+    tool_timeout: float | None = None
+    batch_timeout: float | None = None
+    max_concurrency: int | None = None
+    middleware: Sequence[Middleware] = ()
+    hooks: Sequence[Hooks] = ()
+    approve: Approve | None = None
+    approval_timeout: float = 300.0
+    on_tool_start: OnToolStart | None = None
+    on_tool_end: OnToolEnd | None = None
+    on_event: OnEvent | None = None
+    on_block: Literal["continue", "stop"] = "continue"
+
+    @property
+    def has_call_hooks(self) -> bool:
+        """Whether hooks are asked before calls, or told after them."""
+        return bool(self.hooks) and any(map(is_around_calls, self.hooks))
+
+    def may_hold(self, calls: Sequence[ToolCall], tools: Toolbox) -> bool:
+        """Whether one of these calls may have to wait for something before its tool is started."""
+        if self.hooks or self.middleware or len(calls) > (self.max_concurrency or len(calls)):
+            return True
+        wants = [options_of(tools.find(call)) for call in calls]
+        return any(want.requires_approval or (want.sequential and calls[1:]) for want in wants)
+
+    def __post_init__(self) -> None:
+        if self.tool_timeout is not None:
+            check_seconds("tool_timeout", self.tool_timeout)
+        if self.batch_timeout is not None:
+            check_seconds("batch_timeout", self.batch_timeout)
+        check_seconds("approval_timeout", self.approval_timeout)
+        most: object = self.max_concurrency
+        if most is not None and not (isinstance(most, int) and most > 0):
+            raise ConfigError(f"max_concurrency must be a whole number above 0, got {most!r}")
+        if self.hooks:
+            self.hooks = sorted_hooks(self.hooks)
+        called = (self.approve, self.on_tool_start, self.on_tool_end, self.on_event)
+        if self.middleware or any(called):
+            for each in (*self.middleware, *called):
+                if each is not None and not callable(each):
+                    raise ConfigError(f"{each!r} cannot be called, so it can do nothing for a call")

@@ -1,0 +1,143 @@
+"""A model that writes slowly, tools that say when they run, and a turn of both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cogency_rs import Accumulator, Execution, Memory, ToolContext, parse_tokens, tool
+from support.tools import rounds
+
+EVENTS = ("type", "content", "payload", "kind", "name", "index", "said")
+"""What of an event is the same whenever it comes."""
+
+
+@dataclass
+class Bench:
+    """Tools of every kind, and what became of their calls.
+
+    Attributes:
+        journal: what happened, in order: `"begin n"`, `"end n"` or `"stop n"` for the call with `n`, `"written"` when
+            the model has written its last chunk, or no more of it is read.
+    """
+
+    journal: list[str] = field(default_factory=list)
+
+    def tools(self) -> list[Any]:
+        """`read` and its kind may begin early; `write` and `alone` may not."""
+
+        async def work(n: int, times: int) -> int:
+            self.journal.append(f"begin {n}")
+            try:
+                await rounds(times)
+            except BaseException:
+                self.journal.append(f"stop {n}")
+                raise
+            self.journal.append(f"end {n}")
+            return n
+
+        @tool(read_only=True)
+        async def read(n: int) -> int:
+            """Read."""
+            return await work(n, n % 7)
+
+        @tool(read_only=True)
+        async def fail(n: int) -> int:
+            """Read what is not there."""
+            raise LookupError(await work(n, 1))
+
+        @tool(read_only=True)
+        async def say(n: int, context: ToolContext[Any]) -> int:
+            """Read, and tell of it."""
+            context.emit({"type": "progress", "said": n})
+            return await work(n, 2)
+
+        @tool(read_only=True)
+        def block(n: int) -> int:
+            """Read in a thread."""
+            return n
+
+        @tool(read_only=True, sequential=True)
+        async def alone(n: int) -> int:
+            """Read alone."""
+            return await work(n, 1)
+
+        @tool(read_only=True, requires_approval=True)
+        async def secret(n: int) -> int:
+            """Read what somebody has to agree to."""
+            return await work(n, 1)
+
+        @tool
+        async def write(n: int) -> int:
+            """Write."""
+            return await work(n, 1)
+
+        return [read, fail, say, block, alone, secret, write]
+
+    async def chunks(self, chunks: Iterable[Any], pause: int = 3) -> AsyncGenerator[Any, None]:
+        """Chunks of an answer, each after some rounds of the event loop."""
+        try:
+            for chunk in chunks:
+                await rounds(pause)
+                yield chunk
+        finally:
+            self.journal.append("written")
+
+    @property
+    def early(self) -> list[str]:
+        """What happened while the model wrote."""
+        end = self.journal.index("written") if "written" in self.journal else len(self.journal)
+        return self.journal[:end]
+
+    @property
+    def begun_early(self) -> list[int]:
+        """The calls that began while the model wrote."""
+        return [int(what.split()[1]) for what in self.early if what.startswith("begin")]
+
+
+@dataclass
+class Turned:
+    """What a turn left: its events, rows and records, without their times and ids."""
+
+    events: list[dict[str, Any]]
+    rows: list[tuple[str, str]]
+    records: list[tuple[Any, ...]]
+    outcome: Any
+    dropped: list[tuple[Any, ...]]
+
+
+async def turn(
+    bench: Bench, chunks: Iterable[Any], *, eager: bool, mode: str = "event", **options: Any
+) -> Turned:
+    """Carry out a turn whose answer comes in these chunks."""
+    storage, tools = Memory(), bench.tools()
+    reading: dict[str, Any] = {"errors": "event", "lenient": True, "tools": tools}
+    reading |= {name: options.pop(name) for name in ("dialect", "calls") if name in options}
+    turns = Accumulator(
+        "u",
+        "c",
+        execution=Execution(storage=storage, tools=tools),
+        eager=eager,
+        stream=mode,  # type: ignore[arg-type]
+        **options,
+    )
+    source: Any = parse_tokens(bench.chunks(chunks), **reading)
+    events = [
+        {key: event[key] for key in EVENTS if key in event}
+        async for event in turns.process(source)  # type: ignore[attr-defined]
+    ]
+    rows = [(row["type"], row["content"]) for row in (await storage.read("c")).rows]
+    records = await storage.calls("c")
+    assert not {record.status for record in records} & {"early", "open"}
+    return Turned(
+        events,
+        rows,
+        [(each.name, each.status, each.attempt) for each in records if not _is_dropped(each)],
+        turns.outcome,
+        [(each.name, each.status, each.decision) for each in records if _is_dropped(each)],
+    )
+
+
+def _is_dropped(record: Any) -> bool:
+    return record.decision is not None and "dropped" in record.decision
