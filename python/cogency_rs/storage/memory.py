@@ -12,6 +12,7 @@ from typing import TypeVar
 from ..errors import ConfigError, StorageError
 from .claims import Claim, Claims
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
+from .waiters import done
 
 __all__ = ["Memory"]
 
@@ -49,7 +50,7 @@ class Memory:
         self._check(rows, calls)
         stored = [(row[2], next(self._numbers), user_id, row) for row in rows]
         self._save(conversation_id, stored, [(user_id, call) for call in calls])
-        return _done(None)
+        return done(None)
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
@@ -140,19 +141,13 @@ class _NoLeases:
 
     def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
         self._numbers[conversation_id] += 1
-        return _done(self._numbers[conversation_id])
+        return done(self._numbers[conversation_id])
 
     async def holder(self, conversation_id: str) -> str | None:
         return None
 
     def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
-        return _done(True)
+        return done(True)
 
     def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
-        return _done(None)
-
-
-def _done(value: T) -> asyncio.Future[T]:
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    future.set_result(value)
-    return future
+        return done(None)
