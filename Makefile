@@ -6,10 +6,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 CORE   := $(VENV)/.built
+DEMO   := $(VENV)/.demo
 DEV    := $(VENV)/.dev
 TYPES  := $(VENV)/.types
 MSRV   := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+INSTALL = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
+BUILD   = $(INSTALL) --release
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-unit test-whole cost schema-suite upstream bench bench-peers bench-rust stress docs docs-links
@@ -19,7 +21,8 @@ BUILD   = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --rel
 help:            ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: $(CORE)    ## Watch a recorded conversation, as the chat shows it
+# Where no core was built yet, one that is not optimised does, which takes a quarter of the time.
+demo: $(if $(wildcard $(CORE)),$(CORE),$(DEMO))  ## Watch a recorded conversation, as the chat shows it
 	$(BIN)/cogency-rs demo
 
 # Two at a time: most of them wait as often as they work.
@@ -37,8 +40,8 @@ test-unit: $(DEV)
 test-whole: $(DEV)
 	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/whole --ignore=tests/unit tests
 
-cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes, of a quiet machine
-	cargo test --quiet --no-default-features --test dialects -- --ignored cost
+cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes
+	cargo test --quiet --release --no-default-features --test dialects -- --ignored cost
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tools/upstream.py
@@ -49,9 +52,9 @@ schema-suite: $(DEV)  ## The official test suite of JSON Schema, on our core
 bench: $(DEV)   ## Measure the core beside cogency and the floor, and write docs/benchmarks.md
 	$(BIN)/python benches/compare.py --write
 
-bench-peers: $(CORE)  ## Measure the agent beside those of other packages, in an environment of their own, and write docs/peers.md
+bench-peers: $(CORE)  ## Measure what we do beside other packages, in an environment of their own, and write docs/peers.md
 	test -d target/peers || $(PYTHON) -m venv target/peers
-	target/peers/bin/pip install --quiet --disable-pip-version-check langgraph openai-agents pydantic-ai-slim
+	target/peers/bin/pip install --quiet --disable-pip-version-check -r benches/peers/requirements.txt
 	PYTHONPATH=python target/peers/bin/python benches/peers/compare.py --write
 
 bench-rust:      ## Measure the core with no Python
@@ -167,6 +170,10 @@ $(CORE): $(VENV)/.created $(RUST)
 	$(BUILD) --extras cli
 	@touch $@
 
+$(DEMO): $(VENV)/.created $(RUST)
+	$(INSTALL) --profile demo --extras cli
+	@touch $@
+
 # And what the documentation needs.
 $(VENV)/.docs: $(CORE)
 	$(BUILD) --extras docs
@@ -174,7 +181,7 @@ $(VENV)/.docs: $(CORE)
 
 # And what the tests need.
 $(DEV): $(CORE)
-	$(BUILD) --extras cli,dev,examples,parity,ray,test
+	$(BUILD) --extras cli,dev,parity,ray,test
 	@touch $@
 
 # And what the type checkers need, with their own Node.js.

@@ -1,6 +1,6 @@
-"""Draws what each row costs beside cogency, and what it must reach, as SVG.
+"""Draws, as SVG, the cost of each row compared with cogency's, and the cost that it must reach.
 
-The axis is logarithmic and its middle is cogency: a bar to the left is so many times cheaper, one to the right dearer.
+The axis is logarithmic, and its middle is cogency's cost: bars to the left are cheaper, bars to the right dearer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Bar:
-    """One row: a cost as a share of cogency's, and the shares that it must reach."""
+    """One row: a cost as a multiple of cogency's, and the multiples that it must reach."""
 
     name: str
     ratio: float
@@ -90,7 +90,7 @@ class Axis:
 
 
 def draw(records: Sequence[dict[str, Any]]) -> str:
-    """Draw every row that is measured beside cogency."""
+    """Draw every row that is also measured for cogency."""
     bars = [Bar.of(record) for record in records if "cogency" in record["ratios"]]
     axis = Axis.over(share for bar in bars for share in (bar.ratio, *bar.bounds))
     end = TOP + ROW * len(bars)

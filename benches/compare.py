@@ -1,4 +1,4 @@
-"""Measures cogency-rs beside cogency 3.3.0, and beside the least that the same work can cost.
+"""Measures cogency-rs, cogency 3.3.0, and the least that the same work can cost.
 
 python benches/compare.py [--only NAME]... [--rounds 9] [--json [FILE]] [--write [FOLDER]] [--wheel FILE]
 """
@@ -26,7 +26,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 def main() -> None:
     options = _options()
     rows = chosen(options.only)
-    # The table is for people: it makes way for JSON that goes to the same place.
+    # The table is for people: it goes to stderr if JSON goes to stdout.
     table = sys.stderr if options.json == "-" else sys.stdout
     with tempfile.TemporaryDirectory() as folder:
         records = asyncio.run(measured(rows, options, Path(folder), table))
@@ -44,9 +44,9 @@ def main() -> None:
 async def measured(
     rows: Sequence[Row], options: argparse.Namespace, folder: Path, table: TextIO
 ) -> list[report.Record]:
-    """Measure rows, and show each as soon as it is there.
+    """Measure rows, and show each as soon as it is measured.
 
-    All in one coroutine: an interrupt then cancels it, and never meets a loop that is half made.
+    All in one coroutine, so that an interrupt cancels it, and never comes while an event loop is being made.
     """
     records: list[report.Record] = []
     print(report.line(report.HEADS), file=table, flush=True)
@@ -88,12 +88,12 @@ def _options() -> argparse.Namespace:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
 def chosen(names: Sequence[str]) -> list[Row]:
-    """The rows of these names or groups; all of them when there are none."""
+    """The rows of these names or groups; all rows if no names are given."""
     known = {name: None for row in ROWS for name in (row.name.partition("/")[0], row.name)}
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"There is no row {', '.join(unknown)}. There are: {', '.join(known)}")

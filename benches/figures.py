@@ -1,6 +1,6 @@
-"""What a row of the table is: the work, what its figures are, and what ours must reach.
+"""The rows of the table: the work, the unit of the figures, and what ours must reach.
 
-Less is always better here: a rate is kept as the seconds it comes from, and only shown as a rate.
+Less is always better here: a rate is kept as the seconds that it is made from, and only shown as a rate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Unit(Protocol):
 
     name: str
     bound: str
-    """The words before what must be reached."""
+    """The words before a figure that must be reached."""
 
     def show(self, figure: float) -> str: ...
 
@@ -50,7 +50,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Counted:
-    """Whole things."""
+    """A number of things."""
 
     name: str
     bound = "at most"
@@ -61,7 +61,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds, shown as how much is done in one."""
+    """Seconds, shown as how many are done in one second."""
 
     amount: float
     name: str
@@ -72,7 +72,7 @@ class Rate:
 
 
 def digits(figure: float) -> str:
-    """Three significant digits, never in exponents."""
+    """A number with three significant digits, and never with an exponent."""
     magnitude = math.floor(math.log10(abs(figure))) if figure else 0
     return f"{figure:,.{max(0, 2 - magnitude)}f}"
 
@@ -86,14 +86,14 @@ class Bound(Protocol):
     """What ours must reach."""
 
     def limit(self, medians: Mapping[Side, float]) -> float:
-        """The highest figure of ours that reaches it, given the other sides'."""
+        """The highest figure of ours that reaches it, given the figures of the other sides."""
 
     def words(self, unit: Unit) -> str: ...
 
 
 @dataclass(frozen=True)
 class Share:
-    """At most so many times the figure of another side."""
+    """At most a multiple of another side's figure."""
 
     most: float
     of: Side
@@ -128,7 +128,7 @@ class Row:
         floor: what the floor does; empty if there is none.
         measure: measures it.
         must: what ours must reach.
-        unit: what the figures are; time is in seconds, size in bytes.
+        unit: the unit of the figures; time is in seconds, size in bytes.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Figure:
-    """What one side took: the median and the quartiles of its samples."""
+    """The figures of one side: the median and the quartiles of its samples."""
 
     median: float
     low: float

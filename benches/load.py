@@ -1,4 +1,4 @@
-"""Carries out many turns at once, all in one log, and prints what that took as JSON.
+"""Carries out many turns at once, all in one log, and prints how long they took and how much memory, as JSON.
 
     python benches/load.py ours|cogency|floor [--turns 1000]
 
@@ -46,13 +46,13 @@ async def timed(work: Callable[[str], Awaitable[Any]], turns: int, name: str) ->
 
 
 def forget_peak() -> None:
-    """Let `peak` count from now on, where that can be."""
+    """Let `peak` count from now on, if the system allows that."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak() -> int:
-    """The most memory that this process has had, in bytes."""
+    """The most memory that this process has used, in bytes."""
     with suppress(OSError):
         # Not `ru_maxrss`, which on Linux begins with the memory of the process that started this one.
         status = Path("/proc/self/status").read_text()

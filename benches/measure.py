@@ -1,7 +1,7 @@
 """Measures how long things take: all sides in turn, round after round, in one process.
 
-Another program that takes the processor for a while then slows every side alike, and medians of the rounds forget it.
-Garbage is collected as in any program, and of what a row itself has made: what was there before it is frozen.
+So another program that uses the processor for a while slows every side alike, and the medians of the rounds leave it
+out. Garbage is collected as in any program, but only that of the row: older objects are frozen.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 
 class AbsentError(Exception):
-    """What a row needs is not on this machine; says what."""
+    """This machine lacks something that a row needs; the message says what."""
 
 
 Work = Callable[[], Awaitable[Any] | None]
 
 SAMPLE = 0.02
-"""Seconds a sample takes at least; shorter work is repeated in it."""
+"""Seconds that a sample takes at least; shorter work is repeated."""
 
 PATIENCE = 4.0
-"""Seconds one side of one row may take, as a rule."""
+"""Seconds that one side of one row may take, by default."""
 
 MOST_CHANGED = 5
-"""Runs in a sample of work that something is done before: it changes what is measured."""
+"""How often work is run in a sample if something must be done before each run, which disturbs the measurement."""
 
 
 class Bench:
@@ -34,7 +34,7 @@ class Bench:
 
     Args:
         rounds: samples of each side.
-        folder: for files; each row has its own.
+        folder: the folder for files; each row has its own.
         wheel: the built wheel, if there is one already.
     """
 
@@ -55,23 +55,23 @@ class Bench:
         """Measure the seconds each side takes.
 
         Args:
-            before: done before every run, and not measured.
-            patience: seconds one side may take; slower ones have fewer rounds.
-            rounds: at most so many.
-            clock: in seconds.
-            sides: the work of each.
+            before: called before every run, and not measured.
+            patience: seconds that one side may take; slower sides have fewer rounds.
+            rounds: the number of rounds, at most.
+            clock: gives a time in seconds.
+            sides: the work of each side.
         """
         samples: dict[str, list[float]] = {side: [] for side in sides}
         repeats: dict[str, int] = {}
         gc.unfreeze()
         gc.collect()
-        gc.freeze()  # what was imported is no side's to look through
+        gc.freeze()  # no side has to look through what was imported
         most = min(self.rounds, rounds or self.rounds)
         affordable: dict[str, int] = {}
         for side, work in sides.items():
             once = await _sample(work, 1, before, clock)
             affordable[side] = int(patience / once)
-            if affordable[side] < 2:  # too slow to be done again: what was to warm up counts
+            if affordable[side] < 2:  # too slow to be done again, so the warm-up counts
                 samples[side].append(once)
                 affordable[side] = 0
                 continue

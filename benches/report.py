@@ -1,4 +1,4 @@
-"""The figures as a table for the terminal, as JSON and as a document: one record, shown three ways."""
+"""Shows the figures in three ways: as a table in the terminal, as JSON and as a document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sides import VERSION
 import cogency_rs
 
 Record = dict[str, Any]
-"""One row with its figures, of JSON values alone."""
+"""One row with its figures, as values of JSON."""
 
 SIDES = ("ours", "cogency", "floor")
 
@@ -47,7 +47,7 @@ def _processor() -> str:
 
 
 def record(row: Row, samples: Samples) -> Record:
-    """Everything there is to say about a row."""
+    """Make the record of a row."""
     figures = {side: Figure.of(samples[side]) for side in SIDES if side in samples}
     medians = {side: figure.median for side, figure in figures.items()}
     ours = medians["ours"]
@@ -67,7 +67,7 @@ def record(row: Row, samples: Samples) -> Record:
             }
             for side, figure in figures.items()
         },
-        # What is a ratio already, of a text twice as long, is not set against another one.
+        # The figure of this row is a ratio already, so it is not compared with another side's.
         "ratios": {}
         if isinstance(row.unit, Times)
         else {
@@ -89,7 +89,7 @@ HEADS = ("row", "ours", "cogency", "floor", "to cogency", "to floor", "must reac
 
 
 def cells(record: Record) -> list[str]:
-    """The row as the tables show it, a cell for each of `HEADS`."""
+    """The cells of the row in the tables, one for each of `HEADS`."""
     figures, ratios, must = record["figures"], record["ratios"], record["must"]
     return [
         record["row"],

@@ -1,4 +1,4 @@
-"""Conversations whose every word is known: what models write, what their tools do, and what the log must hold then."""
+"""Scripted conversations: what models write, what their tools do, and what the log must hold afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cogency_rs import ToolResult
 SCRIPTS = 64
 
 Row = tuple[str, Any]
-"""Type and content; of results, the value of the array."""
+"""The type and content of a row; for results, the value of the array."""
 
 
 # Tools
@@ -24,10 +24,10 @@ Row = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that takes a while.
+    """A slow tool.
 
     Attributes:
-        shows: what its result is for given arguments.
+        shows: gives its result for given arguments.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Tool:
 
 
 def latency() -> float:
-    """Seconds: 35 ms in the middle, half a second at most."""
+    """Seconds that a tool takes: 35 ms in the median, half a second at most."""
     return min(random.expovariate(1 / 0.05), 0.5)
 
 
@@ -94,24 +94,24 @@ TOOLS = {
 CANCELLED = {"status": "failure", "content": "Cancelled"}
 
 
-# What is said in a conversation
+# Turns
 
 NAME = "{name}"
-"""Stands in a script for the name of the turn."""
+"""A placeholder in a script for the name of the turn."""
 
 WORDS = ["the", "log", "is", "read", "and", "each", "line", "stands", "for", "what", "was", "done"]
 
 
 @dataclass(frozen=True)
 class Script:
-    """What a model writes in a turn, in tokens of up to four characters, and the rows that this must leave."""
+    """What a model writes in a turn, in tokens of up to four characters, and the rows that the log must have then."""
 
     tokens: list[str]
     rows: list[Row]
 
 
 def scripts(seed: int) -> tuple[Script, Script]:
-    """A turn that calls tools, and one that answers to their results."""
+    """A turn that calls tools, and one that answers when their results are there."""
     pick = random.Random(seed)
 
     def prose(length: int) -> str:
@@ -152,7 +152,7 @@ def rows_of(script: Script, name: str) -> list[Row]:
 def turns(
     conversation: str, library: list[tuple[Script, Script]]
 ) -> Iterator[tuple[str, list[Script]]]:
-    """What is said in a conversation, without end: the user's words, which name the turns, and the turns."""
+    """An endless conversation: the user's questions, which name the turns, and the turns."""
     for count in itertools.count():
         yield f"[{conversation}.{count}]", [*library[(int(conversation) + count) % len(library)]]
 

@@ -1,4 +1,4 @@
-"""Ours and cogency 3.3.0's, under the same names, and what both are given."""
+"""The compared parts of cogency-rs and of cogency 3.3.0, under the same names, and what both are given."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if installed != VERSION:
     )
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # cogency imports what is deprecated
+    warnings.simplefilter("ignore")  # cogency imports deprecated modules
     from cogency.context import assembly
     from cogency.core import accumulator, executor, parser, protocols
     from cogency.core.config import Execution
@@ -39,7 +39,7 @@ logging.getLogger("cogency").setLevel(logging.CRITICAL)  # it logs every broken 
 CODE = (
     'def read(path: str) -> str:\n    with open(path, "r") as file:\n        return file.read()\n'
 )
-"""What models write into arguments: lines, indents, quotes."""
+"""Text as in arguments of models: lines, indents, quotes."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ OURS = Package(
 )
 THEIRS = Package(
     parser.parse_tokens,
-    {},  # its parser has one mode, for both of its accumulator's
+    {},  # its parser has only one mode, for both modes of its accumulator
     executor.execute_tools,
     accumulator.Accumulator,
     sqlite.SQLite,

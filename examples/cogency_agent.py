@@ -1,4 +1,4 @@
-"""A cogency agent on our core: cogency's own `Agent`, provider and tools; `install()` is all that is new.
+"""A cogency agent on our core: cogency's own `Agent`, provider and tools; only `install()` is new.
 
     python examples/cogency_agent.py --scripted
     OPENAI_API_KEY=... python examples/cogency_agent.py "Add 19 and 23, and write the sum to sum.txt"
@@ -21,9 +21,9 @@ from cogency import Agent, ToolResult
 from cogency.core.protocols import ToolParam
 from cogency.core.tool import tool
 from cogency.tools import Write
-from scripted_server import ScriptedServer, Turn, in_pieces
 
 import cogency_rs
+from scripted_server import ScriptedServer, Turn, in_pieces
 
 cogency_rs.install()
 
@@ -65,7 +65,7 @@ async def ask(query: str) -> None:
 
 
 async def ask_script(query: str) -> None:
-    """The same, with a script on 127.0.0.1 in the model's place."""
+    """Run the agent with a script on 127.0.0.1 as its model."""
     turns = [Turn(*in_pieces(text)) for text in SCRIPT]
     async with ScriptedServer(turns, pause=0.02) as server:
         os.environ.update(OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="none")
@@ -74,7 +74,7 @@ async def ask_script(query: str) -> None:
 
 
 if __name__ == "__main__":
-    # The provider leaves its connections to the garbage collector, and asyncio reports each at the end.
+    # The provider does not close its connections, and asyncio reports each one at the end.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     match sys.argv[1:]:
         case ["--scripted"]:

@@ -1,8 +1,8 @@
-"""Tools of two MCP servers beside one of the agent's own: their names, their calls, and a server that dies.
+"""Tools of two MCP servers and one of the agent's own: their names, their calls, and a server that dies.
 
     python examples/mcp_tools.py
 
-The servers are `mcp_words.py`. Any other is started just so, say with
+Both servers are `mcp_words.py`. Any other server is started in the same way, for instance with
 `MCPServer.stdio("npx", "-y", "@modelcontextprotocol/server-filesystem", ".")`.
 """
 

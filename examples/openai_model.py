@@ -17,9 +17,9 @@ import os
 import sys
 
 from own_loop import SCRIPT, Add, agent, show
-from scripted_server import ScriptedServer, Turn, in_pieces
 
 from cogency_rs import Execution, OpenAIModel, SQLite
+from scripted_server import ScriptedServer, Turn, in_pieces
 
 
 async def ask(query: str, **options: str) -> None:
@@ -31,7 +31,7 @@ async def ask(query: str, **options: str) -> None:
 
 
 async def ask_script(query: str) -> None:
-    """The same, with a script on 127.0.0.1 in the model's place."""
+    """Run the agent with a script on 127.0.0.1 as its model."""
     turns = [Turn(*in_pieces(text)) for text in SCRIPT]
     async with ScriptedServer(turns, pause=0.01) as server:
         os.environ.update(NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")

@@ -32,7 +32,7 @@ Message = dict[str, str]
 Model = Callable[[list[Message]], AsyncIterable[str | Thought | Finish]]
 
 GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
-"""When the model has something new to read: results, or what was wrong with its output."""
+"""The outcomes after which the model has something new to read: results, or what was wrong with its output."""
 
 
 async def agent(
@@ -44,7 +44,7 @@ async def agent(
     tool_timeout: float | None = None,
     max_turns: int = 20,
 ) -> AsyncGenerator[Event, None]:
-    """Answer `query`, in at most `max_turns` turns of the model; yields the events of all of them.
+    """Answer `query`, in at most `max_turns` turns of the model; yields the events of all turns.
 
     Close it (`aclosing`) to stop early: the model's stream is closed, and running tools are cancelled and awaited.
     """
@@ -64,7 +64,7 @@ async def agent(
 
 
 def scripted(*answers: str, pause: float = 0.01) -> Model:
-    """A model that gives these answers to any query, one a turn, a few characters at a time."""
+    """Make a model with these answers, one for each turn, a few characters at a time."""
 
     def is_query(message: Message) -> bool:
         return message["role"] == "user" and not message["content"].startswith("<results>")
@@ -105,7 +105,7 @@ I add both at once.<execute>[
 
 
 async def show(events: AsyncIterable[Event]) -> None:
-    """Print events as they stream: a line for each, but pieces of one text on one line."""
+    """Print events as they stream: a line for each, but all pieces of one text on one line."""
     shown = None
     async for event in events:
         if event["type"] != shown or shown == "call":

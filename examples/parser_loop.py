@@ -2,7 +2,7 @@
 
     python examples/parser_loop.py
 
-The text is cut anywhere, here in the middle of a tag. What can no longer become a tag is an event at once.
+The text is cut anywhere, here in the middle of a tag. Text that can no longer become a tag is an event at once.
 """
 
 import asyncio

@@ -2,9 +2,9 @@
 
     python examples/remote_tools.py [ADDRESS]
 
-Two tools compute at the same time in two processes. One has state, which an actor keeps from call to call. One loses
-its worker in the middle of a call: it is not known whether it happened, so it is not run again, and the others do not
-notice. Without an ADDRESS, a Ray of its own is started on this machine and ended again.
+Two tools compute at the same time in two processes. One tool has state, which an actor keeps from call to call. One
+loses its worker in the middle of a call: it is not known whether the call had its effect, so it is not run again, and
+the other calls are not affected. Without an ADDRESS, Ray is started on this machine, and ended at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cogency_rs.executors.ray import Actor, RayExecutor
 
 @tool(remote={"num_cpus": 1})
 def count_primes(below: int) -> int:
-    """Count prime numbers. A plain `def` may compute as long as it likes: it has a process of its own."""
+    """Count prime numbers. A plain `def` may compute for long, since it has a process of its own."""
     return sum(
         all(number % divisor for divisor in range(2, int(number**0.5) + 1))
         for number in range(2, below)
@@ -36,7 +36,7 @@ def pay(amount: int) -> str:
 
 
 class Notebook:
-    """State: its tools run in one actor, which has the notes."""
+    """A state: the tools of this class run in one actor, which has the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -73,6 +73,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    # What became of lost workers is in the log too, which is left out here.
+    # Lost workers are also reported in Python's log, which is left out here.
     logging.getLogger("cogency_rs").setLevel(logging.CRITICAL)
     asyncio.run(main())

@@ -1,9 +1,9 @@
-"""A model made of a script: an HTTP server on 127.0.0.1 that answers as OpenAI's APIs do.
+"""A model that answers from a script: an HTTP server on 127.0.0.1 that speaks OpenAI's APIs.
 
 It has the Responses API and the Chat Completions API. Each request gets the next turn of the script, as server-sent
-events or, where the request asks for no stream, as one JSON object. Nothing waits for a clock: a turn stops at a `HOLD`
-until `release()`, and ends as its `ending` says. Every answer says `Connection: close` and leaves the closing to the
-client, so `closed()` returns only for a client that leaves no connection open.
+events or, if it does not ask for a stream, as one JSON object. Nothing waits for a clock: a turn stops at a `HOLD`
+until `release()` is called, and ends as its `ending` says. Every answer says `Connection: close` and leaves the closing
+to the client, so `closed()` returns only if the client leaves no connection open.
 
     async with ScriptedServer([Turn("Hel", "lo", HOLD, " world<end>")]) as server:
         ...  # a client of server.base_url reads "Hello" and waits
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -23,19 +24,28 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
     from types import TracebackType
 
-__all__ = ["HOLD", "Ending", "Exchange", "ScriptedServer", "Turn", "in_pieces"]
+__all__ = [
+    "HOLD",
+    "Ending",
+    "Exchange",
+    "LocalServer",
+    "ScriptedServer",
+    "Turn",
+    "in_pieces",
+    "read_request",
+]
 
 
 class Ending(Enum):
     """How a streamed turn ends."""
 
     COMPLETE = "the provider's closing events, then the end of the body"
-    TRUNCATED = "the end of the body, behind the last chunk"
-    DROPPED = "the end of the connection, in the middle of what follows the last chunk"
+    TRUNCATED = "the end of the body, after the last chunk"
+    DROPPED = "the end of the connection, in the middle of a chunk after the last one"
 
 
 class Hold(Enum):
-    """Stands between the chunks of a turn: what follows waits for `ScriptedServer.release()`."""
+    """Stands between the chunks of a turn. The chunks after it wait for `ScriptedServer.release()`."""
 
     HOLD = "hold"
 
@@ -44,7 +54,7 @@ HOLD = Hold.HOLD
 
 
 class Turn:
-    """What the model says to one request, in the chunks in which it is sent."""
+    """The model's answer to one request, in the chunks in which it is sent."""
 
     def __init__(self, *chunks: str | Hold, ending: Ending = Ending.COMPLETE) -> None:
         self.chunks = chunks
@@ -58,13 +68,13 @@ def in_pieces(text: str, size: int = 4) -> list[str]:
 
 @dataclass
 class Exchange:
-    """One request, and how far its answer has come.
+    """A request, and how much of its answer has been sent.
 
     Attributes:
-        path: what was asked for.
+        path: the path that was asked for.
         headers: by their names in lower case.
         body: the JSON that was sent.
-        sent: the chunks of the turn that went out.
+        sent: the chunks of the turn that have been sent.
     """
 
     path: str
@@ -73,30 +83,24 @@ class Exchange:
     sent: list[str] = field(default_factory=list)
 
 
-class ScriptedServer:
-    """Serves the turns of a script, one a request, while its `async with` block runs.
+class LocalServer(ABC):
+    """An HTTP server on 127.0.0.1, while its `async with` block runs.
 
     Args:
-        turns: the script; a request beyond it is refused.
-        pause: seconds between two chunks, for someone who watches.
+        port: where it listens; 0 for a free port.
 
     Attributes:
-        exchanges: the requests so far.
-        base_url: where the API is.
+        url: its address, without a path.
     """
 
-    def __init__(self, turns: Iterable[Turn], *, pause: float = 0) -> None:
-        self.exchanges: list[Exchange] = []
-        self.base_url = ""
-        self._turns = iter(turns)
-        self._pause = pause
-        self._releases = asyncio.Semaphore(0)
+    def __init__(self, port: int = 0) -> None:
+        self.url = ""
+        self._port = port
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        port = self._server.sockets[0].getsockname()[1]
-        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(
@@ -111,9 +115,9 @@ class ScriptedServer:
         await asyncio.gather(*self._connections, return_exceptions=True)
         await self._server.wait_closed()
 
-    def release(self) -> None:
-        """Let one held turn go on."""
-        self._releases.release()
+    @abstractmethod
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection, which is closed afterwards."""
 
     async def closed(self) -> None:
         """Wait until the client has closed every connection."""
@@ -126,25 +130,57 @@ class ScriptedServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            exchange = await _read_request(reader)
-            self.exchanges.append(exchange)
-            answer = asyncio.ensure_future(self._answer(exchange, writer))
-            closing = asyncio.ensure_future(_until_closed(reader))
-            try:
-                await asyncio.wait([answer, closing], return_when=asyncio.FIRST_COMPLETED)
-                if answer.done():
-                    await answer
-                    await closing
-            finally:
-                answer.cancel()
-                closing.cancel()
-                await asyncio.gather(answer, closing, return_exceptions=True)
+            await self.serve(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client has gone
         finally:
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
+
+
+class ScriptedServer(LocalServer):
+    """Serves the turns of a script, one for each request, while its `async with` block runs.
+
+    Args:
+        turns: the script; further requests are refused.
+        pause: seconds between two chunks, for a person who watches.
+
+    Attributes:
+        exchanges: the requests so far.
+    """
+
+    def __init__(self, turns: Iterable[Turn], *, pause: float = 0) -> None:
+        super().__init__()
+        self.exchanges: list[Exchange] = []
+        self._turns = iter(turns)
+        self._pause = pause
+        self._releases = asyncio.Semaphore(0)
+
+    @property
+    def base_url(self) -> str:
+        """The address of the API."""
+        return f"{self.url}/v1"
+
+    def release(self) -> None:
+        """Let one held turn go on."""
+        self._releases.release()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, and stop when the client closes the connection."""
+        exchange = await read_request(reader)
+        self.exchanges.append(exchange)
+        answer = asyncio.ensure_future(self._answer(exchange, writer))
+        closing = asyncio.ensure_future(_until_closed(reader))
+        try:
+            await asyncio.wait([answer, closing], return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                await answer
+                await closing
+        finally:
+            answer.cancel()
+            closing.cancel()
+            await asyncio.gather(answer, closing, return_exceptions=True)
 
     async def _answer(self, exchange: Exchange, writer: asyncio.StreamWriter) -> None:
         api = APIS.get(exchange.path)
@@ -189,7 +225,7 @@ class ScriptedServer:
 
 
 class Answer(Protocol):
-    """One answer in the words of an API: whole, or as server-sent events around pieces of text."""
+    """Writes one answer as an API does: whole, or as server-sent events around pieces of text."""
 
     def whole(self, text: str) -> dict[str, Any]: ...
     def opening(self) -> bytes: ...
@@ -198,7 +234,7 @@ class Answer(Protocol):
 
 
 class Response:
-    """An answer of the Responses API: numbered events; the text is in those named `….delta`."""
+    """An answer of the Responses API: numbered events, with the text in those named `….delta`."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -238,7 +274,7 @@ class Response:
 
 
 class ChatCompletion:
-    """An answer of the Chat Completions API: chunks with a `delta` each, then `[DONE]`."""
+    """An answer of the Chat Completions API: chunks with a `delta` each, and `[DONE]` at the end."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._shared = {
@@ -299,7 +335,8 @@ def _response(exchange: Exchange, text: str, status: str) -> dict[str, Any]:
     }
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Exchange:
+async def read_request(reader: asyncio.StreamReader) -> Exchange:
+    """Read a request whose body, if any, is JSON."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     request, *lines = head.splitlines()
     pairs = (line.split(":", 1) for line in lines if line)

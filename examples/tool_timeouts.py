@@ -1,10 +1,10 @@
-"""Tools that are slow, fail or block: each call has its own result, and none harms another.
+"""Tools that are slow, fail or block: each call has its own result, and no call harms another.
 
     python examples/tool_timeouts.py
 
-At most two calls run at once. One waits for ever and is cancelled after a second; one raises; one is a plain
-function, which runs in a worker thread; one was called with arguments that its schema does not allow, so its tool never
-runs. The observers see each start and each end.
+At most two calls run at once. One waits for ever, and is cancelled after a second. One raises. One is a plain function,
+which runs in a worker thread. One has arguments that the tool's schema does not allow, so the tool never runs. The
+observers see each start and each end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Wait:
 
 
 class Divide:
-    """Raises when `b` is 0: no need to catch anything."""
+    """Raises if `b` is 0: a tool need not catch its exceptions."""
 
     name, description = "divide", "Divide a by b."
     schema = {
@@ -88,6 +88,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    # What a tool raises is in its result; the traceback is in the log, which is left out here.
+    # The exception of a tool is in its result; the traceback is in Python's log, which is left out here.
     logging.getLogger("cogency_rs").setLevel(logging.CRITICAL)
     asyncio.run(main())

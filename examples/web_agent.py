@@ -4,13 +4,13 @@
     python examples/web_agent.py --base-url http://127.0.0.1:11434/v1 --model qwen3
     OPENAI_API_KEY=... python examples/web_agent.py --model gpt-4.1
 
-Without a model, a script plays one. The page is in `web_page/`, what it asks of the server in `web_conversations.py`,
-and the log in `.cogency/web.db`.
+If no model is given, a script plays one. The page is in `web_page/`, what it asks of the server is in
+`web_conversations.py`, and the log is in `.cogency/web.db`.
 
 A run belongs to its conversation and not to a page: it goes on when the page is closed, and every page that has the
-conversation's address shows it, from its beginning. It ends early when somebody presses Stop, and when the server
-ends; then running tools are cancelled and awaited, and every call has its result in the log. A call that somebody has
-to agree to waits in the log, so it may be agreed to tomorrow, on another page, after the server was started again.
+conversation's address shows it from its beginning. It ends early when somebody presses Stop, and when the server ends.
+Then running tools are cancelled and awaited, and every call has its result in the log. A call that needs approval waits
+in the log. So it may be approved tomorrow, on another page, after the server was started again.
 
 Needs `pip install cogency-rs fastapi uvicorn`, and the extra `openai` for a real model.
 """
@@ -49,7 +49,7 @@ class Decisions(BaseModel):
 
 
 class ServerSentEvents(StreamingResponse):
-    """What makes the events is closed before the response is over, also when the client has gone."""
+    """A response that closes its generator of events before it is over, also when the client has gone."""
 
     media_type = "text/event-stream"
 
@@ -66,7 +66,7 @@ def create_app(
     storage: SQLite | PostgreSQL,
     middleware: Sequence[Middleware] = (),
 ) -> FastAPI:
-    """A page for any number of conversations with one agent. The storage is closed when the server ends."""
+    """Make the web application for one agent. It closes the storage when the server ends."""
     agent = Agent(
         model,
         tools=tools,
@@ -84,7 +84,7 @@ def create_app(
         await storage.close()
 
     app = FastAPI(title="cogency-rs", lifespan=lifespan)
-    # A stranger's page must not reach it by a name that leads to this machine.
+    # A page of another site must not reach it by a host name that leads to this machine.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
 
     @app.exception_handler(Busy)
@@ -111,7 +111,7 @@ def create_app(
     return app
 
 
-# What the agent of this example can do.
+# The tools of the agent.
 
 
 @tool
@@ -183,7 +183,7 @@ CREATE INDEX CONCURRENTLY ON documents USING gin (words);
 
 
 def model_of(options: argparse.Namespace) -> Any:
-    """The model that was asked for, or else the script."""
+    """The model of the command line, or else the script."""
     if not (options.model or options.base_url):
         return scripted(*SCRIPT, pause=0.02)
     from cogency_rs import OpenAIModel
@@ -200,7 +200,7 @@ def main() -> None:
     uvicorn.run(
         create_app(model_of(options), TOOLS, SQLite(".cogency/web.db")),
         port=options.port,
-        timeout_graceful_shutdown=1,  # an open page keeps nobody from stopping the server
+        timeout_graceful_shutdown=1,  # an open page does not keep the server from stopping
     )
 
 

@@ -1,7 +1,7 @@
 """The conversations of `web_agent.py`: one run at a time in each, and any number of pages that watch it.
 
-A page that begins to watch gets the conversation as it stands, `log`, and then what happens: `begin` when a run begins,
-the events of the run, and `over` when it is over. What it has missed it is never sent: it gets the whole again.
+A page that begins to watch gets the present conversation, `log`, and then what happens: `begin` when a run begins, the
+events of the run, and `over` when it is over. A page that has missed something gets the whole conversation again.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ logger = logging.getLogger(__name__)
 Message = dict[str, Any]
 
 MOST_BEHIND = 10_000
-"""Messages that may wait for one page. A page that is further behind is sent away, and comes back for the whole."""
+"""How many messages may wait for one page. With more, the page is disconnected, and gets all when it is back."""
 
 
 class Busy(Exception):  # noqa: N818
-    """A conversation has one run at a time."""
+    """The conversation has a run already."""
 
 
 async def progress(invocation: Invocation, next: Next) -> ToolResult:
-    """A middleware that tells the reader when each call of a batch begins and ends, without waiting for the others."""
+    """A middleware that emits an event when a call begins, and one when it ends, before the whole batch is over."""
     emit, index, began = invocation.context.emit, invocation.index, monotonic()
     emit({"type": "started", "index": index})
     result = await next(invocation)
-    with suppress(TypeError, ValueError):  # it is not JSON: the results of the batch will say so
+    with suppress(TypeError, ValueError):  # not JSON, which the results of the batch will say
         [item] = json.loads(format_results_array([invocation.call], [result]))
         emit({"type": "finished", "index": index, "seconds": monotonic() - began, "result": item})
     return result
@@ -44,20 +44,20 @@ class Conversation:
     """One conversation.
 
     Args:
-        id: which one.
-        agent: who answers; its storage is a `Log`.
-        running: holds the conversations in which a run goes on.
+        id: its id.
+        agent: the agent that answers; its storage is a `Log`.
+        running: the set of conversations with a run.
     """
 
     def __init__(self, id: str, agent: Agent[Any, str], running: set[Conversation]) -> None:
         self._id = id
         self._agent = agent
         self._running = running
-        self._turn = asyncio.Lock()  # for whoever reads the log, and begins or ends a run
+        self._turn = asyncio.Lock()  # held to read the log, and to begin or end a run
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
-        self._log: Message = {}  # how it stood before the run
-        self._events: list[Message] = []  # those of the run
+        self._log: Message = {}  # the conversation before the run
+        self._events: list[Message] = []  # the events of the run
         self._pages: set[asyncio.Queue[Message | None]] = set()
 
     async def ask(self, text: str) -> None:
@@ -69,7 +69,7 @@ class Conversation:
         await self._begin(self._agent.stream(text, conversation_id=self._id))
 
     async def resume(self, decisions: dict[str, bool]) -> None:
-        """Go on where the last run stopped, with what somebody decided of its calls.
+        """Go on where the last run stopped, with decisions about its calls.
 
         Raises:
             Busy: a run goes on.
@@ -77,16 +77,16 @@ class Conversation:
         await self._begin(self._agent.resume_stream(self._id, decisions))
 
     async def stop(self) -> None:
-        """Stop the run, if one goes on; its calls have their results when this returns."""
+        """Stop the run, if there is one. Its calls have their results when this returns."""
         task = self._task
         if task is not None:
-            if not self._is_stopped:  # a second cancellation would disturb the first
+            if not self._is_stopped:  # a second cancellation would disturb the first one
                 self._is_stopped = True
                 task.cancel()
             await asyncio.wait([task])
 
     async def watch(self) -> AsyncGenerator[str, None]:
-        """What a page is sent, as server-sent events."""
+        """What is sent to a page, as server-sent events."""
         page: asyncio.Queue[Message | None] = asyncio.Queue(MOST_BEHIND)
         async with self._turn:
             log = await self._read() if self._task is None else self._log
@@ -138,12 +138,12 @@ class Conversation:
                 page.put_nowait(None)
 
     async def _read(self) -> Message:
-        """The conversation as its log has it."""
+        """The conversation, as it is in the log."""
         page = await self._agent.storage.read(self._id)
         return {"type": "log", "rows": page.rows, **await self._state()}
 
     async def _state(self) -> Message:
-        """What became of its calls, in their order, and which of them somebody has to agree to."""
+        """What became of its calls, in their order, and which of them need approval."""
         asking = {
             tool.name
             for tool in self._agent.tools
@@ -165,7 +165,7 @@ class Conversation:
 
 
 class Conversations:
-    """Conversations by id, as long as a run goes on in them or a page watches."""
+    """Conversations by id, each while it has a run or a page watches it."""
 
     def __init__(self, agent: Agent[Any, str]) -> None:
         self._agent = agent

@@ -1,21 +1,126 @@
 //! The core of a text-protocol LLM agent.
 //!
-//! A model streams text; this crate turns it into typed events, decides what to show, save and run, runs the
-//! tool calls in parallel, and folds the stored log into the next prompt.
+//! A model streams text. This crate turns the text into typed events, decides what to show, save and run, says which
+//! calls of a batch may run now and for how long, and folds the stored log into the next prompt.
 //!
 //! # Map
 //!
 //! | room | from → to | |
 //! | --- | --- | --- |
 //! | [`dialect`] | | how a model writes its calls, as a value; the table of presets |
-//! | [`protocol`] | text → events | tags, JSON, calls, results; no I/O, no clock |
-//! | [`turn`] | events → steps | what to emit, save and run; the circuit breaker |
-//! | [`execution`] | calls → outcomes | which calls of a batch may run, in which order and for how long |
-//! | [`context`] | log → messages | conversation folding, the system prompt |
+//! | [`protocol`] | text → events | marks, calls, results, and how each is written |
+//! | [`turn`] | events → steps | what to show, save and run; the circuit breaker; what follows a step |
+//! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
+//! | [`context`] | log → messages | folding of conversations, the system prompt |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //!
-//! All four are plain state machines: input goes in, output comes out, and the caller
-//! does the waiting.
+//! The rooms above `python` are plain values and state machines: input goes in, output comes out. None of them waits,
+//! reads a clock, starts a thread or knows where a log stands. The caller does all that.
+//!
+//! # In a Rust program
+//!
+//! The feature `python`, which is on by default, makes this crate an extension module of Python. A Rust program leaves it
+//! out:
+//!
+//! ```toml
+//! [dependencies]
+//! cogency-rs = { version = "0.2", default-features = false }
+//! ```
+//!
+//! This is a whole turn of an agent: a text in the dialect `hermes` arrives in pieces, its two calls run one at a time,
+//! and the log becomes the messages that the model is sent next.
+//!
+//! ```
+//! use std::num::NonZeroUsize;
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use cogency_rs::context::{Conversation, FoldOptions, Message, Role, Rules};
+//! use cogency_rs::dialect::presets;
+//! use cogency_rs::execution::{Admission, Due, Schedule};
+//! use cogency_rs::protocol::results::Outcome;
+//! use cogency_rs::protocol::stored::shown_call;
+//! use cogency_rs::protocol::{Ending, Options, Parser, Stream};
+//! use cogency_rs::turn::{Breaker, Emission, Errors, Row, RowKind, Step, Turn, TurnOutcome};
+//!
+//! let dialect = presets::preset("hermes").expect("a row of the table");
+//! let grammar = presets::grammar("hermes").expect("a row of the table");
+//!
+//! // Text to events. However the text is cut, the events are the same.
+//! let mut parser = Parser::new(grammar, Options::default());
+//! let mut events = Vec::new();
+//! for chunk in [
+//!     "Both sums.<tool",
+//!     "_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2, \"b\": 3}}\n</tool_call>\n<tool_call>\n",
+//!     "{\"name\": \"add\", \"arguments\": {\"a\": \"x\"}}\n</tool_call>",
+//! ] {
+//!     parser.feed(chunk.as_bytes(), &mut events);
+//! }
+//! parser.finish(&Ending::Stopped, &mut events);
+//!
+//! // Events to steps, which are carried out in their order.
+//! let (mut log, mut shown, mut batch) = (Vec::<Row>::new(), Vec::new(), Vec::new());
+//! let mut turn = Turn::new(Stream::Event, Errors::Event, Arc::clone(&dialect));
+//! let mut steps = Vec::new();
+//! for event in events {
+//!     turn.event(event, 1.0, &mut steps); // the time is the caller's: seconds since the epoch
+//! }
+//! for step in steps.drain(..) {
+//!     match step {
+//!         Step::Save(rows) => log.extend(rows),
+//!         Step::Emit(emission, _) => shown.push(emission),
+//!         Step::Run(calls) => batch = calls,
+//!     }
+//! }
+//! assert_eq!(shown[0], Emission::Respond("Both sums.".into()));
+//! assert_eq!(batch[0].json(), r#"{"name": "add", "args": {"a": 2, "b": 3}}"#);
+//!
+//! // Calls to outcomes: one at a time, each for two seconds. The schedule says what may begin and whose time is up.
+//! let mut schedule = Schedule::new(batch.len(), NonZeroUsize::new(1), None);
+//! assert_eq!(schedule.ask(0), Admission::Now);
+//! assert!(matches!(schedule.ask(1), Admission::Later(_)));
+//! schedule.start_clock(0, Duration::ZERO, Duration::from_secs(2));
+//! assert_eq!(schedule.next_deadline(), Some(Duration::from_secs(2)));
+//! let sum = Outcome::success("\"Success\"".into(), Some("5".into())); // JSON, as the log holds it
+//! assert_eq!(schedule.leave(0), [(1, 0)], "the second call begins");
+//! schedule.over(0);
+//! schedule.start_clock(1, Duration::from_secs(1), Duration::from_secs(2));
+//! assert_eq!(schedule.due(Duration::from_secs(3)), Due::Calls(vec![1]), "and runs out of time");
+//! let late = Outcome::Failure { message: "\"no answer within 2 s\"".into() };
+//!
+//! turn.results(vec![sum, late], &mut Breaker::new(3.0), &mut steps);
+//! turn.finish(&Ending::Stopped, 4.0, &mut steps);
+//! for step in steps {
+//!     if let Step::Save(rows) = step {
+//!         log.extend(rows);
+//!     }
+//! }
+//! assert_eq!(turn.outcome(), TurnOutcome::Acted);
+//!
+//! // Log to messages, in the model's own dialect.
+//! let mut conversation =
+//!     Conversation::new(FoldOptions { dialect, rules: Rules::Own, ..FoldOptions::default() });
+//! let mut messages: Vec<Message> = Vec::new();
+//! for row in log {
+//!     let content = row.content.as_bytes();
+//!     match row.kind {
+//!         RowKind::Think => conversation.think(content),
+//!         RowKind::Respond => conversation.respond(content),
+//!         RowKind::Call => conversation.call(shown_call(content).unwrap().expect("a call")),
+//!         RowKind::Result => messages.extend(conversation.result(content).into_iter().flatten()),
+//!         RowKind::Error => unreachable!("all of it could be read"),
+//!     }
+//! }
+//! messages.extend(conversation.open());
+//! assert_eq!((messages[0].role, messages[1].role), (Role::Assistant, Role::User));
+//! assert_eq!(
+//!     messages[1].content.to_str(),
+//!     Some(
+//!         "<tool_response>\n5\n</tool_response>\n\
+//!          <tool_response>\nError: no answer within 2 s\n</tool_response>"
+//!     )
+//! );
+//! ```
 
 pub mod context;
 pub mod dialect;

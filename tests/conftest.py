@@ -13,7 +13,7 @@ from support.commands import COLOURS, Ended
 from support.postgres_server import NoServerError, Server
 from support.recordings import FOLDER
 
-# A shell makes its background jobs deaf to interrupts, and the programs that tests start would inherit it.
+# A shell makes its background jobs ignore interrupts, and the programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -27,7 +27,7 @@ def recordings() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres() -> Generator[Server, None, None]:
-    """A PostgreSQL server; whoever ends it starts it again."""
+    """A PostgreSQL server; a test that ends it must start it again."""
     try:
         server = Server()
     except NoServerError as error:
@@ -41,13 +41,13 @@ _schemas = count(1)
 
 @pytest.fixture
 def dsn(postgres) -> str:
-    """The DSN of a schema where nothing is."""
+    """The DSN of an empty schema."""
     return f"{postgres.address}&schema=test_{next(_schemas)}"
 
 
 @pytest.fixture
 def command(capsys, monkeypatch) -> Callable[..., Ended]:
-    """Runs the command line in this process: quicker than `commands.run`, and as good but for signals and pipes."""
+    """Runs the command line in this process: faster than `commands.run`, but without signals and pipes."""
     from cogency_rs.cli import main
 
     for name in COLOURS:

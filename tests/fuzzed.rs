@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cogency_rs::dialect::presets;
-use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
 use cogency_rs::protocol::{Call, CallStream, Ending, Event, Options, Parser, Stream};

@@ -33,6 +33,10 @@ NEWER_PYTHONS = ("3.14", "3.15")
 PIP_INSTALL = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 MAX_WHEEL_BYTES = 3 * 2**20
 
+# The extension module in a wheel of these tags; on Windows it is `_core.pyd`. A free-threaded Python does not load
+# modules of the stable ABI, so it has a wheel of its own.
+MODULES = {("cp311", "abi3"): "_core.abi3.so", ("cp314", "cp314t"): "_core.cpython-314t-*.so"}
+
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 # What the tests read, beside the installed package.
@@ -179,10 +183,11 @@ def wheel_files(wheel: Distribution) -> set[str]:
 
     A pattern stands for the file that matches it, and for itself when none does or several do.
     """
-    _, _, _, _, platform = wheel.path.stem.split("-")
-    module = f"{PACKAGE}/_core.{'pyd' if platform.startswith('win') else 'abi3.so'}"
-    expected = {module, *(name.removeprefix("python/") for name in tracked("python"))}
-    for pattern in ADDED:
+    _, _, python, abi, platform = wheel.path.stem.split("-")
+    module = MODULES.get((python, abi), "_core.abi3.so")
+    module = f"{PACKAGE}/{'_core.pyd' if platform.startswith('win') else module}"
+    expected = {name.removeprefix("python/") for name in tracked("python")}
+    for pattern in (module, *ADDED):
         match fnmatch.filter(wheel.files, pattern):
             case [name]:
                 expected.add(name)
@@ -246,8 +251,9 @@ def wrong_wheel(wheel: Distribution) -> list[str]:
     """What is wrong with the tags or the size."""
     _, _, python, abi, _ = wheel.path.stem.split("-")
     wrong = []
-    if (python, abi) != ("cp311", "abi3"):
-        wrong.append(f"it is tagged {python}-{abi}, not cp311-abi3")
+    if (python, abi) not in MODULES:
+        known = " or ".join("-".join(tags) for tags in MODULES)
+        wrong.append(f"it is tagged {python}-{abi}, not {known}")
     if (size := wheel.path.stat().st_size) > MAX_WHEEL_BYTES:
         wrong.append(f"it has {size:,} bytes, more than {MAX_WHEEL_BYTES:,}")
     return wrong

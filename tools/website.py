@@ -89,4 +89,6 @@ if __name__ == "__main__":
             problems = links()
         case _:
             problems = [__doc__]
+    if not problems and sys.argv[1:] == ["build"]:
+        print(f"the documentation is in {SITE / 'index.html'}")
     sys.exit("\n".join(problems) or None)

@@ -5,17 +5,17 @@ Each side is written as its package's documentation has it. None streams to anyb
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
+
+from side import Run, Side
 
 QUESTION, LOOKING, ANSWER = "What is there?", "I look.", "That is all there is to see."
 CALLS = 4
 
-Run = Callable[[], Awaitable[None]]
 
-
-def cogency_rs() -> Run:
-    """Ours: the answers come as text in pieces of 16 characters, and are parsed."""
+def agent_of_ours(storage: Any = None) -> Any:
+    """The answers come as text in pieces of 16 characters, and are parsed."""
     import cogency_rs
 
     @cogency_rs.tool
@@ -34,7 +34,11 @@ def cogency_rs() -> Run:
         for start in range(0, len(answer), 16):
             yield answer[start : start + 16]
 
-    agent = cogency_rs.Agent(model, tools=[look])
+    return cogency_rs.Agent(model, tools=[look], storage=storage)
+
+
+def cogency_rs() -> Run:
+    agent = agent_of_ours()
 
     async def run() -> None:
         assert (await agent.run(QUESTION)).output == ANSWER
@@ -42,7 +46,7 @@ def cogency_rs() -> Run:
     return run
 
 
-def pydantic_ai() -> Run:
+def agent_of_pydantic() -> Any:
     """Its `FunctionModel`."""
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -61,13 +65,19 @@ def pydantic_ai() -> Run:
         """Look."""
         return "ok"
 
+    return agent
+
+
+def pydantic_ai() -> Run:
+    agent = agent_of_pydantic()
+
     async def run() -> None:
         assert (await agent.run(QUESTION)).output == ANSWER
 
     return run
 
 
-def openai_agents() -> Run:
+def agent_of_openai() -> Any:
     """A `Model` of one's own, as its tests have one."""
     import agents
     from agents.items import ModelResponse
@@ -113,10 +123,16 @@ def openai_agents() -> Run:
         """Look."""
         return "ok"
 
-    agent = agents.Agent(name="agent", model=Scripted(), tools=[look])
+    return agents.Agent(name="agent", model=Scripted(), tools=[look])
+
+
+def openai_agents() -> Run:
+    from agents import Runner
+
+    agent = agent_of_openai()
 
     async def run() -> None:
-        assert (await agents.Runner.run(agent, QUESTION)).final_output == ANSWER
+        assert (await Runner.run(agent, QUESTION)).final_output == ANSWER
 
     return run
 
@@ -168,10 +184,54 @@ def langgraph() -> Run:
     return run
 
 
-SIDES: dict[str, Callable[[], Run]] = {
-    "cogency-rs": cogency_rs,
-    "pydantic-ai-slim": pydantic_ai,
-    "openai-agents": openai_agents,
-    "langgraph": langgraph,
-}
-"""By the name of the distribution."""
+def smolagents() -> Run:
+    """Its `ToolCallingAgent`, which is not async: an answer is a call of `final_answer`, and calls run in threads."""
+    from smolagents import LogLevel, Model, Tool, ToolCallingAgent
+    from smolagents.models import (
+        ChatMessage,
+        ChatMessageToolCall,
+        ChatMessageToolCallFunction,
+        MessageRole,
+    )
+    from smolagents.monitoring import TokenUsage
+
+    class Look(Tool):
+        name = "look"
+        description = "Look."
+        inputs = {"text": {"type": "string", "description": "What at."}}  # noqa: RUF012
+        output_type = "string"
+
+        def forward(self, text: str) -> str:
+            return "ok"
+
+    def calls(name: str, args: dict[str, str], count: int) -> list[ChatMessageToolCall]:
+        function = ChatMessageToolCallFunction(name=name, arguments=args)
+        return [ChatMessageToolCall(function, f"c{number}", "function") for number in range(count)]
+
+    class Scripted(Model):
+        asked = 0
+
+        def generate(self, *args: Any, **options: Any) -> ChatMessage:
+            self.asked += 1
+            if self.asked % 2:
+                called = calls("look", {"text": "x"}, CALLS)
+            else:
+                called = calls("final_answer", {"answer": ANSWER}, 1)
+            usage = TokenUsage(0, 0)
+            return ChatMessage(MessageRole.ASSISTANT, LOOKING, called, token_usage=usage)
+
+    agent = ToolCallingAgent(tools=[Look()], model=Scripted(), verbosity_level=LogLevel.OFF)
+
+    def run() -> None:
+        assert agent.run(QUESTION) == ANSWER
+
+    return run
+
+
+SIDES = (
+    Side("cogency-rs", cogency_rs, "cogency-rs"),
+    Side("pydantic-ai-slim", pydantic_ai, "pydantic-ai-slim"),
+    Side("openai-agents", openai_agents, "openai-agents"),
+    Side("langgraph", langgraph, "langgraph"),
+    Side("smolagents", smolagents, "smolagents"),
+)

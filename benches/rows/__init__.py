@@ -86,7 +86,7 @@ ROWS = (
         )
         for name, case in (
             ("answer", "an answer"),
-            ("after think", "an answer behind thoughts"),
+            ("after think", "an answer after thoughts"),
             ("near a tag", "an answer that begins `<thinking`"),
         )
     ),
@@ -126,7 +126,7 @@ ROWS = (
             f"run {count:,} such tools through three middlewares that only pass the call on"
             if count > 1
             else "run one such tool through three middlewares that only pass the call on",
-            "the same through none",
+            "the same without middleware",
             partial(tools.through_middleware, count=count),
             must,
         )
@@ -179,7 +179,7 @@ ROWS = (
     ),
     Row(
         "assemble-next",
-        "the next prompt after one more event behind 7,500, SQLite",
+        "the next prompt after one more event after 7,500, SQLite",
         "read one row, copy the messages",
         partial(context.assemble_next, count=7_500),
         (Share(1 / 30, "cogency"),),
@@ -253,7 +253,7 @@ ROWS = (
         for name, (text, _) in parsing.ADVERSARIES.items()
         for mode in ("event", "token")
     ),
-    # Last, because Ray leaves threads in the program that other rows would feel.
+    # Last, because Ray leaves threads in the program that would disturb other rows.
     *(
         Row(
             f"remote/{count}",
@@ -266,4 +266,4 @@ ROWS = (
         if remote.IS_THERE
     ),
 )
-"""All of them, in the order of the table."""
+"""All rows, in the order of the table."""

@@ -1,4 +1,4 @@
-"""The cost of the agent's loop: one run, beside the same turns with a loop of their own."""
+"""The cost of the agent's loop: one run, and the same turns in a loop written by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERS = (f"I look.{block([('t', {'text': 'x'})] * CALLS)}", "That is all there
 
 
 class Script:
-    """A model that gives two answers in turn: calls, and what came of them."""
+    """A model with two answers in turn: one with calls, and one after their results."""
 
     def __init__(self) -> None:
         self._answers = [cut(answer, 16) for answer in ANSWERS]
@@ -31,7 +31,7 @@ class Script:
 
 
 async def one_run(bench: Bench) -> Samples:
-    """A step with four calls, then an answer, in a conversation of its own, the log in memory."""
+    """A step with four calls, then an answer, each time in a new conversation, with the log in memory."""
     tools = [Tool()]
     agent = Agent(Script(), tools=tools, storage=Memory())
     storage, model = Memory(), Script()

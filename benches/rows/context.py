@@ -28,7 +28,7 @@ EXCHANGE = [
     *(("call", json.dumps(call)) for call in CALLS),
     ("result", json.dumps(RESULTS)),
 ]
-"""What a user asks and a model does, as the log holds it."""
+"""The rows of a user's question and of what the model does then."""
 
 NEWEST = (
     "SELECT type, content FROM messages WHERE conversation_id = 'c' ORDER BY timestamp DESC LIMIT 1"
@@ -54,7 +54,7 @@ def _discard(_: Any) -> None:
 
 
 async def assemble_next(bench: Bench, count: int) -> Samples:
-    """One more event is saved, outside the time taken, before each."""
+    """Before each run one more event is saved, which is not measured."""
     path = bench.folder / "log.db"
     theirs = THEIRS.sqlite(str(path))
     whole = {"history_window": None, "history_transform": None, "profile_enabled": False}

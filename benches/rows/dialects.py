@@ -1,4 +1,4 @@
-"""The cost of turning other models' text into events."""
+"""The cost of turning text in other dialects into events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEXTS = {
         "<|channel|>commentary to=functions.t <|constrain|>json<|message|>{args}<|call|>",
     ),
 }
-"""For each dialect: what stands around thoughts and around text, and a call."""
+"""For each dialect: the marks around thoughts, the marks around text, and a call."""
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -48,7 +48,7 @@ TOOLS: list[dict[str, Any]] = [
 
 
 def turn(dialect: str, size: int) -> str:
-    """A third thinks, a third responds, a third calls; without reasoning two thirds respond."""
+    """A text of one third thoughts, one third answer and one third calls; without reasoning, two thirds answer."""
     think, text, call = TEXTS[dialect]
     third = size // 3
     value = "y" * third

@@ -16,7 +16,7 @@ TURNS = 1_000
 MOST_ROUNDS = 3
 
 PATIENCE = 10.0
-"""Seconds after which a side is not measured again."""
+"""A side that takes longer, in seconds, is not measured again."""
 
 
 async def load(bench: Bench, figure: str) -> Samples:
@@ -24,7 +24,7 @@ async def load(bench: Bench, figure: str) -> Samples:
     return {side: [run[figure] for run in runs] for side, runs in _runs(bench.rounds).items()}
 
 
-@cache  # the rows share what was measured
+@cache  # the rows share one measurement
 def _runs(rounds: int) -> dict[str, list[dict[str, float]]]:
     runs: dict[str, list[dict[str, float]]] = {"ours": [], "cogency": [], "floor": []}
     for _ in range(min(rounds, MOST_ROUNDS)):

@@ -38,7 +38,7 @@ async def event_mode(bench: Bench, size: int) -> Samples:
 
 
 def _turn(size: int) -> str:
-    """A third thinks, a third responds, a third calls."""
+    """A text of one third thoughts, one third answer and one third calls."""
     third = size // 3
     call = block([("t", {"text": "y" * third})])
     return f"<think>{'hm ' * (third // 3)}</think>{'word ' * (third // 5)}{call}"
@@ -127,17 +127,17 @@ ADVERSARIES: dict[str, tuple[str, Callable[[int], str]]] = {
 """Texts that tempt a parser to look at the same characters again."""
 
 SMALLER = 256
-"""cogency is given texts so many times shorter: at full length it would take hours."""
+"""How many times shorter the texts for cogency are: at full length it would take hours."""
 
 
 async def scaling(bench: Bench, name: str, mode: str) -> Samples:
-    """The time for 2N characters over the time for N, fed one by one; 2 is linear, 4 is quadratic."""
+    """The time for 2N characters divided by the time for N, fed one by one: 2 is linear, 4 is quadratic."""
     _, make = ADVERSARIES[name]
     short, long = list(make(MIB)), list(make(2 * MIB))
     less, more = list(make(MIB // SMALLER)), list(make(2 * MIB // SMALLER))
     seconds = await bench.timed(
         rounds=5,
-        clock=time.thread_time,  # a ratio to be held to 15 % has no room for what else runs
+        clock=time.thread_time,  # other programs must not disturb a ratio with a tolerance of 15 %
         ours_n=lambda: _feed(short, mode),
         ours_2n=lambda: _feed(long, mode),
         cogency_n=lambda: drain(THEIRS.parse_tokens(stream(less))),
@@ -170,7 +170,7 @@ FIRST_TEXTS: dict[str, tuple[str, str]] = {
 
 
 async def first_text(bench: Bench, name: str) -> Samples:
-    """Characters of the text that are sent until the user sees the first of them."""
+    """How many characters of the text are sent until the user sees the first of them."""
     before, text = FIRST_TEXTS[name]
     return {
         "ours": [await _sent_before_text(OURS, before, text)],
@@ -180,7 +180,7 @@ async def first_text(bench: Bench, name: str) -> Samples:
 
 
 def _length_of_doubt(text: str) -> float:
-    """Characters until a text cannot be a tag."""
+    """How many characters it takes until a text cannot be a tag."""
     lengths = range(1, len(text) + 1)
     return next(n for n in lengths if not any(tag.startswith(text[:n]) for tag in TAGS))
 

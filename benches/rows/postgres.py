@@ -32,7 +32,7 @@ Beside = Callable[[Bench, str], Awaitable[float]]
 
 
 async def turns(bench: Bench, beside: Beside) -> Samples:
-    """Seconds for all turns: with the log in PostgreSQL, and beside it."""
+    """Seconds for all turns: with the log in PostgreSQL, and with what it is compared to."""
     try:
         server = Server(fsync="on")
     except NoServerError as error:
@@ -40,7 +40,7 @@ async def turns(bench: Bench, beside: Beside) -> Samples:
     samples: dict[str, list[float]] = {"ours": [], "floor": []}
     try:
         async with cogency_rs.PostgreSQL(server.address) as log:
-            await _in(log)  # the tables are made, and warm
+            await _in(log)  # makes the tables, and warms up
             for _ in range(min(bench.rounds, MOST_ROUNDS)):
                 samples["ours"].append(await _in(log))
                 samples["floor"].append(await beside(bench, server.address))
@@ -57,7 +57,7 @@ async def in_sqlite(bench: Bench, address: str) -> float:
 
 
 async def bare(bench: Bench, address: str) -> float:
-    """Seconds for their rows alone, in the transactions in which a turn saves them."""
+    """Seconds for only the rows of the turns, in the transactions in which turns save them."""
     import asyncpg
 
     rows = await _rows_of_a_turn()
@@ -79,7 +79,7 @@ async def bare(bench: Bench, address: str) -> float:
 
 
 def _transaction(type: str) -> str:
-    """Rows of one name are saved together."""
+    """The name of the transaction that saves rows of this type: neighbours with one name are saved together."""
     return type if type in {"user", "result"} else "answer"
 
 

@@ -13,7 +13,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 TURN = "from cogency_rs import Accumulator, SQLite, parse_tokens"
-"""What a program imports that reads turns and keeps a log."""
+"""The imports of a program that reads turns and keeps a log."""
 
 
 async def importing(bench: Bench, program: str) -> Samples:

@@ -17,7 +17,7 @@ PAUSE = 0.1
 
 
 async def batch(bench: Bench, count: int) -> Samples:
-    """So many tools, each called once."""
+    """Several tools, each called once."""
     tools = [Tool(f"tool_{index}") for index in range(count)]
     return await bench.timed(
         ours=_batch(OURS, tools),
@@ -27,7 +27,7 @@ async def batch(bench: Bench, count: int) -> Samples:
 
 
 async def one_tool(bench: Bench, count: int) -> Samples:
-    """One tool, called so many times."""
+    """One tool, called several times."""
     tool = Tool()
     return await bench.timed(
         ours=_batch(OURS, [tool], count),
@@ -37,7 +37,7 @@ async def one_tool(bench: Bench, count: int) -> Samples:
 
 
 async def through_middleware(bench: Bench, count: int) -> Samples:
-    """So many tools, with three middlewares around each call; the floor is the same with none."""
+    """Several tools, with three middlewares around each call; the floor has no middleware."""
     tools = [Tool(f"tool_{index}") for index in range(count)]
     return await bench.timed(
         ours=_batch(OURS, tools, middleware=[_pass_on] * 3),
@@ -50,7 +50,7 @@ async def _pass_on(invocation: Invocation, next: Next) -> ToolResult:
 
 
 async def blocking(bench: Bench, count: int) -> Samples:
-    """So many tools that block; the floor is one of them."""
+    """Several tools that block; the floor is one of them."""
     tools = [Sleeping(f"tool_{index}") for index in range(count)]
     return await bench.timed(
         ours=_batch(OURS, tools),

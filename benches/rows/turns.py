@@ -96,7 +96,9 @@ async def commits(bench: Bench, size: int) -> dict[str, list[int]]:
         storage = package.sqlite(str(path))
         await storage.save_message("c", "u", "user", "go")
         with closing(sqlite3.connect(path)) as reader:
-            reader.execute("SELECT 1 FROM messages").fetchone()  # from now on the WAL stays
+            reader.execute(
+                "SELECT 1 FROM messages"
+            ).fetchone()  # a reader, which keeps the WAL from now on
             before = _commits_in(path)
             await turn(package, chunks, storage, tools)
             counts[side] = [_commits_in(path) - before]
@@ -112,10 +114,10 @@ def _commits_in(path: Path) -> int:
 
 
 def _frames(wal: bytes) -> Iterator[int]:
-    """Of each frame, the pages that the database has after its commit, or 0 if it ends none."""
+    """For each frame, how many pages the database has after its commit; 0 if the frame does not end a commit."""
     page_size, salt = struct.unpack_from(">8xI4x8s", wal)
     for start in range(32, len(wal), 24 + page_size):
         pages, its_salt = struct.unpack_from(">4xI8s", wal, start)
         if its_salt != salt:
-            return  # left from before the log began anew
+            return  # a frame from before the log was reset
         yield pages

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::{Args, Batch, Body, Dialect, Unmarked};
-use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::limits::Reading;
 use cogency_rs::protocol::{
     Call, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,

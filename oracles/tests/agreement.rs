@@ -5,7 +5,7 @@
 
 mod generated;
 
-use cogency_rs::dialect::{Pair, presets::preset};
+use cogency_rs::dialect::{Args, Body, Head, Pair, presets::preset};
 use cogency_rs_oracles::{
     Call, PEERS,
     faults::{When, known},
@@ -19,6 +19,7 @@ use proptest::{
     prelude::*,
     test_runner::{Config, RngSeed, TestError, TestRunner},
 };
+use serde_json::Value;
 
 #[test]
 fn every_peer_reads_what_every_writer_writes() {
@@ -80,7 +81,8 @@ fn the_core_reads_what_every_writer_writes() {
     with_the_core(generated::text);
 }
 
-/// No mark within a string ends anything; in a verbatim one it does where something follows that may follow it.
+/// No mark within a string ends anything; in a verbatim one it does where something follows that may follow it. A verbatim value
+/// may look as if its own mark were missing, and the next parameter's opening stood in it: of two readings neither is run.
 #[test]
 fn the_core_reads_marks_in_strings() {
     with_the_core(generated::with_marks);
@@ -91,6 +93,12 @@ fn with_the_core(string: fn(&Writer) -> BoxedStrategy<String>) {
         let answer = (generated::before(writer), generated::calls(writer, string(writer)));
         runner.run(&(answer, 1..40_usize), |((before, calls), size)| {
             let text = before.clone() + &(writer.write)(&calls);
+            if calls.iter().any(|(_, args)| runs_over(writer, args)) {
+                let read = ours::stream(writer.dialect, &chunks(&text, size), &tools(&calls));
+                let is_known = read.iter().flatten().all(|call| calls.contains(call));
+                prop_assert!(is_known, "{:?}: {:?}", text, read);
+                return Ok(());
+            }
             reads(writer, &text, size, &calls)?;
             let said = ours::events(writer.dialect, &chunks(&text, size), &tools(&calls));
             let said = ours::text_of(&said.unwrap_or_default());
@@ -98,6 +106,20 @@ fn with_the_core(string: fn(&Writer) -> BoxedStrategy<String>) {
             Ok(())
         })
     });
+}
+
+/// Whether the text of an argument holds the mark that closes it, and after that one that opens a parameter.
+fn runs_over(writer: &Writer, args: &Value) -> bool {
+    let dialect = preset(writer.dialect).expect("a dialect");
+    let Some(Body::Head(Head { args: Args::Parameters(form), .. })) = dialect.bodies.first() else {
+        return false;
+    };
+    let opening = form.open.split([' ', '=']).next().unwrap_or_default();
+    let mut texts = args.as_object().into_iter().flatten().map(|(_, value)| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    texts.any(|text| text.find(&*form.close).is_some_and(|at| text[at..].contains(opening)))
 }
 
 #[test]

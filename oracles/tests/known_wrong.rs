@@ -259,8 +259,8 @@ const ROWS: &[Row] = &[
         right: "[]",
         says: &[Says(SMG, Stream, r#"[["add", {"a": 1, "s": "rm -rf /tm"}]]"#)],
     },
-    // A call whose JSON is broken comes before a good one: in a block of its own that is one call less, in the block of both
-    // nothing can be relied on.
+    // A call whose JSON is broken comes before a good one: where each call has marks that may stand alone, that is one call less;
+    // in a block of both nothing can be relied on.
     Row {
         what: "broken call before a good one",
         dialect: "hermes",
@@ -272,7 +272,7 @@ const ROWS: &[Row] = &[
         what: "broken call before a good one",
         dialect: "kimi-k2",
         text: r#"<|tool_calls_section_begin|><|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"a": 1,}<|tool_call_end|><|tool_call_begin|>functions.add:1<|tool_call_argument_begin|>{"a": 2}<|tool_call_end|><|tool_calls_section_end|>"#,
-        right: "[]",
+        right: r#"[["add", {"a": 2}]]"#,
         says: &[
             Says(SMG, Stream, r#"[["add", "{\"a\": 1,}"]]"#),
             Says(DYNAMO, Both, r#"[["add", "{\"a\": 1,}"], ["add", {"a": 2}]]"#),

@@ -1,4 +1,4 @@
-"""The Rust core. What users need of it is exported by `cogency_rs`; the rest is for its shells."""
+"""The Rust core. `cogency_rs` exports what users need; the rest is for the package's Python shells."""
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from typing import Any, Literal, Self, final
@@ -40,16 +40,16 @@ __version__: str
 
 @final
 class Limits:
-    """Bounds that keep memory bounded, whatever the text.
+    """Limits on blocks of calls, which keep memory bounded whatever the text.
 
     Args:
-        max_block_bytes: UTF-8 bytes in the body of an execute block. Longer runs of other text are emitted in pieces
-            of this size.
-        max_depth: brackets open at once in an execute block.
-        max_calls: calls in an execute block.
+        max_block_bytes: how many UTF-8 bytes the body of an execute block may have. Longer pieces of other text are
+            emitted in parts of this size.
+        max_depth: how many brackets may be open at once in an execute block.
+        max_calls: how many calls an execute block may have.
 
     Raises:
-        ConfigError: a value is no whole number above 0.
+        ConfigError: a value is not a whole number above 0.
     """
 
     def __new__(
@@ -69,7 +69,7 @@ class Finish:
     """Why a model stopped writing, among the chunks of its text.
 
     Args:
-        reason: the provider's word for it, such as "stop" or "length"; `None` for none.
+        reason: the provider's word for it, such as "stop" or "length"; `None` if there is none.
     """
 
     __match_args__ = ("reason",)
@@ -83,10 +83,10 @@ class Finish:
 
 @final
 class Thought:
-    """Reasoning that a provider hands over apart from the text, among its chunks.
+    """A piece of reasoning that a provider sends apart from the text, among the chunks of the text.
 
     Args:
-        text: the next piece of it.
+        text: the reasoning.
     """
 
     __match_args__ = ("text",)
@@ -106,20 +106,20 @@ class Dialect:
         name: one of `presets()`.
 
     Raises:
-        ConfigError: there is no such preset; says which there are.
+        ConfigError: there is no such preset; the message lists those that there are.
 
-    A dialect is a value: which marks open and close what, and what shape a call has between them. Equal fields make
-    equal dialects. It can be copied, pickled, compared and used as a key.
+    A dialect is a value: it says which marks open and close what, and which shape a call has between them. Dialects
+    with equal fields are equal. They can be copied, pickled, compared and used as keys.
     """
 
     def __new__(cls, name: str) -> Dialect: ...
     @staticmethod
     def presets() -> list[str]:
-        """The names of the dialects that models were taught."""
+        """The names of the dialects that are known."""
 
     @staticmethod
     def from_dict(fields: dict[str, Any]) -> Dialect:
-        """A dialect of these fields, as `to_dict` gives them.
+        """Make a dialect of its fields, as `to_dict` gives them.
 
         Raises:
             ConfigError: a field is missing, unknown or wrong; says which.
@@ -127,42 +127,42 @@ class Dialect:
 
     @staticmethod
     def from_response_template(template: dict[str, Any]) -> Dialect:
-        """The dialect that a `response_template` of Hugging Face transformers describes, version 1.
+        """Make the dialect that a `response_template` of Hugging Face transformers, version 1, describes.
 
-        Text is read from behind the template's prefix. Where transformers ends a value at the first mark that looks
-        like its end, or keeps only the last of several texts, the dialect reads more.
+        Text is read from the end of the template's prefix on. Where transformers ends a value at the first mark that
+        looks like its end, or keeps only the last of several texts, the dialect reads more.
 
         Raises:
-            ConfigError: the template says something that cannot be read in one pass; says which field, and why.
+            ConfigError: the template describes a text that cannot be read in one pass; says which field, and why.
         """
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the dialect."""
 
     @property
     def models(self) -> str:
-        """Which models were taught it; empty where it is for any that is told how."""
+        """Which models were taught the dialect; empty if it is for any model that is told how to write it."""
 
     @property
     def stop(self) -> list[str]:
-        """Strings at which a server is to stop."""
+        """Strings at which a server is to stop writing."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, of plain values."""
+        """All fields, as plain values."""
 
     def write_calls(self, calls: Iterable[ToolCall]) -> str:
-        """Calls as a model writes them that was taught this dialect, for examples in a prompt.
+        """Write calls in this dialect, as models that were taught it do; for examples in a prompt.
 
-        What is written reads back as it was. A text that a form without escapes cannot hold, such as a value with the
-        mark that ends it, has a character reference in the place of that mark's first character.
+        A parser reads back the same calls. One exception: if the dialect has no escapes, and a value contains the mark
+        that would end it, a character reference stands for the first character of that mark.
 
         Raises:
-            TypeError, ValueError: what `json.dumps` raises for arguments that JSON cannot hold.
+            TypeError, ValueError: JSON cannot hold the arguments; as `json.dumps`.
         """
 
     def replace(self, **changes: Any) -> Dialect:
-        """Another dialect, in which these fields are other ones.
+        """Make a copy in which these fields are changed.
 
         Raises:
             ConfigError: as `from_dict`.
@@ -180,14 +180,14 @@ class ToolSchemas:
 
     Args:
         tools: objects with a `name` and a `schema`, or declarations: dicts with a `name` and `parameters`,
-            `input_schema` or `inputSchema`, also as `function` of another.
+            `input_schema` or `inputSchema`, or dicts with such a dict as their `function`.
     """
 
     def __new__(cls, tools: Iterable[Any]) -> ToolSchemas: ...
 
 @final
 class Parser:
-    """A model's text to events, without any waiting.
+    """Parses a model's text into events, and never waits.
 
     Args:
         dialect: how the model writes its calls; see `parse_tokens`.
@@ -221,13 +221,13 @@ class Parser:
         """Read the next chunk.
 
         Args:
-            text: of any length; also a lone surrogate is text.
+            text: of any length; may have lone surrogates.
 
         Returns:
-            The events it completes, in order; after `done` there are none.
+            The events that the chunk completes, in order; none after `done`.
 
         Raises:
-            TypeError: `text` is no `str`. Whatever is in it, it never raises.
+            TypeError: `text` is not a `str`. No text raises.
 
         The cost is linear in `text`, whatever came before.
         """
@@ -238,32 +238,32 @@ class Parser:
         """Say that the text has ended.
 
         Args:
-            reason: why the model stopped, in the provider's word; with "length" nothing runs of what was cut.
-            error: what the source of the text raised; likewise.
+            reason: why the model stopped, in the provider's word; if it is "length", no call that was cut is run.
+            error: what the source of the text raised; then no call that was cut is run, either.
 
         Returns:
-            The events of what was still open. A second time there are none.
+            The events of the text that was still open; none the second time.
         """
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will come: a batch is complete, or the text has ended."""
+        """Whether there will be no more events: a batch is complete, or the text has ended."""
 
 @disjoint_base
 class CircuitBreaker:
     """Opens after `max_failures` failures in a row.
 
     Args:
-        max_failures: any number; with 0 it is open from the start.
-        counts: what an accumulator tells it of a batch: `"batches"` for one failure where no call of it succeeded,
-            `"calls"` for each call that failed, as cogency 3.3.0 counts.
+        max_failures: any number; with 0 the breaker is open from the start.
+        counts: what an accumulator counts as one failure: `"batches"` for a batch in which no call succeeded, `"calls"`
+            for a call that failed, as in cogency 3.3.0.
 
     Attributes:
-        max_failures: as it was given.
+        max_failures: as given.
         consecutive_failures: failures since the last success.
 
     Raises:
-        TypeError: `max_failures` is no number.
+        TypeError: `max_failures` is not a number.
         ConfigError: `counts` is not known.
     """
 
@@ -274,7 +274,7 @@ class CircuitBreaker:
         cls, max_failures: float = 3, *, counts: Literal["batches", "calls"] = "batches"
     ) -> Self: ...
     def record_success(self) -> None:
-        """Count a success: the failures before it are forgotten."""
+        """Count a success, which resets the count of failures."""
 
     def record_failure(self) -> bool:
         """Count a failure.
@@ -284,17 +284,17 @@ class CircuitBreaker:
         """
 
     def is_open(self) -> bool:
-        """Whether there were at least `max_failures` failures in a row."""
+        """Whether there have been at least `max_failures` failures in a row."""
 
     def close(self) -> None:
-        """Begin to count anew."""
+        """Close the breaker, and begin to count again."""
 
 @final
 class Turn:
     """One turn: text or events go in, steps come out.
 
     A step is an event dict to emit, a tuple of `(type, content, timestamp)` rows to save together, or a list of calls
-    (canonical JSON) to run. Steps come in the order in which they are to be carried out. A `Source` feeds it text.
+    (canonical JSON) to run. Steps come in the order in which they must be carried out. A `Source` feeds text into it.
 
     Args:
         stream: see `Accumulator`.
@@ -307,8 +307,8 @@ class Turn:
         begins_in_think: see `parse_tokens`.
 
     Attributes:
-        outcome: how the turn came out, as far as it has come: a `TurnOutcome` by its value.
-        finish_reason: why the model stopped, where its source said so.
+        outcome: how the turn has come out so far: the value of a `TurnOutcome`.
+        finish_reason: why the model stopped; `None` if its source did not say.
 
     Raises:
         ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` is none of its modes.
@@ -333,7 +333,7 @@ class Turn:
     @property
     def finish_reason(self) -> str | None: ...
     def finish(self, *, error: BaseException | None = None) -> _Steps:
-        """Say that the model's text has ended, or that its source raised `error`; returns what is left to do."""
+        """Say that the model's text has ended, or that its source raised `error`; returns the last steps."""
 
     def error(
         self,
@@ -344,44 +344,44 @@ class Turn:
         column: int | None,
         code: str | None = None,
     ) -> None:
-        """Take an error that some other parser reported; see `ErrorEvent`."""
+        """Take an error that another parser reported; see `ErrorEvent`."""
 
     def event(self, kind: str, content: str) -> None:
-        """Take an event that some other parser made.
+        """Take an event that another parser made.
 
         Args:
-            kind: its type; one that is no part of a turn only ends the text before it.
-            content: its text; of a `call` canonical JSON.
+            kind: the type of the event; a type that is not part of a turn only ends the text before it.
+            content: the text of the event; for a `call`, canonical JSON.
         """
 
     def results(self, results: Sequence[Any], breaker: CircuitBreaker) -> _Steps:
         """Take the results of the batch.
 
         Args:
-            results: one for each call and in call order; each with `outcome`, `content` and `error`.
+            results: one for each call, in call order; each with `outcome`, `content` and `error`.
             breaker: counts them; when it opens, the turn ends.
 
         Raises:
-            AttributeError, TypeError: a result is none, or JSON cannot hold it.
+            AttributeError, TypeError: a result is not a result, or JSON cannot hold it.
         """
 
 @disjoint_base
 class Source:
-    """An async iterator that is read into a parser or a turn.
+    """Reads an async iterator into a parser or a turn.
 
-    Awaited, it reads until there are events or steps to hand out, and gives these, in a list or as the one event that
-    they are; or `None` when the iterator has ended or no more of it is wanted: then the rest is in the sink's `finish`.
+    Awaited, it reads until there are events or steps, and returns them: a list, or a single event. It returns `None`
+    when the iterator has ended or the sink wants no more; what is left is then in the sink's `finish`.
 
     Args:
-        iterator: gives chunks of text, and `Finish` among them; or, with `enter`, anything.
-        sink: what reads them.
+        iterator: gives chunks of text, `Thought` and `Finish`; with `enter`, anything.
+        sink: reads the items.
         enter: called with every item, to hand it to the turn.
 
     Raises:
-        TypeError: a chunk is neither.
+        TypeError: an item is none of these.
 
-    Whatever the iterator raises passes on. The cost of an item is that of reading it: between two of them the event
-    loop takes no step unless the iterator waits.
+    Whatever the iterator raises passes on. Between two items the event loop makes no step unless the iterator waits,
+    so an item costs only the reading of it.
     """
 
     def __new__(
@@ -402,60 +402,61 @@ class Source:
         """Go on with what the event loop threw in; returns what to wait for."""
 
     def close(self) -> None:
-        """Give up the item that is awaited."""
+        """Stop waiting for the next item."""
 
 @final
 class Schedule:
-    """Which calls of a batch may run now, and which have run out of time.
+    """Decides which calls of a batch may run now, and which have run out of time.
 
-    Calls begin in call order, never more at once than may; a sequential call begins when all calls before it are over,
-    and runs alone.
+    Calls begin in call order, at most `concurrency` of them at once. A sequential call begins when all calls before it
+    are over, and runs alone.
 
     Args:
         count: how many calls there are.
         concurrency: how many may run at once, at least 1; `None` for all.
-        deadline: when the time of the whole batch is up, as `loop.time()` counts; `None` for never.
+        deadline: when the time of the whole batch is up, as a time of `loop.time()`; `None` for never.
     """
 
     def __new__(
         cls, count: int, *, concurrency: int | None = None, deadline: float | None = None
     ) -> Schedule: ...
     def set_sequential(self, index: int) -> None:
-        """Make a call sequential: what stands before it ends first, it runs alone, then comes the rest."""
+        """Make a call sequential: the calls before it end first, it runs alone, then the calls after it start."""
 
     def ask(self, index: int) -> bool | tuple[int, int]:
         """Ask whether a call may run; if so, `leave` must follow.
 
         Returns:
-            `True` if it may now; `False` if it may not any more; else a ticket, handed out again when it may.
+            `True` if it may run now; `False` if it never may; else a ticket, which `leave` or `over` returns when it
+            may.
         """
 
     def withdraw(self, ticket: tuple[int, int]) -> None:
-        """Give up a ticket that was not handed out again."""
+        """Give up a ticket that has not been returned yet."""
 
     def leave(self, index: int) -> list[tuple[int, int]]:
-        """Say that a call runs no longer; it may ask again. Returns the tickets of those that may run now."""
+        """Say that a call does not run now; it may ask again. Returns the tickets of the calls that may run now."""
 
     def over(self, index: int) -> list[tuple[int, int]]:
-        """Say that a call is over and will not ask again. Returns the tickets of those that may run now."""
+        """Say that a call is over, and will not ask again. Returns the tickets of the calls that may run now."""
 
     def close(self) -> None:
-        """Let no further call run."""
+        """Let no further calls run."""
 
     def start_clock(self, index: int, now: float, limit: float) -> None:
-        """Give a call so many seconds, from now on."""
+        """Give a call `limit` seconds from `now` on."""
 
     def hold_clock(self, index: int, now: float) -> None:
-        """Stop a call's clock while it waits for something that is not its own work."""
+        """Stop a call's clock, while it waits for something that is not its own work."""
 
     def resume_clock(self, index: int, now: float) -> None:
-        """Let a clock that is held go on."""
+        """Start a call's clock again."""
 
     def next_deadline(self) -> float | None:
-        """When `due` is to be asked next; `None` for never."""
+        """When `due` must be asked next; `None` for never."""
 
     def due(self, now: float) -> tuple[bool, list[int]]:
-        """Say whose time is up: whether it is that of the whole batch, and the calls; each is told of once."""
+        """Whether the time of the whole batch is up, and the calls whose time is up; each is returned only once."""
 
 @final
 class ArgumentSchema:
@@ -463,30 +464,32 @@ class ArgumentSchema:
 
     Args:
         schema: cogency's flat form, `{"arg": {"type": ..., "required": ..., "min": ...}}`, or JSON Schema of the draft
-            that its `$schema` names, else of 2020-12. A `format` is not checked, and no reference out of the schema is
-            followed.
-        form: how it is written; told by its look when `None`: JSON Schema has the `type` "object".
+            that its `$schema` names, by default 2020-12. A `format` is not checked, and references out of the schema
+            are not followed.
+        form: the form of the schema; if `None`, a schema with the `type` "object" is JSON Schema, and any other is
+            flat.
 
-    A schema that cannot be compiled raises nothing: it is a fault of every call.
+    A schema that cannot be compiled does not raise: it is a fault of every call.
 
     Raises:
-        ValueError: `form` is another word.
+        ValueError: `form` has a wrong value.
     """
 
     def __new__(
         cls, schema: Any, form: Literal["flat", "json schema"] | None = None
     ) -> ArgumentSchema: ...
     def is_of(self, schema: Any) -> bool:
-        """Whether it is what this schema compiles to. The cost is linear in the schema."""
+        """Whether this was compiled from an equal schema. The cost is linear in the schema."""
 
     def faults(self, args: Any) -> list[str]:
-        """Say what is wrong with a call's arguments.
+        """Find what is wrong with a call's arguments.
 
         Returns:
-            A sentence for each fault, which names the argument, in the order of the schema's properties; no more than
-            ten, and then how many there are besides. Empty if they fit.
+            A sentence for each fault, which names the argument, in the order of the schema's properties; after ten
+            faults, only how many more there are. Empty if the arguments fit.
 
-        The cost of arguments that fit is linear in the arrays and objects among them; text is read only for a pattern.
+        For arguments that fit, the cost is linear in the arrays and objects among them; text is read only for a
+        pattern.
         """
 
 def read_block(text: str) -> list[str]:
@@ -497,19 +500,20 @@ def read_block(text: str) -> list[str]:
 
     Raises:
         ProtocolError: there is no block, or it is malformed; says where. `original_input` is the text.
-        TypeError: `text` is no `str`.
+        TypeError: `text` is not a `str`.
 
     The cost is linear in the text.
     """
 
 def check_json(value: Any) -> None:
-    """Check that JSON can hold a value, without writing it where its types are Python's plain ones.
+    """Check that JSON can hold a value. Values of Python's plain types are not written for that.
 
     Raises:
         TypeError, RecursionError: as `json.dumps`.
-        ValueError: likewise; also for `NaN` and infinities, which JSON does not have. The message says where one is.
+        ValueError: as `json.dumps`; also for `NaN` and infinities, which JSON does not have. The message says where
+            one is.
 
-    Whatever the methods of a class of its own raise goes on too.
+    What the methods of other types raise passes on.
     """
 
 def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
@@ -523,26 +527,26 @@ def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
         A JSON array, as `json.dumps` writes it; see `format_results_array`.
 
     Raises:
-        AttributeError, TypeError: a result is not one, or JSON cannot hold it.
-        ValueError: JSON cannot hold a result, since it has `NaN` or an infinity in it.
+        AttributeError, TypeError: a result is not a result, or JSON cannot hold it.
+        ValueError: a result has `NaN` or an infinity in it, which JSON does not have.
     """
 
 @final
 class FoldOptions:
-    """What a fold makes of the rows. Equal options fold a log to equal messages.
+    """How rows are folded into messages. Equal options fold a log into equal messages.
 
     Args:
-        rules: "own" or "installed". By both, calls without results are shown as failed. By our own, results without
+        rules: "own" or "installed". With both, calls without results are shown as failed. With "own", results without
             calls are left out, and the report in a row of type `error` is shown until a call, results or a question
-            follows. In an installed cogency, results without calls are shown and reports are not, as in cogency 3.3.0.
+            follows. With "installed", results without calls are shown and reports are not, as in cogency 3.3.0.
         escape_tags: see `to_messages`.
         max_result_chars: how many characters of each result's content are shown; `None` for all.
-        tool_result_chars: the same for single tools, by name, in place of `max_result_chars`.
+        tool_result_chars: the same for single tools, by name; goes before `max_result_chars`.
         dialect: see `to_messages`.
 
     Raises:
         ConfigError: `dialect` is not known.
-        ValueError: `rules` is another word.
+        ValueError: `rules` has a wrong value.
         OverflowError: a bound is below 0.
     """
 
@@ -565,13 +569,13 @@ class Folding:
 
     def __new__(cls, options: FoldOptions) -> Folding: ...
     def extend(self, events: Iterable[Any]) -> None:
-        """Take further events, oldest first; the cost is linear in them. Raises what `to_messages` raises."""
+        """Take further events, oldest first. The cost is linear in the events. Raises what `to_messages` raises."""
 
     def messages(self) -> list[dict[str, Any]]:
-        """Write the messages of all events so far, in a new list of new dicts; the cost is linear in the messages."""
+        """The messages of all events so far, as a new list of new dicts. The cost is linear in the messages."""
 
     def questions(self) -> list[int]:
-        """Say at which of the messages a question stands, oldest first: there a turn begins."""
+        """The indices of the messages that are questions, oldest first; a turn begins at each."""
 
 def to_messages(
     events: Iterable[Any], *, escape_tags: bool = False, dialect: Dialects = "cogency"
@@ -580,21 +584,21 @@ def to_messages(
 
     Args:
         events: rows with `type` and `content`, oldest first.
-        escape_tags: write `\u003c` for every `<` between `<results>` and `</results>`, so that what a tool returned
-            cannot close its block or open another. Results that are JSON keep their value. Nothing else is changed.
-            This is for cogency's own dialect; in every other one, results are always made so.
+        escape_tags: whether every `<` between `<results>` and `</results>` is written as `\u003c`, so that what a tool
+            returned cannot close its block or open another. Results that are JSON keep their value. Nothing else is
+            changed. This is for cogency's own dialect; in every other dialect, results are always made safe.
         dialect: how the model writes its calls and reads results: a name of `Dialect.presets()`, a `Dialect`, or a
             tuple of these, of which the first is written.
 
     Returns:
-        Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, each
-        result in the frame that the model knows. In that frame, the first character of what looks like one of the
-        dialect's marks is a character reference, `&lt;` for `<`; in JSON it is the escape `\u003c`. Thoughts are left
-        out where the dialect has no marks for them.
+        Messages with `role` (`user` or `assistant`) and `content`. Calls stand in them as the model writes them, and
+        each result in the frame that the model knows. Where text in that frame looks like one of the dialect's marks,
+        a character reference stands for its first character, `&lt;` for `<`; in JSON it is the escape `\u003c`.
+        Thoughts are left out if the dialect has no marks for them.
 
     Raises:
         ConfigError: `dialect` is not known.
-        KeyError, TypeError, json.JSONDecodeError: a row is no row; as in cogency 3.3.0.
+        KeyError, TypeError, json.JSONDecodeError: a row is not a row; as in cogency 3.3.0.
 
     The cost is linear in the text.
     """
@@ -608,25 +612,25 @@ def system_prompt(
     """Write the system prompt.
 
     Args:
-        tools: of each tool its name, the line that cogency's prompt has of it, what it does, and its schema.
+        tools: for each tool its name, the line that lists it in cogency's dialect, its description, and its schema.
         identity: who the model is; a neutral sentence when not given.
-        instructions: what this user or task asks for in addition.
-        dialect: how the model writes its calls; of several the first.
+        instructions: further instructions for this user or task.
+        dialect: how the model writes its calls; of several, the first counts.
 
     Raises:
-        ConfigError: `dialect` is not known, or a schema is none that JSON can hold.
+        ConfigError: `dialect` is not known, or JSON cannot hold a schema.
     """
 
 def decide(
     outcome: str, *, is_to_stop: bool, is_to_go_on: bool, is_refused: bool
 ) -> Literal["go_on", "recover", "wait", "stop"]:
-    """Say what an agent does behind a step: ask the model again, show it what was wrong, wait for people, or stop.
+    """Decide what an agent does after a step: ask the model again, show it what was wrong, wait for people, or stop.
 
     Args:
-        outcome: how the step came out, a `TurnOutcome` by its value.
-        is_to_stop: whether something asked that the run stops.
-        is_to_go_on: whether a hook asked that it goes on all the same.
-        is_refused: whether the answer is not what was asked for.
+        outcome: how the step came out: the value of a `TurnOutcome`.
+        is_to_stop: whether the run was asked to stop.
+        is_to_go_on: whether a hook asked to go on all the same.
+        is_refused: whether the answer does not have the form that was asked for.
 
     Raises:
         ValueError: there is no such outcome.

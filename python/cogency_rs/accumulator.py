@@ -20,13 +20,14 @@ from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
 from .observers import OnToolEnd, OnToolStart
-from .parser import ClosedOnce, text_behind
+from .parser import ClosedOnce, unread_text_of
 from .records import ToolExecution
 from .registry import is_blocking
 from .results import failure
 from .storage.log import CallRecord, is_log
 from .tool_events import ToolEvents
 from .toolbox import Toolbox
+from .tools.options import all_options
 from .turn_log import Steps, TurnLog
 from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcome
 
@@ -51,7 +52,7 @@ class Accumulator:
             asked: where a batch has such a call, nothing of it runs, `waiting` has its calls, and the log says that
             they wait. Needs a storage that is a `Log`.
         approval_timeout: seconds to wait for its answer; none in time is a denial.
-        on_block: whether the calls behind one that a hook blocks are still carried out; with `"stop"` they are not, and
+        on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
             the run ends.
         on_tool_start: called with a call when it starts.
         on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
@@ -78,6 +79,7 @@ class Accumulator:
     _is_blocking = staticmethod(is_blocking)
     _toolbox = staticmethod(Toolbox.of)
     _breaker: Callable[[int], CircuitBreaker] = CircuitBreaker
+    _keeps_text = True
 
     def __init__(
         self,
@@ -101,7 +103,9 @@ class Accumulator:
     ) -> None:
         Turn(stream=stream)  # refuses an unknown mode
         _check_storage(execution.storage)
-        check_remote(self._toolbox(execution.tools).names, middleware := tuple(middleware))
+        tools = self._toolbox(execution.tools)
+        check_remote(tools.names, middleware := tuple(middleware))
+        self._tools = tools if type(execution.tools) is tuple else None  # a list may change
         self.user_id = user_id
         self.conversation_id = conversation_id
         self.stream: StreamMode = stream
@@ -123,7 +127,7 @@ class Accumulator:
         self._waits = approve == "wait"
         if self._waits and not is_log(execution.storage):
             raise ConfigError(
-                f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is no Log'
+                f'approve="wait" needs a storage that keeps calls: {execution.storage!r} is not a Log'
             )
         self._on_busy = _check_busy(on_busy, execution.storage)
         self.state: dict[str, Any] = {}
@@ -154,8 +158,8 @@ class Accumulator:
 
         Raises:
             BusyError: another run has the conversation, with `on_busy="error"`; or this one is inside of it.
-        asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
-                every call in the log has its result there.
+            asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
+                every call in the log has its result there; so has the text that had come.
 
         What the source raises passes on unchanged, after the text already received has been emitted; what the
         storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
@@ -163,7 +167,7 @@ class Accumulator:
         async with self._claim():
             self.outcome = self.finish_reason = self.stop = None
             self.executions, self.waiting = [], []
-            text = text_behind(events)
+            text = unread_text_of(events)
             source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event")
@@ -179,12 +183,22 @@ class Accumulator:
                 may_be_held=self._may_be_held,
                 written_ids=text is not None,
             )
-            batches = _steps(source, turn)
+            is_over = is_left = False
             try:
-                async for steps in batches:
-                    if isinstance(steps, dict):
-                        yield steps
+                while not is_over:
+                    given: Steps | TurnEvent | None
+                    try:
+                        given = await source
+                    except Exception as error:
+                        source.failed, given = error, None
+                    if isinstance(given, dict):  # as most are in token mode
+                        yield given
                         continue
+                    if given is None:
+                        is_over = True
+                        await source.aclose()
+                        given = turn.finish(error=source.failed)
+                    steps: Steps = given
                     for step in steps:  # running a batch appends what follows from its results
                         if isinstance(step, dict):
                             yield step
@@ -211,6 +225,11 @@ class Accumulator:
                             self.stop = said.stopped
                     if self.stop is not None:
                         break
+                    if is_over and source.failed is not None:
+                        raise source.failed
+            except (asyncio.CancelledError, GeneratorExit):
+                is_left = not is_over
+                raise
             except Exception as error:
                 if error is source.failed:
                     self._end(turn)
@@ -224,8 +243,10 @@ class Accumulator:
                     if log.calls:  # saved, but the turn was stopped before they could run
                         results = [failure(CANCELLED)] * len(log.calls)
                         await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+                    if is_left and self._keeps_text:
+                        await log.save_what_is_left(_texts(turn.finish()))
                 finally:
-                    await batches.aclose()
+                    await source.aclose()
 
     @property
     def stopped(self) -> str | None:
@@ -267,7 +288,7 @@ class Accumulator:
         """Start the calls that the log has."""
         return ToolBatch(
             log.calls,
-            self._toolbox(self._execution.tools),
+            self._tools or self._toolbox(self._execution.tools),
             execution=self._execution,
             user_id=self.user_id,
             conversation_id=self.conversation_id,
@@ -282,9 +303,10 @@ class Accumulator:
     def _results(
         self, batch: ToolBatch, turn: Turn, log: TurnLog, breaker: CircuitBreaker
     ) -> Steps:
-        log.settle(lambda: self.executions)
-        self.executions = batch.executions()
-        return turn.results(batch.results(), breaker)
+        log.settle(lambda: self.executions, batch.decisions)
+        results = batch.results()
+        self.executions = batch.executions(results)
+        return turn.results(results, breaker)
 
     def _may_be_held(self, calls: Sequence[ToolCall]) -> bool:
         """Whether one of these calls may have to wait before its tool is started."""
@@ -292,30 +314,17 @@ class Accumulator:
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""
-        tools = self._toolbox(self._execution.tools)
+        if not any(options.requires_approval for options in all_options(self._execution.tools)):
+            return False
+        tools = self._tools or self._toolbox(self._execution.tools)
         return any([await needs_approval(tools.find(call), call) for call in calls])
 
 
-async def _steps(
-    source: ClosedOnce | EventSource, turn: Turn
-) -> AsyncGenerator[Steps | TurnEvent, None]:
-    """The steps of a turn, as its source brings them on; most in token mode are one event."""
-    try:
-        while True:
-            try:
-                steps = await source
-            except Exception as error:
-                source.failed = error
-                break
-            if steps is None:
-                break
-            yield steps
-        await source.aclose()
-        yield turn.finish(error=source.failed)
-        if source.failed is not None:
-            raise source.failed
-    finally:
-        await source.aclose()
+def _texts(steps: Steps) -> Steps:
+    """What the model had said, of the last steps of a turn that was stopped; a block that it had begun is dropped."""
+    rows = [row for step in steps if isinstance(step, tuple) for row in step]
+    texts = tuple(row for row in rows if row[0] in ("think", "respond"))
+    return [texts] if texts else []
 
 
 def _check_busy(

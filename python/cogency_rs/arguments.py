@@ -1,4 +1,4 @@
-"""Whether a call's arguments fit its tool, before the tool starts. Schemas are compiled once for each tool."""
+"""Checks the arguments of calls before their tools start. Each tool's schema is compiled only once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .signature import is_object
 __all__ = ["CheckedTool", "checks_itself", "compiled", "faults"]
 
 MOST_KEPT = 1024
-"""Tools whose compiled schema is kept."""
+"""For how many tools the compiled schema is kept."""
 
-# By the id of the tool. An id may come back for another tool, which does no harm: what is kept is used only for a
-# schema that reads the same. So no tool is kept alive, and a tool that makes its schema anew each time is found.
+# By the tool's id, so that no tool is kept alive, and a tool that makes a new schema each time is found. Another tool
+# may get the same id later, which does no harm: a compiled schema is used only if it was compiled from an equal one.
 _kept: dict[int, ArgumentSchema] = {}
 
 
 def compiled(tool: object, schema: dict[str, Any]) -> ArgumentSchema:
-    """Give a tool's schema, ready to check arguments."""
+    """Compile a tool's schema, or return the kept one."""
     kept = _kept.get(id(tool))
     if kept is not None and kept.is_of(schema):
         return kept
@@ -34,35 +34,36 @@ def compiled(tool: object, schema: dict[str, Any]) -> ArgumentSchema:
 class CheckedTool:
     """A tool that checks its own arguments, and can be run without a second check.
 
-    It is no `abc.ABC`: every call asks whether its tool is one of these, which of such a class costs several times as
+    It is not an `abc.ABC`: every call asks whether its tool is a subclass, which with `abc.ABC` costs several times as
     much.
     """
 
     @abstractmethod
     def faults(self, args: Mapping[str, Any]) -> list[str]:
-        """Say what is wrong with the model's arguments, a sentence for each fault; nothing if they fit."""
+        """What is wrong with the model's arguments, a sentence for each fault; empty if they fit."""
 
     @property
     @abstractmethod
     def takes_context(self) -> bool:
-        """Whether it is told of the call."""
+        """Whether the tool gets a `ToolContext`."""
 
     @property
     @abstractmethod
     def run_checked(self) -> Callable[..., Any] | None:
-        """What runs it with arguments that have no `faults`, and its context or `None`; `None` to use `execute`."""
+        """Runs the tool, given arguments without `faults` and a context or `None`; `None` to use `execute`."""
 
 
 def checks_itself(tool: object) -> TypeGuard[CheckedTool]:
-    """Whether a tool is a `CheckedTool`, by its type: a mock of one says that it is one."""
+    """Whether a tool is a `CheckedTool`, by its type, since a mock of one passes `isinstance`."""
     return issubclass(type(tool), CheckedTool)
 
 
 def faults(tool: Any, args: dict[str, Any]) -> list[str]:
-    """Say what is wrong with a call's arguments, a sentence for each fault; nothing if they fit.
+    """What is wrong with a call's arguments, a sentence for each fault; empty if they fit.
 
-    A tool is checked by its `json_schema` if that is JSON Schema, else by its `schema`, in either form. One without a
-    schema takes anything; one whose schema cannot be used takes nothing, and says why.
+    They are checked against the tool's `json_schema` if that is a JSON Schema, else against its `schema`, in either
+    form. A tool without a schema takes all arguments. If the schema cannot be used, all arguments have a fault, which
+    says why.
     """
     if checks_itself(tool):
         return tool.faults(args)

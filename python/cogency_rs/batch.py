@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,23 +20,25 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import Schedule
+from .cogency_tools import injected_by
 from .errors import ConfigError, StopRun, ToolError
 from .executors import check_remote
 from .ids import uuid7
 from .middleware import Approval, Approve, HookRunner, Hooks, Invocation, Middleware, Next, retry
+from .middleware.approval import Decision
 from .middleware.chain import chain
 from .middleware.hooks import CallOrder, sorted_hooks
 from .observers import Observers, OnToolEnd, OnToolStart
 from .patience import all_done, outlast
 from .records import ToolExecution, status_of, utc
-from .registry import bound, injected_by, is_blocking, is_coroutine_function, refusal
+from .registry import bound, is_blocking, is_coroutine_function, refusal
 from .results import as_result, failure, failure_of, is_own_failure, is_plain, stopped
 from .telemetry import current
 from .timetable import Late, Timetable
 from .tool_events import OnEvent
 from .toolbox import Toolbox
 from .tools import ToolContext, ToolOptions, options_of
-from .tools.context import Run
+from .tools.context import RunSignals
 from .tools.options import all_options, check_seconds
 from .types import ToolCall, ToolResult
 from .workers import in_thread, on_own_loop
@@ -113,6 +115,9 @@ class ToolBatch:
         begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
             is not started.
         run: what tools can reach of the run that the batch is part of.
+
+    Attributes:
+        decisions: what somebody who was asked decided of the calls, by their place.
     """
 
     def __init__(
@@ -128,7 +133,7 @@ class ToolBatch:
         is_blocking: Callable[[Any, Any], bool] = is_blocking,
         ids: Sequence[str] = (),
         begin: Callable[[int], Awaitable[None]] | None = None,
-        run: Run | None = None,
+        run: RunSignals | None = None,
     ) -> None:
         self._calls = list(calls)
         self._tools = tools
@@ -149,6 +154,7 @@ class ToolBatch:
         self._began = [0.0] * count
         self._ended = [0.0] * count
         self._order: CallOrder | None = None
+        self.decisions: Mapping[int, Decision] = {}
         self._observers: Observers | None = None
         if options.on_tool_start or options.on_tool_end:
             self._observers = Observers(options.on_tool_start, options.on_tool_end)
@@ -219,9 +225,10 @@ class ToolBatch:
             results.append(self._stop(index, stopped))
         return results
 
-    def executions(self) -> list[ToolExecution]:
-        """One record for each call, in call order; once they are over."""
-        return [self._record(index, result) for index, result in enumerate(self.results())]
+    def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
+        """One record for each call, in call order; once they are over. `results` are theirs, where they are known."""
+        results = self.results() if results is None else results
+        return [self._record(index, result) for index, result in enumerate(results)]
 
     # Tasks
 
@@ -265,7 +272,9 @@ class ToolBatch:
             )
         layers += options.middleware
         if [want for want in wants if want.requires_approval]:
-            layers.append(Approval(options.approve, options.approval_timeout))
+            approval = Approval(options.approve, options.approval_timeout)
+            self.decisions = approval.decisions
+            layers.append(approval)
         if [want for want in wants if want.retries]:
             layers.append(retry)
         return layers

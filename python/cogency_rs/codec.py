@@ -1,6 +1,6 @@
-"""Calls and results to text and back, for one at a time.
+"""Writes calls and results as text, and reads single ones back.
 
-Signatures, texts and errors are cogency 3.3.0's.
+Signatures, texts and errors are those of cogency 3.3.0.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _TRIPLE_QUOTED = re.compile(r'"""([^"]*?)"""', re.DOTALL)
 def tool_instructions(tools: Iterable[Any]) -> str:
     """List tools for a prompt: a line each, `name(required, optional?) - description`.
 
-    A parameter of a flat schema counts as required unless it says `"required": False`; one of a JSON Schema, if the
-    schema's list of required ones has it.
+    A parameter of a flat schema is required unless it says `"required": False`; a parameter of a JSON Schema is
+    required if the schema's `required` lists it.
     """
     return "TOOLS:\n" + "\n".join(tool_line(tool) for tool in tools)
 
 
 def tool_line(tool: Any) -> str:
-    """One tool as `tool_instructions` lists it."""
+    """The line of one tool in `tool_instructions`."""
     schema: Any = getattr(tool, "schema", None) or {}
     parameters: Iterable[tuple[str, Any]]
     if is_json_schema(schema):
@@ -50,7 +50,7 @@ def tool_line(tool: Any) -> str:
 
 
 def format_call_agent(call: ToolCall) -> str:
-    """Write a call the way the log holds it: JSON of `name`, `args` and, if it has them, `id` and `server`."""
+    """Write a call as the log holds it: JSON of `name`, `args` and, if the call has them, `id` and `server`."""
     written = {"name": call.name, "args": call.args}
     for key in ("id", "server"):  # cogency's own calls have none
         if (value := getattr(call, key, None)) is not None:
@@ -59,7 +59,7 @@ def format_call_agent(call: ToolCall) -> str:
 
 
 def format_result_agent(result: ToolResult) -> str:
-    """Write a result as plain text: its outcome and, on the lines below, its content."""
+    """Write a result as plain text: its outcome and, from the next line on, its content if it has any."""
     return f"{result.outcome}\n{result.content}" if result.content else result.outcome
 
 
@@ -71,27 +71,27 @@ def format_results_array(calls: Sequence[ToolCall], results: Sequence[ToolResult
         results: their results, one for each, in the same order.
 
     Returns:
-        A JSON array whose items have `tool`, `status` and `content`. The content of a success is the tool's, or its
-        outcome where that is `None` or `""`. A success that has both has `outcome` too, before `content`, unless it
-        is empty or only the word `Success`. The content of a failure is its message.
+        A JSON array whose items have `tool`, `status` and `content`. The content of a success is the result's content,
+        or its outcome if the content is `None` or `""`. A success with a content has `outcome` too, before `content`,
+        unless the outcome is empty or only the word `Success`. The content of a failure is its message.
 
     Raises:
         ValueError: the numbers of calls and results differ, or a result holds `NaN` or an infinity, which JSON does
             not have; the message names the tool and the place.
-        TypeError: a result holds another value that JSON cannot hold.
+        TypeError: a result holds any other value that JSON cannot hold.
     """
     pairs = list(zip(calls, results, strict=True))
     return format_results([call.name for call, _ in pairs], [result for _, result in pairs])
 
 
 def parse_tool_call(json_str: str) -> ToolCall:
-    """Read one call from text that may have more around it.
+    """Read one call from text that may have other text around it.
 
-    What stands before the first `{` and behind the last `}` is left away, and strings in triple quotes are
-    read as strings. `args` may be missing.
+    Text before the first `{` and after the last `}` is ignored, and strings may stand in triple quotes. `args` may be
+    missing.
 
     Raises:
-        ToolParseError: the rest is no JSON, or no call; `original_json` is what was tried.
+        ToolParseError: what is left is not JSON, or not a call; `original_json` is the text that was read.
     """
     text = json_str.strip()
     start, end = text.find("{"), text.rfind("}")
@@ -108,12 +108,12 @@ def parse_tool_call(json_str: str) -> ToolCall:
 
 
 def parse_tool_result(content: str) -> list[ToolResult]:
-    """Read results from text: an object, or an array of them, with `outcome` and `content`.
+    """Read results from text: a JSON object with `outcome` and `content`, or an array of such objects.
 
-    Text that is nothing of the kind is one result, with the text as its outcome.
+    Any other text is one result, with the text as its outcome.
 
     Raises:
-        ValueError: an `outcome` or `content` is no string.
+        ValueError: an `outcome` or `content` is not a string.
     """
     try:
         value: Any = json.loads(content)

@@ -1,4 +1,4 @@
-"""The stored log to the next prompt: the async shell over the core's folding."""
+"""Builds the next prompt from the stored log: the async shell over the core's folding."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from ._core import FoldOptions, system_prompt as write_system_prompt, to_messages
 from .codec import tool_line
+from .cogency_tools import guidance_for
 from .errors import ConfigError, StorageError
 from .foldings import fold_conversation, newest_rows
 from .history import CogencyHistory, History, HistoryTransform, Messages, Pin
@@ -20,7 +21,7 @@ from .types import Dialects
 __all__ = ["MAX_CONVERSATION_LENGTH", "assemble", "system_prompt", "to_messages"]
 
 MAX_CONVERSATION_LENGTH = 10_000
-"""Events of a conversation that are loaded without a window; as in cogency 3.3.0."""
+"""How many events of a conversation are loaded without a window; as in cogency 3.3.0."""
 
 
 def system_prompt(
@@ -33,25 +34,29 @@ def system_prompt(
     """Write the system prompt that teaches a model how to call tools.
 
     Args:
-        tools: the tools it may call; each with `name`, `description` and `schema`. Those with a JSON Schema are
-            listed with the types of their parameters.
-        identity: who it is; a neutral sentence when not given.
-        instructions: what this user or task asks for in addition.
+        tools: the tools that the model may call; each with `name`, `description` and `schema`. Those with a JSON Schema
+            are listed with the types of their parameters.
+        identity: who the model is; a neutral sentence when not given.
+        instructions: further instructions for this user or task.
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, of
-            which the first is written. In any but cogency's own, tools are declared as its models were taught.
+            which the prompt teaches the first. In every dialect but cogency's own, tools are declared in the form that
+            models of the dialect were taught.
 
     Returns:
-        The prompt. Equal arguments give equal prompts, with the tools in their order.
+        The prompt, with the tools in the given order. Equal arguments give equal prompts.
 
     Raises:
-        ConfigError: there is no such dialect, or a tool's schema is none that JSON can hold.
+        ConfigError: there is no such dialect, or JSON cannot hold a tool's schema.
     """
     listed = [_listed(tool) for tool in tools or ()]
-    return write_system_prompt(listed, identity or None, instructions or None, dialect)
+    paragraphs = guidance_for(name for name, *_ in listed)
+    if instructions:
+        paragraphs.append(instructions)
+    return write_system_prompt(listed, identity or None, "\n\n".join(paragraphs) or None, dialect)
 
 
 def _listed(tool: Any) -> tuple[str, str, str, Any]:
-    """A tool's name, the line that lists it, what it does, and the schema of its parameters."""
+    """A tool's name, the line that lists it, its description, and the schema of its parameters."""
     schema = json_schema_of(tool)
     line = tool_line(tool) if schema is None else signature(tool, schema)
     declared: Any = getattr(tool, "schema", None) or {} if schema is None else schema
@@ -76,38 +81,38 @@ async def assemble(
     """Build the messages of the next prompt from the stored log.
 
     Args:
-        user_id: whose conversation; empty for everybody's.
-        conversation_id: which one.
-        tools: the tools the prompt lists; their `max_result_chars` bounds what is shown of their results.
-        storage: the log; a `Log` is asked for what is new, any other for `load_messages`. For the profile,
-            `load_profile` is called.
+        user_id: the id of a user, to show only this user's rows; empty for the rows of all users.
+        conversation_id: the conversation's id.
+        tools: the tools that the prompt lists; their `max_result_chars` bounds how much of their results is shown.
+        storage: the log. A `Log` is asked for the new rows by `read`, any other storage by `load_messages`; the profile
+            is asked for by `load_profile`.
         history: how much of the conversation is shown, and in which form; `History()` when not given.
         history_window: cogency's name for `History(window=...)`.
         history_transform: cogency's name for `History(transform=...)`.
-        profile_enabled: whether what is known of the user follows the system prompt.
+        profile_enabled: whether the user's profile follows the system prompt.
         identity: see `system_prompt`.
         instructions: see `system_prompt`.
-        escape_tags: keep what tools returned from closing its block for the model; see `to_messages`.
+        escape_tags: whether tags in results are escaped, so that none of them closes its block; see `to_messages`.
         dialect: how the model writes its calls and reads results; see `system_prompt` and `to_messages`.
 
     Returns:
-        Messages with `role` and `content`, the system prompt first. They are the caller's to change. Calls that
-        have no results in the log, because whoever ran them died, are shown with a failure each:
+        Messages with `role` and `content`, the system prompt first; the caller may change them. Calls that have no
+        results in the log, because the program that ran them died, are shown as failed with
         `Interrupted before completion`; results without calls are left out. The report of a malformed block is shown
         as a user message, after the text that it is about, until a call, results or a question follows.
 
     Raises:
-        ConfigError: `history` is given with `history_window` or `history_transform`, or a value of it cannot be kept;
-            or nothing is stored for these ids, and something is for the same ids swapped.
-        StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events, and the history no bound.
+        ConfigError: `history` is given together with `history_window` or `history_transform`, or one of its values is
+            wrong; or nothing is stored for these ids, but something is for the same ids swapped.
+        StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events, and the history has no bound.
 
-    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded; with a `Log`
-    such as `SQLite`, and no `window` or `max_tokens`, in the messages and in the events that are new since the last
-    time.
+    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded. With a `Log`
+    such as `SQLite`, and no `window` or `max_tokens`, it is linear in the messages and in the events that are new since
+    the last prompt.
     """
     history = _one_history(history, history_window, history_transform)
-    conversation = StoredConversation(storage, user_id, conversation_id)
-    return await assemble_behind(
+    conversation = StoredRows(storage, user_id, conversation_id)
+    return await assemble_after(
         lambda: system_prompt(tools, identity, instructions, dialect=dialect),
         partial(_profile, user_id, storage) if profile_enabled else None,
         conversation,
@@ -139,13 +144,13 @@ def _one_history(
 
 
 def bounds_of(tools: Iterable[Any]) -> dict[str, int]:
-    """How much of their results is shown, of those tools that say it."""
+    """The `max_result_chars` of the tools that have one, by the tool's name."""
     bounds = ((tool, options_of(tool).max_result_chars) for tool in tools)
     return {tool.name: most for tool, most in bounds if most is not None}
 
 
 @dataclass(frozen=True)
-class StoredConversation:
+class StoredRows:
     """The rows of one conversation in a storage."""
 
     storage: Any
@@ -167,10 +172,10 @@ class StoredConversation:
         return count, messages
 
     async def check_ids(self) -> None:
-        """Refuse ids under which nothing is stored, where the log has rows for them the other way round.
+        """Check that ids for which nothing is stored were not swapped.
 
         Raises:
-            ConfigError: it has.
+            ConfigError: the log has rows for these ids swapped.
         """
         user_id, conversation_id = self.user_id, self.conversation_id
         if not user_id or user_id == conversation_id:
@@ -182,19 +187,26 @@ class StoredConversation:
             )
 
 
-async def assemble_behind(
+async def assemble_after(
     prompt: Callable[[], str],
     profile: Callable[[], Awaitable[str]] | None,
-    conversation: StoredConversation,
+    conversation: StoredRows,
     *,
     history: History | CogencyHistory,
     options: FoldOptions,
     check_empty: Callable[[], Awaitable[None]] | None = None,
     pin: Pin | None = None,
 ) -> Messages:
-    """Build the messages of the next prompt behind a system prompt that someone else writes.
+    """Build the messages of the next prompt, after a system prompt that `prompt` writes.
 
-    Where the log is empty, `check_empty` is asked whether that may be. `pin` holds the history where it began.
+    Args:
+        prompt: writes the system prompt.
+        profile: gives the user's profile, which follows it; may give "".
+        conversation: the rows.
+        history: how much of them is shown, and in which form.
+        options: how rows become messages.
+        check_empty: called if there are no rows; raises if that is a mistake.
+        pin: keeps the beginning of the history where it was in the run's first prompt.
     """
     system = [prompt()]
     if profile is not None and (known := await profile()):
@@ -213,7 +225,7 @@ async def _profile(user_id: str, storage: Any) -> str:
     try:
         profile = await storage.load_profile(user_id)
     except Exception as error:
-        # Without a database there is nothing known of anybody.
+        # Without a database there is no profile.
         if "unable to open database file" in str(error):
             return ""
         raise RuntimeError(f"The profile of {user_id} could not be loaded: {error}") from error

@@ -1,4 +1,4 @@
-"""Reads a docstring in Google's convention: what it says of the whole, and of each argument."""
+"""Reads a docstring in Google's convention: its text, and what it says of each argument."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Docstring:
     """What a docstring says.
 
     Attributes:
-        text: all that stands before the first section.
-        entries: of each name in a section of arguments or attributes, its text on one line.
+        text: everything before the first section.
+        entries: for each name in a section of arguments or attributes, its text on one line.
     """
 
     text: str = ""
@@ -43,7 +43,7 @@ class Docstring:
 
 
 def read_docstring(docstring: str | None) -> Docstring:
-    """Read a docstring. Whatever its form, its text is there; cost is linear."""
+    """Read a docstring. In another convention all of it is text. The cost is linear."""
     read = Docstring()
     lines = inspect.cleandoc(docstring or "").splitlines()
     section: str | None = None

@@ -1,7 +1,7 @@
 """Puts our core into an installed cogency, and takes it out again.
 
-What is replaced is `REPLACED`, below. A replacement behaves as the original does but for `docs/differences.md`; the
-values and exceptions it hands out are of cogency's own classes.
+`REPLACED`, below, lists what is replaced. A replacement behaves as the original, except for what
+`docs/differences.md` lists. The values and exceptions that it hands out are of cogency's own classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .toolbox import Toolbox
 __all__ = ["SUPPORTED", "Installation", "install", "installation", "uninstall"]
 
 SUPPORTED = "3.3"
-"""The versions of cogency whose internals are known: this one, with any third number."""
+"""The version of cogency whose internals are known, with any third number."""
 
 REPLACED: dict[str, tuple[str, ...]] = {
     "cogency.core.parser": ("parse_tokens", "parse_execute_block"),
@@ -49,18 +49,18 @@ REPLACED: dict[str, tuple[str, ...]] = {
     "cogency.context.assembly": ("assemble",),
     "cogency.lib.sqlite": ("SQLite",),
 }
-"""Every name that is replaced, by the module that defines it. Other modules that hold it are rebound too."""
+"""Every name that is replaced, by the module that defines it. Other modules that hold the object are rebound too."""
 
 BLOCKING = ("Edit", "Find", "List", "Read", "Replace", "Scrape", "Search", "Shell", "Write")
-"""cogency's own tools that block the event loop: they run programs, read files and fetch pages without awaiting."""
+"""cogency's own tools that block the event loop, since they run programs, read files or fetch pages without `await`."""
 
 
 class Installation:
-    """What `install` did. As a context manager it is undone at the end of the block.
+    """What `install` did. As a context manager, it undoes that at the end of the block.
 
     Attributes:
         version: the version of cogency.
-        replacements: of each original, by its full name, what stands in its place.
+        replacements: each original with its replacement, by the original's full name.
     """
 
     def __init__(self, version: str, limits: BatchOptions) -> None:
@@ -81,7 +81,7 @@ class Installation:
             uninstall()
 
     def missing(self) -> list[str]:
-        """Names that are not ours, although they should be; sorted."""
+        """The replaced names that do not hold our objects any more, sorted."""
         return sorted(
             name
             for name, (_, ours) in self.replacements.items()
@@ -101,20 +101,20 @@ def install(
 ) -> Installation:
     """Replace the internals of cogency by our core, in every module that holds them.
 
-    Safe to call again: the same limits change nothing, other limits take the place of the first ones. Turns that are
-    running are not disturbed. cogency is imported if it is not yet.
+    Safe to call again: with the same limits that changes nothing, with other limits it replaces the first ones. Turns
+    that are running are not disturbed. cogency is imported if it is not yet.
 
     Args:
-        tool_timeout: seconds one tool call may take; `None` for no limit.
+        tool_timeout: seconds that one tool call may take; `None` for no limit.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
-        force: go ahead with a version of cogency whose internals are not known.
+        force: whether to go ahead with a version of cogency whose internals are not known.
 
     Returns:
         What was done; `with cogency_rs.install(): ...` undoes it at the end.
 
     Raises:
-        ConfigError: cogency is not installed, its version is not known, a name that is to be replaced is not there,
-            or a limit makes no sense. Nothing is replaced then.
+        ConfigError: cogency is not installed, its version is not known, a name to replace is missing, or a limit is
+            wrong. Then nothing is replaced.
     """
     global _current
     limits = BatchOptions(tool_timeout=tool_timeout, max_concurrency=max_concurrency)
@@ -147,7 +147,7 @@ def uninstall() -> None:
 
 
 def installation() -> Installation | None:
-    """Return what is installed now."""
+    """What is installed now; `None` if nothing is."""
     return _current
 
 
@@ -188,7 +188,7 @@ def _resolve(module: str, name: str) -> Any:
 
 
 def _rebind(by_identity: dict[int, Any]) -> None:
-    """Put other objects in the place of these, in every module that has been imported."""
+    """Replace objects, given by their ids, in every imported module but our own."""
     for module in list(sys.modules.values()):
         if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] == __package__:
             continue
@@ -199,7 +199,7 @@ def _rebind(by_identity: dict[int, Any]) -> None:
 
 
 def _build(limits: BatchOptions) -> dict[str, Any]:
-    """Our objects under cogency's names. Made anew for each installation, so that they can be told apart."""
+    """Make our objects under cogency's names. Each installation has its own, so that they can be told apart."""
     protocols = importlib.import_module("cogency.core.protocols")
     errors = importlib.import_module("cogency.core.errors")
     codecs = importlib.import_module("cogency.core.codec")
@@ -223,7 +223,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
 
     def result(ours: Any) -> Any:
         if not isinstance(ours, types.ToolResult):
-            return ours  # a tool's own
+            return ours  # the tool returned cogency's own
         return ToolResult(outcome=ours.outcome, content=ours.content, error=ours.error)
 
     def parse_tokens(token_stream: Any) -> Any:
@@ -287,7 +287,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     ) -> list[dict[str, Any]]:
         # cogency's own prompt and profile stay in use.
         try:
-            return await context.assemble_behind(
+            return await context.assemble_after(
                 partial(
                     assembly.system_prompt,
                     tools=list(tools),
@@ -295,7 +295,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
                     instructions=instructions,
                 ),
                 partial(assembly.profile_format, user_id, storage) if profile_enabled else None,
-                context.StoredConversation(storage, user_id, conversation_id),
+                context.StoredRows(storage, user_id, conversation_id),
                 history=CogencyHistory(history_window, history_transform),
                 options=FoldOptions(rules="installed"),
             )
@@ -306,8 +306,9 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         _parse_call = staticmethod(parse_tool_call)
         _is_blocking = staticmethod(is_blocking)
         _toolbox = staticmethod(toolbox)
-        # An agent of cogency makes an accumulator for each answer of its model: only calls can be counted there.
+        # cogency's agent makes a new accumulator for each answer of its model, so batches in a row cannot be counted.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
+        _keeps_text = False  # as cogency 3.3.0
 
         def __init__(
             self,
@@ -365,7 +366,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     class InstalledSQLite(SQLite):
         @staticmethod
         def _check_type(type: str) -> None:
-            """Take rows of any type, as cogency does."""
+            """Allow rows of any type, as cogency does."""
 
         def save_messages(self, rows: Any) -> asyncio.Future[list[str]]:
             return future_with_their_errors(super().save_messages(rows))
@@ -404,7 +405,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
 
 
 def _alias(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function of ours an identity of its own, so that only its use in cogency is ever rebound."""
+    """Wrap a function of ours in one of its own identity, so that only its uses in cogency are ever rebound."""
 
     def alias(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)

@@ -1,7 +1,7 @@
-"""The errors a caller can catch.
+"""The errors that a caller can catch.
 
-One tree under `CogencyError`, with the class names and attributes of cogency 3.3.0, so that code written
-for one reads the other. A message says what was wrong, where, and what to do.
+They are one tree under `CogencyError`, with the class names and attributes of cogency 3.3.0, so that code written for
+either package can handle both. A message says what was wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class CogencyError(Exception):
-    """Anything this package raises on its own account.
+    """The base class of the errors that this package raises.
 
     Attributes:
         cause: the exception that led to this one, or `None`.
@@ -43,14 +43,14 @@ class CogencyError(Exception):
 
 
 class ConfigError(CogencyError):
-    """Something handed over at construction cannot work; raised before a turn starts."""
+    """An argument or an option cannot work; raised before a turn starts."""
 
 
 class ProtocolError(CogencyError):
-    """Text that breaks the protocol, where the caller asked for a value instead of events.
+    """Text that breaks the protocol, read by a function that returns a value instead of events.
 
     Attributes:
-        original_input: the text as it came, or `None`.
+        original_input: the text as it was given, or `None`.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class ProtocolError(CogencyError):
 
 
 class ToolError(CogencyError):
-    """A tool's own failure, for tools to raise.
+    """A failure of a tool, in the tool's own words; tools raise it.
 
     Attributes:
-        validation_failed: the arguments were at fault, not the tool.
-        timeout: the tool ran out of time.
-        executions: of an agent's run that fails with its tools, what became of the calls of the batch.
+        validation_failed: whether the arguments were at fault, not the tool.
+        timeout: whether the tool ran out of time.
+        executions: what became of the calls of the batch, if an agent's run failed with its tools; else empty.
     """
 
     executions: tuple[ToolExecution, ...] = ()
@@ -85,25 +85,25 @@ class ToolError(CogencyError):
 
 
 class DeniedError(ToolError):
-    """A call that needs someone's agreement did not get it."""
+    """A call that requires approval was not approved."""
 
 
 class UnknownOutcome(ToolError):  # noqa: N818  # not known to be an error
-    """A call of which nobody knows whether it happened: what carried it out is gone."""
+    """It is not known whether a call had its effect: the process or the connection that carried it out is gone."""
 
 
 class BlockTool(CogencyError):  # noqa: N818  # an instruction more than an error
-    """Raised by a hook before a call: it is not to run. The model reads the message."""
+    """Raised by a hook before a call, to keep the call from running. The model reads the message."""
 
 
 class StopRun(CogencyError):  # noqa: N818
-    """Raised by a tool or a hook: the run ends, once the calls that run have their results.
+    """Raised by a tool or a hook, to end the run once the running calls have their results.
 
     Attributes:
         message: why, for the program that started the run.
         reason: a `StopReason`, or its value.
-        context: what else there is to say, by name.
-        source: the name of the tool, or of the class of hooks, that asked for it; set where it is caught.
+        context: further facts, by name.
+        source: the name of the tool, or of the class of hooks, that raised it; set where it is caught.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class StopRun(CogencyError):  # noqa: N818
 
 
 class SkipTool(CogencyError):  # noqa: N818
-    """Raised by a hook before a call: it is not to run, and has this value instead.
+    """Raised by a hook before a call, to give it this value as its result without running it.
 
     Attributes:
         value: the content of the call's result.
@@ -136,8 +136,7 @@ class StorageError(CogencyError):
     """The log could not be read or written.
 
     Attributes:
-        retryable: whether the same call may succeed later (a lock, a network), so that trying again
-            makes sense.
+        retryable: whether the same call may succeed later, for instance after a lock or a network failure.
     """
 
     def __init__(
@@ -148,10 +147,10 @@ class StorageError(CogencyError):
 
 
 class BusyError(CogencyError):
-    """A conversation that another run has, where the caller did not want to wait, or would wait for itself.
+    """Another run holds the conversation, and the caller did not want to wait, or would have waited for itself.
 
     Attributes:
-        conversation_id: which one.
+        conversation_id: the conversation's id.
     """
 
     def __init__(
@@ -162,11 +161,11 @@ class BusyError(CogencyError):
 
 
 class HookError(CogencyError):
-    """A hook failed, or gave back what its trigger may not.
+    """A hook failed, or returned something that it may not.
 
     Attributes:
         hook: the name of its class.
-        trigger: the method.
+        trigger: the name of its method.
     """
 
     def __init__(
@@ -181,8 +180,8 @@ class LLMError(CogencyError):
     """The model's service failed.
 
     Attributes:
-        rate_limited: too many requests; wait and try again.
-        auth_failed: the credentials were refused.
+        rate_limited: whether there were too many requests; wait, and try again.
+        auth_failed: whether the credentials were refused.
     """
 
     def __init__(
@@ -199,10 +198,10 @@ class LLMError(CogencyError):
 
 
 class ToolParseError(ValueError):
-    """A single tool call that cannot be read.
+    """The text of a single tool call cannot be read.
 
     Attributes:
-        original_json: the JSON text that was tried, or `None`.
+        original_json: the JSON text that was read, or `None`.
     """
 
     def __init__(self, message: str, original_json: str | None = None) -> None:

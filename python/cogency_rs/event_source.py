@@ -1,7 +1,7 @@
-"""Events of some other parser on their way into a turn.
+"""Feeds the events of another parser into a turn.
 
-A turn takes what it saves. Calls that are not complete yet are nothing of that: their events pass it by, in their
-place.
+A turn takes only what it saves. Events of calls that are not complete yet are not saved, so they go around the turn:
+`EventSource` hands them out unchanged, in their place among the turn's steps.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class EventSource:
 
     Args:
         iterator: gives event dicts.
-        turn: what they go into.
-        enter: called with each that does, to hand it over.
+        turn: takes the events.
+        enter: called with each event that the turn is to take, to hand it over.
 
     Attributes:
-        failed: what the iterator raised.
+        failed: the exception that the iterator raised; `None` if it raised none.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class EventSource:
         passing = self._stretch.passing
         if steps is not None or passing is None:
             return steps
-        # Behind its end a source reads no more; what follows is the next one's.
+        # A source that has ended reads no more, so a new one reads what follows.
         self._stretch.passing = None
         self._source = ClosedOnce(self._stretch, self._turn, self._enter)
         return passing
@@ -56,10 +56,10 @@ class EventSource:
 
 
 class _Stretch:
-    """The events up to the next that passes the turn by.
+    """The events up to the next one that goes around the turn. After its end, it can be read again for the next ones.
 
     Attributes:
-        passing: the event at which the stretch ended; `None` while it goes on, and at the end of all.
+        passing: the event at which the stretch ended; `None` while it goes on, and at the end of all events.
     """
 
     def __init__(self, iterator: AsyncIterator[Any]) -> None:

@@ -58,34 +58,34 @@ async def execute_tools(
 ) -> list[ToolResult]:
     """Run a batch of calls at the same time.
 
-    A tool made by `@tool` gets what the model wrote, and a `ToolContext` where it has a parameter annotated so. An
-    object with `execute(**kwargs)` gets its call's arguments and, unless its schema declares arguments of these names,
-    `storage`, `sandbox_dir`, `access`, `conversation_id`, `user_id` (when not empty) and, if it is named `shell`,
+    A tool made by `@tool` gets the model's arguments, and a `ToolContext` if it has a parameter annotated so. An object
+    with `execute(**kwargs)` gets the model's arguments and, unless its schema declares arguments of these names,
+    `storage`, `sandbox_dir`, `access`, `conversation_id`, `user_id` (if not empty) and, if the tool is named `shell`,
     `timeout`. Before a tool starts, the arguments are checked against its schema.
 
-    Every call has an asyncio task of its own, named after its tool. An `async def execute` is awaited there. A plain
-    `def execute`, and any tool with `blocking = True`, runs in a worker thread; a marked `async def` gets an event loop
-    of its own there. Context variables of the caller reach every tool.
+    Every call has an asyncio task of its own, named after its tool. An `async def execute` is awaited in that task. A
+    plain `def execute`, and any tool with `blocking = True`, runs in a worker thread; an `async def` so marked gets an
+    event loop of its own there. Context variables of the caller reach every tool.
 
     Args:
-        calls: what to run.
-        execution: the tools and what they run with.
-        user_id: whose turn it is.
-        conversation_id: which conversation.
-        tool_timeout: seconds one attempt of a call may take from its start, and what stands around it besides; `None`
-            for no limit. A tool's own `timeout` counts more.
-        batch_timeout: seconds all of them may take; `None` for no limit.
+        calls: the calls to run.
+        execution: the tools, and what they run with.
+        user_id: the id of the user whose turn it is.
+        conversation_id: the conversation's id.
+        tool_timeout: seconds that one attempt of a call may take from its start, and that the middleware around it may
+            take besides; `None` for no limit. A tool's own `timeout` goes before this.
+        batch_timeout: seconds that all calls together may take; `None` for no limit.
         max_concurrency: how many tools may run at once; `None` for all.
-        middleware: what stands around every call, the outermost first; see `Middleware`.
-        hooks: what is asked before every call, and told after it; outside of `middleware`.
-        approve: asked of calls of tools that require approval. Without it, those are denied.
-        approval_timeout: seconds to wait for its answer; none in time is a denial.
-        on_tool_start: called with the call when it starts, in its context; sync or async.
-        on_tool_end: called with the call, its result and the seconds it took when it is over; sync or async. Calls
-            that were refused are told of too.
-        on_event: called with what a tool hands on with `ToolContext.emit`, on the event loop. What it raises is
-            logged and harms nothing.
-        state: what hooks read and write, and tools read.
+        middleware: functions around every call, the outermost first; see `Middleware`.
+        hooks: run before and after every call, outside of `middleware`.
+        approve: decides about calls of tools that require approval. Without it, those are denied.
+        approval_timeout: seconds to wait for its answer; then the call is denied.
+        on_tool_start: called with the call when it starts, in the call's context; sync or async.
+        on_tool_end: called with the call, its result and the seconds it took when it is over; sync or async. Also
+            called for refused calls.
+        on_event: called on the event loop with every event of `ToolContext.emit`. What it raises is logged and has no
+            other effect.
+        state: a dict that hooks read and write, and tools read.
 
     Returns:
         One result for each call, in call order, whatever the order in which they end. Whatever a tool does becomes
@@ -94,8 +94,8 @@ async def execute_tools(
     Raises:
         asyncio.CancelledError: the caller was cancelled; by then every call has been cancelled and awaited. A tool
             that blocks cannot be interrupted: it is left to end on its own.
-        ConfigError: an option that cannot be kept, something among the tools that is not a tool, two tools of one name.
-        TypeError: something among the calls that is not a call.
+        ConfigError: an option has a wrong value, one of the tools is not a tool, or two tools have one name.
+        TypeError: one of the calls is not a call.
     """
     options = BatchOptions(
         tool_timeout,
@@ -123,13 +123,13 @@ async def execute_calls(
     state: dict[str, Any] | None = None,
     **options: Any,
 ) -> list[ToolExecution]:
-    """Run a batch of calls at the same time, and say of each what became of it.
+    """Run a batch of calls at the same time, and return a record of each.
 
-    Takes what `execute_tools` takes, and does the same.
+    Takes the arguments of `execute_tools`, and does the same.
 
     Returns:
-        One record for each call, in call order: ids, times, status, attempts, and the call as hooks and middleware
-        left it.
+        One record for each call, in call order: its id, times, status, attempts and result, and the call as hooks and
+        middleware left it.
     """
     given = BatchOptions(**options)
     batch = _start(calls, execution, user_id, conversation_id, state, given)

@@ -1,10 +1,10 @@
-"""Conversations folded into messages, kept so that the next prompt costs only what is new.
+"""Folds conversations into messages, and keeps the foldings, so that the next prompt costs only what is new.
 
-Above the storage: any that keeps the protocol `Log` is asked for the rows after the last ones that were folded. One
-that can only `load_messages` is folded whole each time.
+It works with every storage. A `Log` is asked for the rows after the last ones that were folded. The conversations of a
+storage that only has `load_messages` are folded whole each time.
 
-Kept for each storage are at most `CONVERSATIONS` conversations and `CHARACTERS` of text; what was not used for longest
-goes first.
+For each storage at most `CONVERSATIONS` conversations and `CHARACTERS` of text are kept; the least recently used
+conversation is dropped first.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 from ._core import Folding, FoldOptions
+from .history import Messages
 from .storage.log import is_log
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "fold_conversation", "newest_rows"]
@@ -26,24 +27,22 @@ CONVERSATIONS = 64
 CHARACTERS = 32 * 2**20
 
 FEW_ROWS = 256
-"""Rows that are folded on the event loop; more are folded in a worker thread, so many at a time."""
-
-Messages = list[dict[str, Any]]
+"""Up to so many rows are folded on the event loop; more are folded in a worker thread, so many at a time."""
 
 
 async def fold_conversation(
     storage: Any, conversation_id: str, user_id: str, options: FoldOptions
 ) -> tuple[int, Messages]:
-    """Fold a whole conversation, from what is kept of it and what is new.
+    """Fold a whole conversation, starting from its kept folding if there is one.
 
     Args:
-        storage: a `Log`, or anything that has `load_messages`.
-        conversation_id: which one.
-        user_id: only this user's rows; empty for everybody's.
+        storage: a `Log`, or an object with `load_messages`.
+        conversation_id: the conversation's id.
+        user_id: the id of a user, for only this user's rows; empty for the rows of all users.
         options: how rows become messages.
 
     Returns:
-        How many rows it has, and its messages; the list and its dicts are the caller's.
+        How many rows the conversation has, and its messages; the caller may change the list and its dicts.
 
     What the storage raises passes on unchanged. A row that cannot be folded raises `ValueError` or `TypeError`.
     """
@@ -73,7 +72,7 @@ async def newest_rows(
 ) -> Sequence[Any]:
     """Load the newest rows of a conversation, at most `limit`, oldest first.
 
-    A `Log` that cannot `load_messages` is read whole.
+    A `Log` without `load_messages` is read whole.
     """
     given: object = storage
     if hasattr(type(given), "load_messages") or not is_log(given):
@@ -92,7 +91,7 @@ async def _extend(folding: Folding, rows: Sequence[Any]) -> None:
 
 def _extend_in_parts(folding: Folding, rows: Sequence[Any]) -> None:
     left = iter(rows)
-    while part := list(islice(left, FEW_ROWS)):  # between two parts the event loop has its turn
+    while part := list(islice(left, FEW_ROWS)):  # between two parts, the event loop may run
         folding.extend(part)
 
 
@@ -101,7 +100,7 @@ def _characters(rows: Sequence[dict[str, Any]]) -> int:
 
 
 class _Folded:
-    """One conversation as far as it was folded."""
+    """One conversation, as far as it has been folded."""
 
     def __init__(self, options: FoldOptions) -> None:
         self.folding = Folding(options)
@@ -122,12 +121,12 @@ class _Kept:
         self._characters = 0  # of all of them
 
     def take(self, key: Key) -> _Folded | None:
-        """Take one out while it is used: another thread or task that asks meanwhile folds its own."""
+        """Take a conversation out while it is used: others that ask for it meanwhile fold one of their own."""
         with self._lock:
             return self._take(key)
 
     def keep(self, key: Key, folded: _Folded) -> None:
-        """Put one back, as the newest; let go what is too much."""
+        """Put a conversation back, as the most recently used one, and drop what is above the bounds."""
         with self._lock:
             self._take(key)
             self._kept[key] = folded
@@ -146,7 +145,7 @@ _kept: dict[int, _Kept] = {}  # by the id of the storage, which need not have a 
 
 
 def _kept_of(storage: object) -> _Kept:
-    """What is kept for a storage as long as it lives; nothing for one that cannot be referred to weakly."""
+    """What is kept for a storage while it lives; always empty if the storage does not allow weak references."""
     kept = _kept.get(id(storage))
     if kept is None:
         kept = _Kept()
@@ -159,7 +158,7 @@ def _kept_of(storage: object) -> _Kept:
 
 
 def _is_read_as_log(storage: object) -> bool:
-    """Whether rows are asked for by `read`: not where a subclass loads them in a way of its own."""
+    """Whether rows are loaded by `read`: not if a subclass overrides only `load_messages`."""
     if not is_log(storage):
         return False
     for kind in type(storage).__mro__:

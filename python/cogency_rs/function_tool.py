@@ -124,19 +124,20 @@ def tool(
 ) -> Any:
     """Make a tool of a function: `@tool`, `@tool(name=...)` or `tool(function)`.
 
-    Every parameter is an argument of the model's, and its hint says what it must be: `str`, `int`, `float`, `bool`,
-    `None`, `list[T]`, `tuple[...]`, `dict[str, T]`, `Literal`, `Enum`, `X | Y`, `Annotated[T, "what it is for"]` or
-    `Annotated[T, Param(...)]`, a dataclass, a `TypedDict`; with pydantic installed (`cogency-rs[schema]`) whatever
-    that knows. A parameter without a hint takes any JSON value, `**kwargs` takes arguments of any name. A parameter
-    annotated `ToolContext` is told of the call, the conversation and the user, and is in no schema.
+    Every parameter is an argument that the model gives, and its hint says what it must be: `str`, `int`, `float`,
+    `bool`, `None`, `list[T]`, `dict[str, T]`, `Literal`, `T | None`, `Annotated[T, "what it is for"]`,
+    `Annotated[T, Param(...)]` or a dataclass. With pydantic installed (`cogency-rs[schema]`) it may be any hint that
+    pydantic knows, such as an `Enum`, a tuple, `A | B`, a `TypedDict` or a model. A parameter without a hint takes
+    any JSON value, `**kwargs` takes arguments of any name. A parameter annotated `ToolContext` receives the call, the
+    conversation and the user, and is in no schema.
 
     An `async def` is awaited on the caller's loop, a plain `def` runs in a worker thread.
 
     Args:
         function: a function, or a method; of a method, the tool is what an instance has: `tools=[box.put]`.
         name: what the model calls it by; the function's own name when not given.
-        description: what it does; the docstring up to its first section when not given. Its section `Args:`
-            describes the parameters.
+        description: what it does; the docstring up to its first section when not given. The docstring's section
+            `Args:` describes the parameters.
         blocking: run an `async def` in a worker thread too, because it blocks.
         timeout: see `ToolOptions`, as for the rest.
         retries: how often a call that raised or ran out of time is tried again.
@@ -151,7 +152,7 @@ def tool(
         preview: what a call would do, as text, for somebody who is asked to agree to it.
 
     Raises:
-        ConfigError: it cannot be a tool; says which parameter is in the way, and why. Or an option cannot be kept.
+        ConfigError: it cannot be a tool, and the message names the parameter and says why; or an option cannot be kept.
     """
     options = ToolOptions(
         timeout=timeout,
@@ -216,7 +217,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
     async def execute(self, /, **given: Any) -> Any:
         """Run it with the model's arguments. Of a plain function, this is a plain function too.
 
-        What cogency's executor gives besides, such as `storage`, reaches a `ToolContext` and nothing else.
+        What cogency's executor adds, such as `storage`, reaches a `ToolContext` and nothing else.
 
         Returns:
             A `ToolResult`. Arguments that do not fit are a failure that says which, and why. What the function
@@ -244,14 +245,14 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
 
     @property
     def takes_context(self) -> bool:
-        """Whether it is told of the call."""
+        """Whether it receives the call's `ToolContext`."""
         return bool(self._parameters.contexts)
 
     @property
     def run_checked(self) -> Callable[..., Any] | None:
-        """What runs it with a call's arguments and context, after a check for `faults`.
+        """The function that runs it with a call's arguments and context, after a check for `faults`.
 
-        `None` where it was given another `execute`, which is to be used.
+        `None` where somebody gave the tool another `execute`: that one runs.
         """
         execute: Any = self.execute
         classes: tuple[Any, Any] = (FunctionTool, _PlainTool)
@@ -259,7 +260,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         return self._run if getattr(execute, "__func__", None) in ours else None
 
     def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:
-        """What cogency's executor tells of the call."""
+        """What cogency's executor says of the call."""
         if not self.takes_context:
             return None
         return ToolContext(
@@ -281,7 +282,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         result: R_co = self._function(*args, **kwargs)
         return result
 
-    # A method, a classmethod, and a staticmethod or plain function: which one it is, the first parameter tells.
+    # For a method, a classmethod, and a staticmethod or plain function. The first parameter tells them apart.
     @overload
     def __get__(
         self: FunctionTool[Concatenate[type[Receiver], Rest], R],
@@ -299,7 +300,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
     @overload
     def __get__(self, instance: object, owner: type[Any], /) -> FunctionTool[P, R_co]: ...
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
-        """Give the tool itself: what takes an instance is a `_Method`, which type checkers see as this class."""
+        """Give the tool itself. A tool of a method is a `_Method`, which type checkers see as this class."""
         return self
 
     def __repr__(self) -> str:
@@ -328,7 +329,7 @@ class _PlainTool(FunctionTool[P, R_co]):
 
 
 class _Method:
-    """A method, which is a tool of each instance and none by itself.
+    """A method: each instance has a tool of it, and it is not a tool by itself.
 
     Args:
         function: a function or a classmethod.
@@ -348,7 +349,7 @@ class _Method:
         return self._function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """Say what is wrong to whoever takes it for a tool.
+        """Say what is wrong when it is used as a tool.
 
         Raises:
             ConfigError: `name` is what a tool has.

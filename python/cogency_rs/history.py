@@ -1,7 +1,7 @@
-"""How much of a conversation goes into the next prompt, and in which form.
+"""`History`: how much of a conversation goes into the next prompt, and in which form.
 
-A conversation is a row of turns, and a turn begins with a question. It is cut only between turns, and the question
-that is being answered always stays.
+A conversation is a sequence of turns, and a turn begins with a question. A conversation is cut only between turns, and
+the question that is being answered always stays.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from .tools.options import check_count
 
 __all__ = ["CogencyHistory", "History", "HistoryTransform", "Messages", "Pin", "estimate_tokens"]
 
-Message = dict[str, Any]
-Messages = list[Message]
+Messages = list[dict[str, Any]]
 Earlier = Literal["whole", "answers"]
 """What is shown of earlier questions."""
 HistoryTransform = Callable[[Messages], Messages | Awaitable[Messages]]
-"""Changes a history before it is sent, for example to replace what is old by a summary."""
+"""Changes a history before it is sent, for example to replace old turns with a summary."""
 
 CHARACTERS_OF_A_TOKEN = 4
 
 _FIRST_LOAD = 64
-"""Rows that are loaded at least where not all are asked for."""
+"""How many rows are loaded first, at least, if a history has a bound."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -36,11 +35,11 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_OF_A_TOKEN)
 
 
-class Conversation(Protocol):
+class ConversationRows(Protocol):
     """The rows of one conversation."""
 
     async def newest(self, limit: int) -> Sequence[Any]:
-        """Load the newest rows, oldest first."""
+        """Load the newest rows, at most `limit`, oldest first."""
         ...
 
     async def folded(self, options: FoldOptions) -> tuple[int, Messages]:
@@ -52,11 +51,11 @@ class Conversation(Protocol):
 class Pin:
     """Where the history of a run begins.
 
-    What is shown in its first step stays in every later one, so that each prompt begins as the one before it, and the
-    caches of providers are of use.
+    The turns that its first prompt shows stay in every later one. So each prompt begins with the one before it, which
+    the caches of providers need.
 
     Attributes:
-        turns: how many turns are shown; `None` until that is known.
+        turns: how many turns are shown; `None` before the first prompt.
     """
 
     turns: int | None = None
@@ -66,31 +65,32 @@ class Pin:
 class History:
     """How much of a conversation `assemble` shows the model, and in which form.
 
-    A turn begins with a question, a row of type `user`. A history is cut only between turns, and the last question and
-    all that follows it stay, whatever the bounds; so results are never without their calls.
+    A turn begins with a question, a row of type `user`. A history is cut only between turns. Whatever the bounds, the
+    last question and all that follows it stay. So results are never without their calls.
 
     Attributes:
-        window: at most so many messages, counted before neighbours are merged; `None` for all.
-        max_tokens: at most so many tokens in the contents of the messages; `None` for any number. The system prompt
+        window: how many messages are shown at most, counted before neighbours are merged; `None` for all.
+        max_tokens: how many tokens the contents of the messages have at most; `None` for any number. The system prompt
             does not count.
-        count_tokens: how many tokens a text has. The default estimates: characters / 4, rounded up. It is called
-            once for each text of a prompt, from the newest turn back to the first that does not fit.
-        merge_roles: make one message of neighbours that have one role, with a blank line between them: a turn that
-            was cancelled leaves two questions in a row, which strict chat templates refuse. Contents that are lists
-            of parts become one list. Neighbours of which one has other keys, or a content of another kind, stay apart.
-        transform: changes the messages before they are sent; a function or a coroutine function. It gets what the
-            bounds left, not yet merged.
+        count_tokens: a function that counts the tokens of a text. The default estimates: characters / 4, rounded up. It
+            is called once for each text of a prompt, from the newest turn back to the first that does not fit.
+        merge_roles: whether neighbouring messages of one role become one message, with a blank line between their
+            contents: a cancelled turn leaves two questions in a row, which strict chat templates refuse. Contents that
+            are lists of parts become one list. Messages with keys besides role and content, or with other kinds of
+            content, are not merged.
+        transform: changes the messages before they are sent; a function or a coroutine function. It gets the messages
+            within the bounds, not yet merged.
         max_result_chars: how many characters of each result's content the model is shown; a line says how many more
-            there are. A tool's own `max_result_chars` counts more. `None` for all.
-        earlier: what is shown of the questions before the one that is being answered: `"whole"`, or only their
-            `"answers"`, without the calls, the results, the reasoning and the words that led there.
+            there are. A tool's own `max_result_chars` goes before this. `None` for all.
+        earlier: what is shown of earlier questions: `"whole"` for their whole turns, or `"answers"` for only their
+            answers, without the calls, the results, the reasoning and the text that led there.
 
     Raises:
-        ConfigError: a value that no history could keep.
+        ConfigError: a value is wrong.
 
-    With `window` or `max_tokens` the newest rows are loaded, twice as many each time, until enough whole turns are
-    there: the cost is linear in what is sent and in its oldest turn, however long the conversation is. With
-    `earlier="answers"` and no bound it is linear in the conversation, for every prompt.
+    With `window` or `max_tokens` the newest rows are loaded, twice as many each time, until there are enough whole
+    turns. So the cost is linear in what is sent and in its oldest turn, however long the conversation is. With
+    `earlier="answers"` and no bound, every prompt costs time linear in the conversation.
     """
 
     window: int | None = None
@@ -118,11 +118,11 @@ class History:
             raise ConfigError(f'earlier must be "whole" or "answers", got {self.earlier!r}')
 
     async def load(
-        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
-        """Load what the bounds leave; returns how many rows were loaded, and their messages.
+        """Load the messages within the bounds; returns how many rows were loaded, and the messages.
 
-        With a pin, the bounds count the first time, and the same turns are left later.
+        With a pin, the bounds count only the first time; later the same turns are loaded.
         """
         if self.window is None and self.max_tokens is None:
             if self.earlier == "whole":
@@ -138,10 +138,10 @@ class History:
             folding = Folding(options)
             folding.extend(self._shown(rows))
             messages, turns = folding.messages(), folding.questions()
-            # A storage may give more than it was asked for: then it gives all.
+            # A storage that gives more rows than it was asked for gives all of them.
             is_whole = len(rows) != limit
             if is_whole and (not turns or turns[0] > 0):
-                turns.insert(0, 0)  # what was said before the first question
+                turns.insert(0, 0)  # messages before the first question
             if pin is None or pin.turns is None:
                 start, is_enough = self._start(messages, turns, counted)
             else:
@@ -153,8 +153,8 @@ class History:
                 return len(rows), messages[start:]
             limit = min(2 * limit, sys.maxsize)
 
-    async def rows(self, conversation: Conversation, pin: Pin | None = None) -> Sequence[Any]:
-        """The rows that the bounds leave, oldest first, for a prompt that is written elsewhere."""
+    async def rows(self, conversation: ConversationRows, pin: Pin | None = None) -> Sequence[Any]:
+        """Load the rows within the bounds, oldest first, for a prompt that is written elsewhere."""
         pin = Pin() if pin is None else pin
         if self.window is None and self.max_tokens is None:
             return self._shown(await conversation.newest(sys.maxsize))
@@ -171,13 +171,13 @@ class History:
             limit = min(2 * limit, sys.maxsize)
 
     def _shown(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """The rows that are shown at all."""
+        """The rows without those that `earlier` hides."""
         return rows if self.earlier == "whole" else _answers_only(rows)
 
     def _start(
         self, messages: Messages, turns: Sequence[int], counted: dict[str, int]
     ) -> tuple[int, bool]:
-        """Where the turns that fit begin, and whether an older one could not fit."""
+        """At which message the turns that fit begin, and whether it is certain that no older turn fits."""
         tokens, end = 0, len(messages)
         for start in reversed(turns):
             tokens += sum(self._tokens(message, counted) for message in messages[start:end])
@@ -193,7 +193,7 @@ class History:
             self.max_tokens is None or tokens <= self.max_tokens
         )
 
-    def _tokens(self, message: Message, counted: dict[str, int]) -> int:
+    def _tokens(self, message: dict[str, Any], counted: dict[str, int]) -> int:
         if self.max_tokens is None:
             return 0
         content = message["content"]
@@ -206,7 +206,7 @@ class History:
         return counted[text]
 
     async def sent(self, messages: Messages) -> Messages:
-        """Give messages the form in which they are sent."""
+        """Transform and merge messages, as they are to be sent."""
         if self.transform is not None:
             changed: Any = self.transform(messages)
             messages = _checked(await changed if inspect.isawaitable(changed) else changed)
@@ -214,7 +214,7 @@ class History:
 
 
 def _answers_only(rows: Sequence[Any]) -> list[Any]:
-    """Rows without what led to the answers of earlier questions; those of the last question stay."""
+    """The questions and answers of earlier turns, and all rows of the last turn."""
     shown: list[Any] = []
     since: list[Any] = []  # the rows after the last question
     for row in rows:
@@ -228,7 +228,7 @@ def _answers_only(rows: Sequence[Any]) -> list[Any]:
 
 
 def _answer(rows: Sequence[Any]) -> list[Any]:
-    """What was said last, if the question was answered: after the last call, and after what could not be read."""
+    """The rows that answer a question: the text after its last call and its last error, if there is any."""
     for place in reversed(range(len(rows))):
         if rows[place]["type"] not in ("respond", "think", "end", "metric", "execute"):
             rows = rows[place + 1 :]
@@ -238,15 +238,15 @@ def _answer(rows: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class CogencyHistory:
-    """What cogency 3.3.0 sends: the last `window` messages, wherever that cuts, as `transform` gives them."""
+    """The history that cogency 3.3.0 sends: the last `window` messages, wherever that cuts, then transformed."""
 
     window: int | None
     transform: Callable[[Messages], Awaitable[Messages]] | None
 
     async def load(
-        self, conversation: Conversation, options: FoldOptions, pin: Pin | None = None
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
-        """See `History.load`. It loads what cogency 3.3.0 does: enough, unless a turn has over two rows a message."""
+        """See `History.load`. Loads two rows for each message, as cogency 3.3.0 does; that may give fewer messages."""
         if self.window is None:
             return await conversation.folded(options)
         rows = await conversation.newest(2 * self.window)
@@ -260,10 +260,10 @@ class CogencyHistory:
 
 
 def _checked(returned: Any) -> Messages:
-    """What a transform returned, which must be messages.
+    """Check that a transform returned messages.
 
     Raises:
-        ConfigError: it is something else; says what, and where.
+        ConfigError: it returned something else; says what, and where.
     """
     wanted = "the history's transform must return a list of messages, {'role': ..., 'content': ...}"
     if returned is None:
@@ -277,14 +277,14 @@ def _checked(returned: Any) -> Messages:
             case {"role": str(), "content": _}:
                 pass
             case _:
-                raise ConfigError(f"{wanted}; number {index} is none: {message!r:.200}")
+                raise ConfigError(f"{wanted}; number {index} is not a message: {message!r:.200}")
     return messages
 
 
-def merged(messages: Iterable[Message]) -> Messages:
-    """Make one message of neighbours that have one role; the cost is linear in them."""
+def merged(messages: Iterable[dict[str, Any]]) -> Messages:
+    """Merge neighbouring messages of one role; the cost is linear in the messages."""
     sent: Messages = []
-    run: Messages = []  # those of one role, where there are several
+    run: Messages = []  # neighbours of one role, if there are several
     role: Any = None
     for message in messages:
         if message["role"] == role:
@@ -301,7 +301,7 @@ def merged(messages: Iterable[Message]) -> Messages:
 
 
 def _joined(run: Messages) -> Messages:
-    """Neighbours that have one role, as one message where none of them has more than a role and a content."""
+    """Merge messages of one role into one, unless one of them has other keys or a content that cannot be merged."""
     contents = [message["content"] for message in run if len(message) == 2]
     if len(contents) < len(run) or not run:
         return run

@@ -1,7 +1,7 @@
-"""Row ids: UUIDv7 text, so that sorting ids sorts rows by the time they were made.
+"""Ids of rows: UUIDv7 as text, so that rows sorted by id are sorted by the time they were made.
 
-Invariant: within a process every id is greater than all before it, also when many are made within
-one millisecond or the clock is set back.
+Invariant: within a process every id is greater than all before it, even if many are made within one millisecond or the
+clock is set back.
 """
 
 from __future__ import annotations
@@ -12,33 +12,58 @@ import time
 
 __all__ = ["uuid7"]
 
-_TAIL_BITS = 74  # beside 48 bits of milliseconds, the version and the variant (RFC 9562)
-_STEP_BITS = 48  # random distance between ids of one millisecond: room for 2**25 of them
+_TAIL_BITS = 74  # what 48 bits of milliseconds, the version and the variant leave of 128 (RFC 9562)
+_FRESH = (
+    1 << _TAIL_BITS - 1
+) - 1  # the top bit of a fresh tail is 0: half the range is left for further ids
+_STEP_BITS = 48  # of the random step between two ids of one millisecond: room for 2**25 ids
+_STEP = (1 << _STEP_BITS) - 1
+
+_BYTES, _AT_ONCE = 16, 32
 
 _lock = threading.Lock()
 _last = 0  # milliseconds << _TAIL_BITS | tail, of the newest id
+_random: list[
+    int
+] = []  # bytes of the system's generator, which costs more to ask than ids cost to make
 
 
 def uuid7() -> str:
-    """Make the next id, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`, in any thread."""
+    """Make the next id, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`. Any thread may call it."""
     global _last
     now = time.time_ns() // 1_000_000
-    # A fresh tail leaves its top bit clear: half the range stays free for the ids that follow.
-    random, step = divmod(int.from_bytes(os.urandom(16), "big"), 1 << _STEP_BITS)
-    fresh = now << _TAIL_BITS | random % (1 << _TAIL_BITS - 1)
-    with _lock:
-        _last = value = max(fresh, _last + 1 + step)
-    milliseconds, tail = divmod(value, 1 << _TAIL_BITS)
-    high, low = divmod(tail, 1 << 62)
+    try:
+        random = _random.pop()
+    except IndexError:
+        random = _more()
+    fresh = now << _TAIL_BITS | random >> _STEP_BITS & _FRESH
+    following = 1 + (random & _STEP)
+    with _lock:  # calls nothing, so nothing that the garbage collector closes can wait for it here
+        following += _last
+        _last = value = fresh if fresh > following else following  # noqa: FURB136
     # Written out here, since the module `uuid` takes longer to import than the rest of the storage.
-    text = f"{milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return (
+        f"{value >> 90:08x}-{value >> 74 & 0xFFFF:04x}-7{value >> 62 & 0xFFF:03x}-"
+        f"{value >> 48 & 0x3FFF | 0x8000:04x}-{value & 0xFFFF_FFFF_FFFF:012x}"
+    )
+
+
+def _more() -> int:
+    """Ask the system for random numbers; returns one, and keeps the others."""
+    data = os.urandom(_BYTES * _AT_ONCE)
+    first, *others = (
+        int.from_bytes(data[at : at + _BYTES], "big") for at in range(0, len(data), _BYTES)
+    )
+    _random.extend(others)
+    return first
 
 
 def _after_fork() -> None:
-    # Another thread of the parent may have held the lock; nobody would ever release it here.
+    # Another thread of the parent may have held the lock, and nothing would ever release it in the child. The random
+    # numbers that the parent has kept are its own: with them the child would make the same ids.
     global _lock
     _lock = threading.Lock()
+    _random.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""Tells a program when calls start and end; what it does with that harms no call."""
+"""Tells a program when calls start and end. An observer that fails harms no call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Observers", "OnToolEnd", "OnToolStart"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 OnToolStart = Callable[[ToolCall], Any]
-"""Called with a call when it starts; sync or async. It runs in the tool's own context: what it sets there, the tool
-sees."""
+"""Called with a call when it starts; sync or async. It runs in the tool's own context, so the tool sees the context
+variables that it sets."""
 
 OnToolEnd = Callable[[ToolCall, ToolResult, float], Any]
 """Called with a call, its result and the seconds it took; sync or async."""
@@ -25,7 +25,7 @@ OnToolEnd = Callable[[ToolCall, ToolResult, float], Any]
 class Observers:
     """The observers of one batch.
 
-    Every call is told of: one that was refused starts and ends when that is known.
+    They are told of every call: a refused call starts and ends when it is refused.
     """
 
     def __init__(self, on_start: OnToolStart | None, on_end: OnToolEnd | None) -> None:
@@ -34,7 +34,7 @@ class Observers:
         self._started: dict[int, float] = {}
 
     async def start(self, index: int, call: ToolCall) -> None:
-        """A call starts; of several attempts, with the first."""
+        """Tell that a call starts; of several attempts, only the first."""
         if index in self._started:
             return
         self._started[index] = time.perf_counter()
@@ -42,7 +42,7 @@ class Observers:
             await _tell(self._on_start, call)
 
     async def end(self, index: int, call: ToolCall, result: ToolResult) -> None:
-        """A call is over."""
+        """Tell that a call is over."""
         await self.start(index, call)
         if self._on_end is not None:
             seconds = time.perf_counter() - self._started[index]

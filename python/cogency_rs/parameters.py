@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from types import FrameType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from .cogency_tools import without_injected
 from .errors import ConfigError
 from .schema import Fields, HintError, Mismatch, Shapes, resolve
 from .schema.fields import ABSENT
 from .schema.models import is_field
 from .tools import ToolContext
 
-__all__ = ["INJECTED", "Parameters"]
-
-INJECTED = frozenset({"storage", "sandbox_dir", "access", "conversation_id", "user_id"})
-"""What cogency's executor gives to every tool; to one named `shell` also `timeout`."""
+__all__ = ["Parameters"]
 
 
 @dataclass(frozen=True)
@@ -26,10 +24,10 @@ class Parameters:
     """The parameters of one function.
 
     Attributes:
-        fields: what the model gives.
+        fields: the arguments that the model gives.
         json_schema: `fields` as JSON Schema.
         flat_schema: `fields` in cogency's form.
-        contexts: the names of those that get the call's `ToolContext`; they are in no schema.
+        contexts: the names of the parameters that get the call's `ToolContext`; they are in no schema.
         has_receiver: whether the first parameter, `self` or `cls`, is left out of all these.
     """
 
@@ -53,10 +51,11 @@ class Parameters:
             function: a function or a bound method.
             tool: the name it has as a tool.
             about: what its docstring says of the parameters.
-            frame: where it becomes a tool; hints written as text may use the names there, if it was defined there.
+            frame: the frame in which it becomes a tool. If it was defined there too, hints written as text may use
+                the names of that frame.
 
         Raises:
-            ConfigError: a parameter is none that a model could give.
+            ConfigError: a model could not give one of the parameters.
         """
         names = _names_around(function, frame)
         shapes, fields, contexts = Shapes(names), Fields(), list[str]()
@@ -91,16 +90,14 @@ class Parameters:
         return cls(fields, json_schema, fields.flat(), tuple(contexts), has_receiver)
 
     def asked(self, given: Mapping[str, Any], tool: str) -> dict[str, Any]:
-        """The model's arguments, of all that cogency's executor gave to the tool of this name."""
-        others = {*INJECTED, "timeout"} if tool == "shell" else INJECTED
-        others -= self.fields.shapes.keys()
-        return {name: value for name, value in given.items() if name not in others}
+        """Take the model's arguments out of all that cogency's executor gave to the tool of this name."""
+        return without_injected(given, tool, self.fields.shapes)
 
     def read(self, args: Mapping[str, Any], context: ToolContext[Any] | None) -> dict[str, Any]:
-        """What the function is called with, for arguments that fit the schema.
+        """Read arguments that fit the schema into those that the function is called with.
 
         Raises:
-            Mismatch: an argument is not what was asked for all the same.
+            Mismatch: a reader refuses its argument all the same.
         """
         try:
             arguments = self.fields.read(args)
@@ -119,11 +116,11 @@ def _is_context(hint: Any) -> bool:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """A function's signature; if one of its hints names what is not defined, all hints are text."""
+    """A function's signature. If a hint has an undefined name, all hints are text."""
     try:
         return inspect.signature(function)
     except (AttributeError, NameError):
-        # From Python 3.14 on hints are evaluated when they are read, that of the result with them.
+        # From Python 3.14 on, hints are evaluated when they are read, and the result's hint with them.
         if sys.version_info >= (3, 14):
             from annotationlib import Format
 
@@ -132,7 +129,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _check(parameter: inspect.Parameter) -> None:
-    """Refuse a parameter that cannot be given by name, or has a default of another kind of function."""
+    """Refuse a parameter that cannot be given by name, or whose default is pydantic's `Field`."""
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
         raise HintError(
             "is positional, and a model gives arguments by name: make it an ordinary parameter"
@@ -146,7 +143,7 @@ def _names_around(function: Callable[..., Any], frame: FrameType | None) -> dict
 
     Args:
         function: the function.
-        frame: where it became a tool. It counts only if that is the scope it was defined in.
+        frame: the frame in which it became a tool. It counts only if the function was defined there.
     """
     function = inspect.unwrap(function)
     names: dict[str, Any] = {}

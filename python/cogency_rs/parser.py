@@ -1,4 +1,4 @@
-"""A model's text to events, while it streams: the async shell over `_core.Parser`."""
+"""Parses a model's text into events while it streams: the async shell over `_core.Parser`."""
 
 from __future__ import annotations
 
@@ -41,45 +41,44 @@ def parse_tokens(
     """Parse a model's output into events while it streams.
 
     Args:
-        source: chunks of text, cut anywhere, and `Finish(reason)` among them where it is known why the model stopped,
-            and `Thought(text)` for reasoning that the provider hands over apart; or the whole text.
-        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, which
-            are all read.
-        tools: the tools whose schemas say of what type a raw value is, in dialects that have such: objects of `@tool`
-            or `Tool`, or declarations as providers take them.
+        source: chunks of text, cut anywhere, or the whole text. Among the chunks may be `Thought(text)`, for reasoning
+            that the provider sends apart from the text, and `Finish(reason)`, for why the model stopped.
+        dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these, all of
+            which are read.
+        tools: the tools whose schemas give the types of raw values, in dialects that have such values: objects of
+            `@tool` or `Tool`, or declarations as providers take them.
         stream: `"event"` for complete units, `"token"` for `think` and `respond` text as it arrives.
-        calls: `"stream"` for calls before they are complete, too: `tool_call_start` as soon as one begins, again with
-            its name, and `tool_call_delta` with its arguments as the model writes them. What counts is the `call` that
-            follows when the block is whole.
+        calls: `"stream"` to show calls before they are complete, too: `tool_call_start` when a call begins, and again
+            when its name is known, and `tool_call_delta` with its arguments as the model writes them. Only the `call`
+            event that follows a complete block counts.
         limits: bounds on a block of calls; `Limits()` when not given.
-        errors: `"event"` for an `error` event where output cannot be read, `"respond"` to have it said in the answer,
-            as cogency 3.3.0 does.
-        lenient: read blocks as small models write them, too: in a Markdown fence, one call without the array,
-            `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one, a
-            comma in front of a closing bracket, a raw value without its closing mark. What is valid means the same, but
-            for a raw value that holds another parameter's opening and not its end.
-        begins_in_think: whether the text begins inside reasoning, which the prompt has opened already; where it is not
-            given, what the dialect says.
+        errors: `"event"` to report output that cannot be read in an `error` event, `"respond"` to report it in the text
+            of the answer, as cogency 3.3.0 does.
+        lenient: whether blocks are also read as small models write them: in a Markdown fence; one call without the
+            array; `args`, `arguments`, `parameters` or `input` for each other, as an object or a string that holds one;
+            a comma before a closing bracket; a raw value without its closing mark. Valid blocks mean the same, except
+            for a raw value that contains another parameter's opening and not its end.
+        begins_in_think: whether the text begins inside reasoning that the prompt has opened; `None` for what the
+            dialect says.
 
     Yields:
         Event dicts (`think`, `respond`, `call`, `execute`, `result`, `error`, `end`). The generator ends after
-        `execute`. In cogency's own dialect that follows the first block at once; what follows in the source is
-        discarded and the source is closed. In most others all blocks of an answer are one batch, and it comes when the
-        answer ends.
+        `execute`. In cogency's own dialect `execute` follows the first block at once; the rest of the source is
+        discarded, and the source is closed. In most others all blocks of an answer are one batch, and `execute` comes
+        when the answer ends.
 
     Raises:
-        TypeError: the source is no text, or yields something else than `str` and `Finish`.
-        ConfigError: `stream`, `limits` or `errors` cannot be used.
+        TypeError: the source is not text, or yields anything but `str`, `Thought` and `Finish`.
+        ConfigError: `stream`, `limits` or `errors` has a wrong value.
 
     Whatever the source raises passes on, after the events of the text already received. Malformed output never
-    raises: it is reported. An `error` event has `kind` ("malformed", "unfinished" where the model stopped inside a
-    block, "truncated" where its text was cut), `content` (what the model should be told), `raw` (the block as the model
-    wrote it, with its tags), and `line` and `column` in `raw`, from 1; `None` for an answer that was cut outside every
-    block.
+    raises: it is reported. An `error` event has `kind` ("malformed"; "unfinished" if the model stopped inside a block;
+    "truncated" if its text was cut), `content` (what the model should be told), `raw` (the block as the model wrote it,
+    with its tags), and `line` and `column` in `raw`, from 1, or `None` if the answer was cut outside every block.
 
     The cost is linear in the text, however it is cut; memory is bounded by the longest open block.
     """
-    reading = Reading(
+    reading = ReadingOptions(
         dialect=dialect,
         tools=tools if tools is None or isinstance(tools, ToolSchemas) else ToolSchemas(tools),
         calls=calls,
@@ -98,9 +97,9 @@ def parse_execute_block(text: str) -> list[ToolCall]:
         Its calls, in order.
 
     Raises:
-        ProtocolError: there is no block, or it is no JSON array of `{"name": str, "args": dict}`, or it holds an
+        ProtocolError: there is no block, or it is not a JSON array of `{"name": str, "args": dict}`, or it holds an
             integer of more digits than Python reads; says what is wrong and where. `original_input` is the text.
-        AttributeError, TypeError: `text` is no `str`.
+        AttributeError, TypeError: `text` is not a `str`.
     """
     stripped = text.strip()
     try:
@@ -110,8 +109,8 @@ def parse_execute_block(text: str) -> list[ToolCall]:
     return [ToolCall(call["name"], call["args"]) for call in calls]
 
 
-class Reading(TypedDict):
-    """How a text is read: what `Parser` and `Turn` both take."""
+class ReadingOptions(TypedDict):
+    """How a text is read: the options that `Parser` and `Turn` both take."""
 
     dialect: Dialects
     tools: ToolSchemas | None
@@ -123,13 +122,13 @@ class Reading(TypedDict):
 
 
 class TextStream:
-    """The text behind a `parse_tokens(...)`, read by one reader only.
+    """The source of a `parse_tokens(...)`, for one reader only.
 
-    The accumulator reads it directly, in its own mode, so that no event is made only to be read again.
+    An accumulator reads the source itself, in its own streaming mode, so that no event is made only to be read again.
     """
 
     def __init__(
-        self, source: AsyncIterable[str | Thought | Finish] | str, reading: Reading
+        self, source: AsyncIterable[str | Thought | Finish] | str, reading: ReadingOptions
     ) -> None:
         if not isinstance(source, str) and not hasattr(source, "__aiter__"):
             raise TypeError(
@@ -143,17 +142,17 @@ class TextStream:
         self.taken: bool = False
 
     def open(self, sink: Parser | Turn) -> ClosedOnce:
-        """Begin to read, into `sink`."""
+        """Begin to read the text into `sink`."""
         self.taken = True
         source = self._source
         return ClosedOnce(_whole(source) if isinstance(source, str) else aiter(source), sink)
 
 
 class ClosedOnce(Source):
-    """Reads an async iterator, and closes it once.
+    """Reads an async iterator, and closes it only once.
 
     Attributes:
-        failed: what the iterator raised.
+        failed: the exception that the iterator raised; `None` if it raised none.
     """
 
     def __init__(
@@ -166,9 +165,9 @@ class ClosedOnce(Source):
         self.failed: Exception | None = None
 
     async def aclose(self) -> None:
-        """Close the iterator, where it can be closed.
+        """Close the iterator, if it can be closed.
 
-        By then its items have been read or given up, so a failure to close is logged and stops nothing.
+        Its items are no longer needed, so a failure to close is logged and has no other effect.
         """
         close, self._close = self._close, None
         if close is None:
@@ -184,9 +183,9 @@ async def _whole(text: str) -> AsyncGenerator[str, None]:
     yield text
 
 
-def text_behind(events: Any) -> TextStream | None:
-    """The text that `events` was made of by `parse_tokens` and has not begun to read."""
-    # Read off the generator, because a registry of them would keep alive whoever holds both text and events.
+def unread_text_of(events: Any) -> TextStream | None:
+    """The text that `events`, made by `parse_tokens`, is to read; `None` if it is not such, or has begun to read."""
+    # Read from the generator's frame: a weak registry would leak every generator that its own source refers to.
     is_ours = getattr(events, "ag_code", None) is _events.__code__
     frame = events.ag_frame if is_ours else None
     if frame is None:
@@ -211,7 +210,7 @@ async def _events(text: TextStream, parser: Parser) -> AsyncGenerator[Event, Non
             if type(events) is list:
                 for event in cast("list[Event]", events):
                     yield event
-            else:  # one event, as most are in token mode
+            else:  # one event, as usual in token mode
                 yield events
         await source.aclose()
         for event in parser.finish(error=source.failed):

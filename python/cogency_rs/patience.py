@@ -1,8 +1,8 @@
-"""Waits for what must not be given up: calls that are being stopped, rows that are being saved.
+"""Waits for work that must not be abandoned: calls that are being stopped, rows that are being saved.
 
-A task that is cancelled while it waits here goes on waiting, and is cancelled afterwards. Under a cancelled scope of
-anyio, which cancels its tasks again in every round of the loop, it waits in a scope of its own that is shielded, so
-that the wait costs no processor time.
+A task that is cancelled while it waits here goes on waiting, and is cancelled afterwards. A cancelled scope of anyio
+cancels its tasks again in every round of the event loop. There the task waits in a shielded scope of its own, so that
+waiting costs no processor time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["all_done", "outlast"]
 
 
 async def all_done(futures: Sequence[asyncio.Future[Any]]) -> None:
-    """Wait until every one of these is done, however it ends. Cancelled, it leaves them alone.
+    """Wait until all futures are done, however they end. If the caller is cancelled, they are left alone.
 
-    The cost is that of one wait for each that is not done when those before it are; `asyncio.wait` costs several
-    times as much.
+    Costs one wait for each future that is not done when the ones before it are. `asyncio.wait` costs several times as
+    much.
     """
     for future in futures:
         if future.done():
@@ -42,22 +42,22 @@ def _release(waiter: asyncio.Future[None], _: object) -> None:
 
 
 async def outlast(futures: Sequence[asyncio.Future[Any]]) -> None:
-    """Wait until every one of these is done, also when cancelled meanwhile.
+    """Wait until all futures are done, even if the caller is cancelled meanwhile.
 
     Raises:
-        asyncio.CancelledError: the caller was cancelled; by now they are done.
+        asyncio.CancelledError: the caller was cancelled; by then all futures are done.
     """
     try:
         await all_done(futures)
     except asyncio.CancelledError:
         with _shield():
             while not all(future.done() for future in futures):
-                with suppress(asyncio.CancelledError):  # it is known already
+                with suppress(asyncio.CancelledError):  # raised below in any case
                     await all_done(futures)
         raise
 
 
 def _shield() -> AbstractContextManager[Any]:
-    """A shielded scope of anyio; where anyio is not loaded, nobody can be in one of its scopes."""
+    """A shielded scope of anyio. If anyio is not loaded, no task can be in one of its scopes, and none is needed."""
     scope = getattr(sys.modules.get("anyio"), "CancelScope", None)
     return nullcontext() if scope is None else scope(shield=True)

@@ -1,4 +1,4 @@
-"""Runs any test suite of a program that uses cogency on our core: `pytest -p cogency_rs.pytest_plugin`."""
+"""Runs the test suite of any program that uses cogency on our core: `pytest -p cogency_rs.pytest_plugin`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say what the suite runs on."""
+    """Say that the suite runs on our core."""
     made = dropin.installation()
     if made is None:
         return f"cogency-rs {__version__}: not installed"
@@ -22,20 +22,20 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run in which a test put an original back."""
+    """Fail the session if a test put an original back."""
     missing = _missing()
     if missing and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what was not ours at the end."""
+    """Name the originals that were back at the end."""
     for name in _missing():
         terminalreporter.write_line(f"cogency-rs: {name} was not ours at the end of the run")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Put cogency back as it was."""
+    """Restore cogency."""
     dropin.uninstall()
 
 

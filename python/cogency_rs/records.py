@@ -1,4 +1,4 @@
-"""What became of one call, as a value that can be stored and read again."""
+"""`ToolExecution`: what became of one call, as a value that can be stored and read back."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .types import ToolCall, ToolResult
 __all__ = ["Status", "ToolExecution", "status_of", "utc"]
 
 Status = Literal["success", "failure", "blocked", "denied", "timeout", "cancelled", "unknown"]
-"""How a call ended. `blocked`: a hook or a limit refused it; `denied`: nobody agreed to it; `unknown`: it is not known
+"""How a call ended. `blocked`: a hook or a limit refused it. `denied`: it was not approved. `unknown`: it is not known
 whether it had its effect."""
 
 
 class RecordedError(ToolError):
-    """An exception that is known from a record only.
+    """An exception that was read from a record, in place of the original.
 
     Attributes:
-        kind: the name of its class.
+        kind: the name of the original's class.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -34,13 +34,13 @@ class ToolExecution:
     """One call and what became of it.
 
     Attributes:
-        id: the call's own, time-ordered unless the provider gave one.
-        call: what was carried out, as hooks and middleware left it.
-        result: what the model reads.
-        started_at: when the call began to be carried out, in UTC.
-        completed_at: when its result was there, in UTC.
+        id: the call's id, time-ordered unless the provider gave one.
+        call: the call that was carried out, as hooks and middleware left it.
+        result: its result, which the model reads.
+        started_at: when it began to be carried out, in UTC.
+        completed_at: when its result was known, in UTC.
         status: how it ended.
-        attempt: how often the tool was started; 0 where it never was.
+        attempt: how often the tool was started; 0 if it never was.
     """
 
     id: str
@@ -53,36 +53,36 @@ class ToolExecution:
 
     @property
     def name(self) -> str:
-        """Which tool."""
+        """The name of the tool."""
         return self.call.name
 
     @property
     def args(self) -> dict[str, Any]:
-        """With which arguments."""
+        """The arguments of the call."""
         return self.call.args
 
     @property
     def value(self) -> Any:
-        """What a success gave; `None` of a failure."""
+        """The content of a success; `None` for a failure."""
         return None if self.result.error else self.result.content
 
     @property
     def error(self) -> str | None:
-        """What a failure says; `None` of a success."""
+        """The message of a failure; `None` for a success."""
         return self.result.outcome if self.result.error else None
 
     @property
     def blocked(self) -> bool:
-        """Whether a hook, or a limit of its run, refused it."""
+        """Whether a hook, or a limit of the run, refused the call."""
         return self.status == "blocked"
 
     @property
     def duration(self) -> timedelta:
-        """From its start to its result."""
+        """The time from its start to its result."""
         return self.completed_at - self.started_at
 
     def to_dict(self) -> dict[str, Any]:
-        """Write it as a dict that JSON can hold, if its arguments and its content can be."""
+        """Write the record as a dict, which JSON can hold if it can hold the arguments and the content."""
         exception = getattr(self.result, "exception", None)  # cogency's own results have none
         return {
             "id": self.id,
@@ -106,7 +106,7 @@ class ToolExecution:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ToolExecution:
-        """Read what `to_dict` wrote: an equal record, whose exception is known by its class name and text."""
+        """Read what `to_dict` wrote: an equal record, with a `RecordedError` in place of an exception."""
         call, result = record["call"], dict(record["result"])
         if (exception := result.get("exception")) is not None:
             result["exception"] = RecordedError(*exception)
@@ -126,7 +126,7 @@ def _kind(exception: BaseException) -> str:
 
 
 def status_of(result: ToolResult) -> Status:
-    """How the call ended whose result this is."""
+    """How a call with this result ended."""
     if not result.error:
         return "success"
     match getattr(result, "exception", None):  # cogency's own results have none
@@ -145,5 +145,5 @@ def status_of(result: ToolResult) -> Status:
 
 
 def utc(seconds: float) -> datetime:
-    """A time of `time.time()` as an aware datetime."""
+    """Make an aware datetime of a time of `time.time()`."""
     return datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""What can be a tool, whether a call of it may start, and what the tool is handed."""
+"""Checks tools and calls before a batch, decides whether a call may start, and binds its arguments to its tool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .arguments import checks_itself, faults
+from .cogency_tools import injected_into
 from .errors import ConfigError, ToolError
 from .results import failure
 from .signature import is_object, json_schema_of
@@ -17,12 +18,15 @@ from .types import ToolCall, ToolResult
 
 CO_COROUTINE = inspect.CO_COROUTINE
 
+_decode = (
+    json.JSONDecoder().raw_decode
+)  # what a parser wrote has no space around it that is to be skipped
+
 __all__ = [
     "UnreadableCall",
     "bound",
     "check_calls",
     "first_by_name",
-    "injected_by",
     "is_blocking",
     "is_coroutine_function",
     "name_of",
@@ -33,10 +37,10 @@ __all__ = [
 
 
 def tools_by_name(tools: Iterable[Any]) -> dict[str, Any]:
-    """Tools by the name the model calls them by.
+    """Tools by name.
 
     Raises:
-        ConfigError: one cannot be a tool, or two have one name.
+        ConfigError: an object cannot be a tool, or two tools have one name.
     """
     names: dict[str, Any] = {}
     for tool in tools:
@@ -59,7 +63,7 @@ def name_of(tool: Any) -> str:
     """The name of a tool.
 
     Raises:
-        ConfigError: it cannot be a tool.
+        ConfigError: the object cannot be a tool.
     """
     name = getattr(tool, "name", None)
     needs_instance = isinstance(tool, type) and inspect.isfunction(
@@ -81,9 +85,9 @@ def _advice(tool: Any) -> str:
 
 
 def first_by_name(tools: Iterable[Any], wanted: Iterable[Any]) -> dict[str, Any]:
-    """Tools by name as cogency 3.3.0 finds them: of equal names the first counts.
+    """The wanted tools by name, as cogency 3.3.0 finds them: among tools of one name, the first counts.
 
-    It looks no further than it must: all tools are there only if a wanted one is not.
+    It stops when all wanted tools are found, so the dict may have others too, and not all.
     """
     missing = {name if isinstance(name, str) else None for name in wanted}
     names: dict[str, Any] = {}
@@ -98,10 +102,10 @@ def first_by_name(tools: Iterable[Any], wanted: Iterable[Any]) -> dict[str, Any]
 
 
 def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
-    """The calls of a batch, as a list.
+    """The calls of a batch, checked, as a list.
 
     Raises:
-        TypeError: they are not calls.
+        TypeError: one of them is not a call.
     """
     if isinstance(calls, ToolCall):
         raise TypeError("calls must be a list of ToolCall; for one call there is execute_tool")
@@ -117,18 +121,18 @@ def check_calls(calls: Sequence[ToolCall]) -> list[ToolCall]:
 
 @dataclass
 class UnreadableCall(ToolCall):
-    """A call whose arguments Python cannot hold; it fails without being started."""
+    """A call whose arguments Python cannot read; it fails without being started."""
 
     problem: str = ""
 
 
 def tool_call(text: str) -> ToolCall:
-    """Read a call that the parser wrote."""
+    """Read the JSON text of a call, as the parser writes it."""
     try:
-        call = json.loads(text)
+        call, _ = _decode(text)
     except (ValueError, RecursionError) as error:
-        # Valid JSON, but an integer with more digits, or brackets deeper, than Python reads.
-        name, _ = json.JSONDecoder().raw_decode(text, len('{"name": '))
+        # Valid JSON, but an integer has more digits, or brackets are nested deeper, than Python reads.
+        name, _ = _decode(text, len('{"name": '))
         return UnreadableCall(name, {}, problem=str(error))
     return ToolCall(call["name"], call["args"], call.get("id"), call.get("server"))
 
@@ -138,8 +142,8 @@ def refusal(call: ToolCall, tool: Any, missing: Callable[[ToolCall], str]) -> To
 
     Args:
         call: what the model asked for.
-        tool: which tool it means; `None` if there is none.
-        missing: says of a call that means no tool what there is instead.
+        tool: the tool that the call means; `None` if there is none.
+        missing: writes the message for a call that means no tool.
     """
     if tool is None:
         return _refused(missing(call))
@@ -160,13 +164,13 @@ def _refused(message: str) -> ToolResult:
 
 
 def is_blocking(tool: Any, execute: Any) -> bool:
-    """Whether a tool is to run in a worker thread: it says so, or its `execute` is not a coroutine function."""
+    """Whether a tool runs in a worker thread: it has `blocking = True`, or `execute` is not a coroutine function."""
     # A mock has every attribute.
     return getattr(tool, "blocking", False) is True or not is_coroutine_function(execute)
 
 
 def is_coroutine_function(function: Any) -> bool:
-    """Say what `inspect.iscoroutinefunction` says, sooner for those that are written as `async def`."""
+    """The same as `inspect.iscoroutinefunction`, but faster for an `async def`."""
     try:
         if function.__code__.co_flags & CO_COROUTINE:
             return True
@@ -175,21 +179,8 @@ def is_coroutine_function(function: Any) -> bool:
     return inspect.iscoroutinefunction(function)
 
 
-def injected_by(execution: Any, user_id: str, conversation_id: str) -> dict[str, Any]:
-    """What a turn gives to tools that are objects with `execute(**kwargs)`."""
-    given = {
-        "storage": execution.storage,
-        "sandbox_dir": execution.sandbox_dir,
-        "access": execution.access,
-        "conversation_id": conversation_id,
-    }
-    if user_id:
-        given["user_id"] = user_id
-    return given
-
-
-class Turn(Protocol):
-    """What a turn gives to tools."""
+class TurnInputs(Protocol):
+    """What a turn hands to tools."""
 
     execution: Any
     injected: dict[str, Any]
@@ -198,13 +189,13 @@ class Turn(Protocol):
 
 
 def bound(
-    tool: Any, call: ToolCall, index: int, turn: Turn
+    tool: Any, call: ToolCall, index: int, turn: TurnInputs
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What carries a call out, whose arguments have been checked: a function and its keyword arguments.
+    """The function that carries out a call whose arguments have been checked, and its keyword arguments.
 
-    A tool made by `@tool` gets what the model wrote and, if it asks for it, the context. An object with
-    `execute(**kwargs)` gets what the model wrote and what the turn gives. But an argument that the tool's own schema
-    declares is the model's, and one whose schema allows no further arguments is given none.
+    A tool made by `@tool` gets the model's arguments and, if it asks for it, the context. An object with
+    `execute(**kwargs)` gets the model's arguments and those of the turn, but of the latter none that its own schema
+    declares, and none at all if its schema allows no further arguments.
     """
     if checks_itself(tool):
         if (run := tool.run_checked) is None:
@@ -214,9 +205,7 @@ def bound(
             "args": call.args,
             "context": turn.context(index, call) if tool.takes_context else None,
         }
-    injected = turn.injected
-    if call.name == "shell":
-        injected = {**injected, "timeout": turn.execution.shell_timeout}
+    injected = injected_into(call.name, turn.injected, turn.execution)
     schema = getattr(tool, "schema", None)
     if not schema or not is_object(schema):
         return tool.execute, {**call.args, **injected}

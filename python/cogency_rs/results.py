@@ -1,4 +1,4 @@
-"""What a call leaves: whatever its tool returned or raised becomes a result."""
+"""Makes a `ToolResult` of whatever a tool returned or raised."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def failure_of(error: BaseException) -> ToolResult:
 
 
 def stopped(error: StopRun) -> ToolResult:
-    """Make the result of a call that ended the run: it did what it was for."""
+    """Make the result of a call that ended the run; a success."""
     return ToolResult(outcome=f"The run is stopped{error.message and f': {error.message}'}")
 
 
 def is_own_failure(error: BaseException) -> bool:
     """Whether a tool raised this to say in its own words why it failed: a `ToolError`, ours or cogency's."""
-    # Where cogency is not loaded, nobody can have raised its error.
+    # If cogency is not loaded, nothing can have raised its error.
     theirs = getattr(sys.modules.get("cogency.core.errors"), "ToolError", ToolError)
     return isinstance(error, (ToolError, theirs))
 
 
 def reason(error: BaseException) -> str:
-    """The class of an error and its text; a tool's own failure, and what ends a call, in words."""
+    """Why a tool failed: the class and text of its error; only the text if that is in the tool's own words."""
     try:
         text = str(error)
     except Exception:
@@ -63,8 +63,8 @@ def reason(error: BaseException) -> str:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is a result as most are, so that there is nothing to check."""
-    # By name: cogency's own class is as good.
+    """Whether a value is a `ToolResult` of plain texts, as most are, in which there is nothing to check."""
+    # By its name, since cogency's own class will do.
     if type(value).__name__ != "ToolResult":
         return False
     try:
@@ -76,7 +76,7 @@ def is_plain(value: Any) -> bool:
 
 
 def as_result(value: Any) -> ToolResult:
-    """What a tool returned, as a result that can be read and written as JSON."""
+    """Make a result of what a tool returned: a failure, if it cannot be read or written as JSON."""
     try:
         if not (hasattr(value, "outcome") and hasattr(value, "error")):
             value = ToolResult(outcome="Success", content=value)

@@ -1,6 +1,6 @@
-"""When the calls of a batch may run, and when their time is up: `_core.Schedule` on an event loop.
+"""Makes the calls of a batch wait until they may run, and stops those whose time is up.
 
-The schedule decides; here are the futures that calls wait on until they may run, and the one timer.
+`_core.Schedule` decides; here are the futures on which calls wait, and the one timer.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ._core import Schedule
 __all__ = ["Late", "Timetable"]
 
 Late = Literal["call", "batch"]
-"""Whose time is up."""
+"""Which time limit is over: that of the call, or that of the batch."""
 
 Ticket = tuple[int, int]
 
 
 class Timetable:
-    """The order and the time of the calls of one batch, on the running loop.
+    """The order and the time limits of the calls of one batch, on the running event loop.
 
     Args:
-        schedule: what decides.
+        schedule: decides.
         stop: called with the index of a call whose time is up.
 
     Attributes:
@@ -43,10 +43,10 @@ class Timetable:
         self._goes_off = math.inf
 
     async def admission(self, index: int) -> None:
-        """Wait until a call may run. Then `leave` must follow.
+        """Wait until a call may run. When it has run, `leave` must be called.
 
         Raises:
-            asyncio.CancelledError: it may not any more.
+            asyncio.CancelledError: the caller was cancelled, or no further call may run.
         """
         ticket = self._schedule.ask(index)
         if ticket is True:
@@ -60,30 +60,30 @@ class Timetable:
         except asyncio.CancelledError:
             if self._waiting.pop(ticket, None) is not None:
                 self._schedule.withdraw(ticket)
-            else:  # it was admitted a moment ago
+            else:  # admitted, but cancelled before it went on
                 self.leave(index)
             raise
 
     def leave(self, index: int) -> None:
-        """A call runs no longer; it may ask again."""
+        """Note that a call does not run now; it may ask for admission again."""
         self._admit(self._schedule.leave(index))
 
     def over(self, index: int) -> None:
-        """A call is over, and will not ask again."""
+        """Note that a call is over, and will not ask again."""
         self._admit(self._schedule.over(index))
 
     def close(self) -> None:
-        """Let no further call run."""
+        """Let no further calls run."""
         self._schedule.close()
 
     def start_clock(self, index: int, limit: float) -> None:
-        """Give a call so many seconds, from now on."""
+        """Give a call `limit` seconds from now on."""
         self._schedule.start_clock(index, self._loop.time(), limit)
         self.arm()
 
     @contextmanager
     def held(self, index: int) -> Generator[None, None, None]:
-        """Time that does not count for a call."""
+        """`with timetable.held(index):` stops the clock of a call."""
         self._schedule.hold_clock(index, self._loop.time())
         try:
             yield
@@ -92,18 +92,18 @@ class Timetable:
             self.arm()
 
     def arm(self) -> None:
-        """Set the timer to the next deadline, unless it goes off before."""
+        """Set the timer to the next deadline, unless it goes off earlier."""
         deadline = self._schedule.next_deadline()
         if deadline is None or self._goes_off <= deadline or self._loop.is_closed():
             return
         self.disarm()
         self._goes_off = deadline
-        # Weak, so that a batch that is dropped does not stay until then.
+        # Weak, so that the timer does not keep a dropped batch alive.
         weak: weakref.ref[Timetable] = weakref.ref(self)
         self._timer = self._loop.call_at(deadline, _tick, weak, deadline)
 
     def disarm(self) -> None:
-        """Put the timer away."""
+        """Cancel the timer."""
         timer, self._timer = self._timer, None
         self._goes_off = math.inf
         if timer is not None:

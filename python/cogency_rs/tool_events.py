@@ -1,4 +1,4 @@
-"""What tools say while their calls run: events for whoever reads the turn, and that the run should end."""
+"""Carries what tools say while their calls run: events for the reader of the turn, and requests to end the run."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ OnEvent = Callable[[dict[str, Any]], None]
 
 
 class ToolEvents:
-    """What the tools of one batch say, in the order in which they say it, from any thread.
+    """What the tools of one batch say, in order, from any thread.
 
     Args:
-        on_event: called with each event; `None` to keep them for `until`.
+        on_event: called with each event; `None` to keep the events for `until`.
 
     Attributes:
-        stopped: why the run should end, as the first that asked for it said.
+        stopped: the first request to end the run; `None` if there was none.
     """
 
     def __init__(self, on_event: OnEvent | None = None) -> None:
         self.stopped: StopRun | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        self._on_event = on_event or self._queue.put_nowait
+        self._queue: asyncio.Queue[dict[str, Any] | None] | None = None  # most batches say nothing
+        self._on_event = on_event
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Hand on an event."""
+        """Hand on an event; see `ToolContext.emit`."""
         self._on_loop(self._hand_on, event)
 
     def stop(self, why: StopRun) -> None:
@@ -45,17 +45,18 @@ class ToolEvents:
         self._on_loop(self._stop, why)
 
     async def until(self, over: Awaitable[None]) -> AsyncGenerator[dict[str, Any], None]:
-        """Give the events that come until `over` is.
+        """Yield events until `over` is done.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; by now `over` was cancelled and awaited.
+            asyncio.CancelledError: the caller was cancelled; by then `over` has been cancelled and awaited.
 
-        What `over` raises passes on. Closed early, it cancels and awaits `over`, too.
+        What `over` raises passes on. Closed early, the generator cancels and awaits `over`, too.
         """
+        queue = self._kept()
         waiting = asyncio.ensure_future(over)
-        waiting.add_done_callback(lambda _: self._queue.put_nowait(None))
+        waiting.add_done_callback(lambda _: queue.put_nowait(None))
         try:
-            while (event := await self._queue.get()) is not None:
+            while (event := await queue.get()) is not None:
                 yield event
         finally:
             if not waiting.done():
@@ -72,9 +73,14 @@ class ToolEvents:
         except RuntimeError:
             logger.debug("A tool said something when its event loop was closed: %r", value)
 
+    def _kept(self) -> asyncio.Queue[dict[str, Any] | None]:
+        if self._queue is None:
+            self._queue = asyncio.Queue()
+        return self._queue
+
     def _hand_on(self, event: dict[str, Any]) -> None:
         try:
-            self._on_event(event)
+            (self._on_event or self._kept().put_nowait)(event)
         except Exception:
             logger.exception("on_event failed for %r", event)
 

@@ -1,7 +1,7 @@
-"""Which tool a call means, among the agent's own and those of its servers.
+"""Finds the tool that a call means, among the agent's own and those of its servers.
 
-A tool whose `server` is a text is on that server, which calls it `remote_name`; any other is the agent's own. In a
-prompt a tool of a server has its plain name where that is the only one, else `server__tool`.
+A tool whose `server` is a text is on that server, under the name `remote_name`; any other is the agent's own. In a
+prompt, a tool of a server has its plain name if no other tool has it, else `server__tool`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .registry import name_of, tools_by_name
 __all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of"]
 
 LOCAL = "local"
-"""What a call may name in place of a server, to mean the agent's own tools."""
+"""What a call may name as its server to mean one of the agent's own tools."""
 
 AGENT = frozenset({None, "", LOCAL})
 
@@ -44,7 +44,8 @@ class Toolbox:
         """Sort tools by name and server, at a cost that is linear in them.
 
         Raises:
-            ConfigError: one cannot be a tool; two of the agent's own, or two of one server, have one name.
+            ConfigError: an object cannot be a tool; or two of the agent's own tools, or two tools of one server, have
+                one name.
         """
         listed = list(tools)
         remote = [tool for tool in listed if server_of(tool) is not None]
@@ -82,13 +83,13 @@ class Toolbox:
     def find(self, call: Any) -> Any:
         """The tool that a call means; `None` if there is none.
 
-        A call that names no server, or `local`, means the agent's own tool of that name, else the only one that a
-        server has, else the one that is asked for as `server__tool`.
+        A call that names no server, or `local`, means the agent's own tool of that name; else the tool of that name
+        that only one server has; else the tool whose long name, `server__tool`, that is.
         """
-        name, server = call.name, _server_asked_for(call)
+        name = call.name
         if not isinstance(name, str):
             return None
-        if server is None:
+        if getattr(call, "server", None) is None or (server := _server_asked_for(call)) is None:
             return self._by_name.get(name)
         there = self._by_server.get(server, {})
         if name in there:
@@ -97,7 +98,7 @@ class Toolbox:
         return tool if server_of(tool) == server else None
 
     def missing(self, call: Any) -> str:
-        """Say of a call that means no tool what there is instead."""
+        """Write the message for a call that means no tool: which tools there are."""
         name, server = str(call.name), _server_asked_for(call)
         if server is not None:
             if server not in self._by_server:
@@ -119,13 +120,13 @@ def _server_asked_for(call: Any) -> str | None:
 
 
 def server_of(tool: Any) -> str | None:
-    """Which server a tool is on; `None` for one of the agent's own."""
+    """The name of the server that a tool is on; `None` for one of the agent's own."""
     server = getattr(tool, "server", None)  # a mock has every attribute
     return server if type(server) is str and server not in AGENT else None
 
 
 def remote_name_of(tool: Any) -> str:
-    """What a tool's server calls it; of the agent's own, its name."""
+    """The name of a tool on its server; for one of the agent's own, its name."""
     if server_of(tool) is not None:
         name = getattr(tool, "remote_name", None)
         if type(name) is str:
@@ -135,5 +136,5 @@ def remote_name_of(tool: Any) -> str:
 
 
 def qualified(server: str, name: str) -> str:
-    """The name of a tool behind that of its server, of which what providers accept in a name is kept."""
+    """The long name of a tool: `server__tool`, with `_` for what providers do not accept in the server's name."""
     return f"{re.sub(r'[^A-Za-z0-9_-]', '_', server)}__{name}"

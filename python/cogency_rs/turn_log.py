@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from time import time
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from .errors import ToolError
 from .ids import uuid7
+from .middleware.approval import Decision, write_decision
 from .patience import outlast
 from .records import ToolExecution
 from .registry import tool_call
@@ -74,6 +75,7 @@ class TurnLog:
         self.calls: list[ToolCall] = []
         self._records: list[CallRecord] = []  # of the same calls; none if the storage keeps none
         self._executions: Executions | None = None
+        self._decisions: Mapping[int, Decision] = {}
 
     @property
     def ids(self) -> list[str]:
@@ -114,15 +116,15 @@ class TurnLog:
             ) from error
         records[index] = replace(record, status="open")
 
-    def settle(self, executions: Executions) -> None:
-        """Say who knows what became of the calls; it is saved together with their results."""
-        self._executions = executions
+    def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
+        """Say who knows what became of the calls, and what was decided of them; it is saved with their results."""
+        self._executions, self._decisions = executions, decisions
 
-    async def save(self, rows: tuple[Row, ...]) -> None:
+    async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
         Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
-        which calls are in the log.
+        which calls are in the log; others with `to_the_end`.
         """
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
@@ -145,10 +147,10 @@ class TurnLog:
         else:
             saving = self._save_each(rows, calls)
             calls = []  # counted one by one
-        if not inspect.isawaitable(saving):  # a plain function has saved them
+        if _is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
             self._add(calls, opened)
             return
-        if not kinds & {"call", "result"}:
+        if not (to_the_end or "call" in kinds or "result" in kinds):
             await saving
             return
         cancelled = await _to_the_end(saving)
@@ -177,9 +179,9 @@ class TurnLog:
         for step in steps:
             if isinstance(step, tuple):
                 try:
-                    await self.save(step)
+                    await self.save(step, to_the_end=True)
                 except Exception:
-                    logger.exception("The results of a turn that was stopped could not be saved")
+                    logger.exception("What is left of a turn that was stopped could not be saved")
 
     def _whole(self, row: Row) -> tuple[str, str, str, str, float]:
         return (self._conversation_id, self._user_id, *row)
@@ -217,7 +219,7 @@ class TurnLog:
 
     def _settled(self) -> list[CallRecord]:
         """The records of the calls, with what became of them; the calls are no longer open."""
-        records, executions = self._records, self._executions
+        records, executions, decided = self._records, self._executions, self._decisions
         self.calls, self._records, self._executions = [], [], None
         if not records:
             return []
@@ -225,14 +227,20 @@ class TurnLog:
             now = time()
             return [replace(record, status="cancelled", completed_at=now) for record in records]
         return [
-            replace(
-                record,
-                status=execution.status,
-                attempt=record.attempt + execution.attempt,
-                started_at=execution.started_at.timestamp(),
-                completed_at=execution.completed_at.timestamp(),
+            CallRecord(
+                record.id,
+                record.batch,
+                record.position,
+                record.name,
+                record.server,
+                execution.status,
+                record.attempt + execution.attempt,
+                execution.started_at.timestamp(),
+                execution.completed_at.timestamp(),
+                record.worker,
+                write_decision(decided[place]) if place in decided else record.decision,
             )
-            for record, execution in zip(records, executions(), strict=True)
+            for place, (record, execution) in enumerate(zip(records, executions(), strict=True))
         ]
 
 
@@ -256,6 +264,8 @@ async def save_to_the_end(
                 await storage.save_message(conversation_id, user_id, *row)
 
         saving = save_each()
+    if _is_over(saving):
+        return
     cancelled = await _to_the_end(saving) if inspect.isawaitable(saving) else None
     if cancelled is not None:
         raise cancelled
@@ -286,6 +296,14 @@ def _way_of(kind: type[Any]) -> Way:
 def _storable(name: str) -> str:
     """A name without half characters, which JSON can hold and a storage cannot."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _is_over(saving: object) -> bool:
+    """Whether a save has ended at once, as one in memory; raises what it raised."""
+    if not (isinstance(saving, asyncio.Future) and saving.done()):
+        return False
+    saving.result()
+    return True
 
 
 async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:

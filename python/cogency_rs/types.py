@@ -1,6 +1,6 @@
-"""The values that cross the border: calls, results, events, and what tools and storages must offer.
+"""The values that programs exchange with this package: calls, results, events, and the protocols of tools and storages.
 
-Shapes, key names and field order are cogency 3.3.0's, so that stored rows and user code fit both.
+Their shapes, key names and order of fields are those of cogency 3.3.0, so that stored rows and user code fit both.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ StreamMode = Literal["event", "token"]
 """`"event"`: complete units; `"token"`: `think` and `respond` text as it arrives."""
 
 CallMode = Literal["whole", "stream"]
-"""When a call is shown: once it counts, or before that too, while it is written."""
+"""When a call is shown: `"whole"`, when its block is complete; `"stream"`, also while the model writes it."""
 
 Dialects: TypeAlias = "str | Dialect | tuple[str | Dialect, ...]"
 """How a model writes its calls: a preset's name, a `Dialect`, or several that are all read."""
 
 ErrorMode = Literal["respond", "event"]
-"""Where it is said that output cannot be read: in the answer, or in an `error` event."""
+"""Where output that cannot be read is reported: in the text of the answer, or in an `error` event."""
 
 Access = Literal["sandbox", "project", "system"]
-"""How far file and shell tools may reach; passed on to every tool as `access`."""
+"""How far tools that work on files and run programs may reach; every tool is given it as `access`."""
 
 
 class ThinkEvent(TypedDict):
@@ -79,7 +79,7 @@ class ThinkEvent(TypedDict):
 
 
 class RespondEvent(TypedDict):
-    """Text for the user; also where malformed output is reported."""
+    """Text for the user; with `errors="respond"`, also reports of malformed output."""
 
     type: Literal["respond"]
     content: str
@@ -89,7 +89,7 @@ class RespondEvent(TypedDict):
 class CallEvent(TypedDict):
     """One tool call.
 
-    `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` where it has them.
+    `content` is `json.dumps({"name": ..., "args": ...})`, with `id` and `server` if the call has them.
     """
 
     type: Literal["call"]
@@ -98,9 +98,9 @@ class CallEvent(TypedDict):
 
 
 class CallStartEvent(TypedDict):
-    """A call has begun, of which nothing counts yet; it comes again when its name is known.
+    """The model has begun to write a call. The event comes again when the call's name is known.
 
-    `index` numbers the calls of a text from 0, those of blocks that turn out to be broken among them.
+    `index` numbers the calls of a text from 0, including those of blocks that turn out to be broken.
     """
 
     type: Literal["tool_call_start"]
@@ -119,7 +119,7 @@ class CallDeltaEvent(TypedDict):
 
 
 class ExecuteEvent(TypedDict):
-    """The batch is complete: its calls run now."""
+    """The batch is complete, and its calls run now."""
 
     type: Literal["execute"]
     timestamp: float
@@ -127,7 +127,7 @@ class ExecuteEvent(TypedDict):
 
 @final
 class ResultCounts(TypedDict):
-    """How the calls of a batch went, in numbers."""
+    """How many calls of a batch ran, succeeded and failed."""
 
     tools_executed: int
     success_count: int
@@ -146,7 +146,8 @@ class BreakerOpened(TypedDict):
 class ResultEvent(TypedDict):
     """Results of a batch: `content` is a JSON array in call order, and `payload` counts them.
 
-    When the circuit breaker opens, one more follows, whose only item says so and whose `payload` is a `BreakerOpened`.
+    If the circuit breaker opens, another such event follows. Its only item says so, and its `payload` is a
+    `BreakerOpened`.
     """
 
     type: Literal["result"]
@@ -156,7 +157,7 @@ class ResultEvent(TypedDict):
 
 
 class WrittenResultEvent(TypedDict):
-    """What the model itself wrote between `<results>` tags. A parser emits it; an accumulator drops it."""
+    """Text that the model itself wrote between `<results>` tags. A parser emits it, and an accumulator drops it."""
 
     type: Literal["result"]
     content: str
@@ -165,11 +166,12 @@ class WrittenResultEvent(TypedDict):
 
 
 class ErrorEvent(TypedDict):
-    """Output that cannot be read: a block of calls that is none, or an answer that was cut.
+    """Output that cannot be read: a malformed block of calls, or an answer that was cut.
 
-    `code` says of a block that it cannot be read, or that a call in it has no name; it is `None` for anything else.
-    `content` is what the model should be told of it. `raw` is the block as the model wrote it, from its opening tag on,
-    and `line` and `column` are the place in it, from 1; an answer that was cut outside every block has none of these.
+    `code` tells why a block is malformed: it cannot be read, or a call in it has no name; otherwise it is `None`.
+    `content` is what the model should be told. `raw` is the block as the model wrote it, from its opening tag on, and
+    `line` and `column` are the place of the error in it, from 1. If the answer was cut outside every block, `raw` is
+    empty and the place is `None`.
     """
 
     type: Literal["error"]
@@ -204,7 +206,7 @@ TurnEvent = (
 
 
 class TurnOutcome(StrEnum):
-    """How a turn came out, which says what to do next."""
+    """How a turn came out. It decides what to do next."""
 
     ACTED = "acted"
     """Calls ran, and their results are in the log: ask the model again."""
@@ -213,13 +215,13 @@ class TurnOutcome(StrEnum):
     ENDED = "ended"
     """The model said that it is done."""
     MALFORMED = "malformed"
-    """A block could not be read and nothing ran: ask the model again, which is shown what was wrong."""
+    """A block could not be read, and nothing ran: ask the model again; its prompt shows what was wrong."""
     TRUNCATED = "truncated"
-    """What the model wrote was cut: at its length, or because its stream broke off."""
+    """The model's text was cut: it reached its maximum length, or its stream broke off."""
     WAITING = "waiting"
-    """Calls wait for somebody's approval."""
+    """Calls wait for approval."""
     FAILED = "failed"
-    """The turn was given up: too many batches in a row in which nothing succeeded, or the log failed."""
+    """The turn was given up: no call succeeded in too many batches in a row, or the log failed."""
 
 
 Event = TurnEvent | WrittenResultEvent
@@ -238,10 +240,10 @@ class ToolCall:
     """What the model asked for.
 
     Attributes:
-        name: which tool.
-        args: its arguments, by name.
-        id: what the provider calls this call; `None` where it gave no name, as in text.
-        server: which server the tool is on; `None` for the agent's own tools.
+        name: the name of the tool.
+        args: the arguments, by name.
+        id: the provider's id of this call; `None` if it gave none, as in text.
+        server: the name of the server that the tool is on; `None` for the agent's own tools.
     """
 
     name: str
@@ -255,10 +257,10 @@ class ToolResult:
     """What a tool returns.
 
     Attributes:
-        outcome: one line that says what happened; on failure, the error message.
-        content: the output itself, any value JSON can hold; `None` or `""` when there is none.
+        outcome: one line that says what happened; of a failure, the error message.
+        content: the output itself, any value that JSON can hold; `None` or `""` if there is none.
         error: whether the call failed.
-        exception: what led to a failure: what the tool raised, or why the call was refused, stopped or denied.
+        exception: the cause of a failure: what the tool raised, or why the call was refused, stopped or denied.
     """
 
     outcome: str
@@ -288,12 +290,12 @@ class Tool(Protocol):
     schema: dict[str, Any]
 
     def execute(self, **kwargs: Any) -> Awaitable[Any]:
-        """Run with the call's arguments and the injected ones (`storage`, `access`, ...)."""
+        """Run with the model's arguments and the injected ones (`storage`, `access`, ...)."""
         ...
 
 
 class Storage(Protocol):
-    """The one method a turn needs from the log; `SQLite` has the rest of cogency's protocol."""
+    """The one method of a log that a turn needs; `SQLite` has the rest of cogency's protocol."""
 
     async def save_message(
         self,
@@ -312,12 +314,12 @@ class Execution:
     """What the calls of a turn run with.
 
     Attributes:
-        storage: the log; handed to every tool as `storage`.
-        tools: the tools the model may call, by their `name`.
-        shell_timeout: seconds, handed to the tool named `shell` as `timeout`.
-        sandbox_dir: handed to every tool as `sandbox_dir`.
-        access: handed to every tool as `access`.
-        deps: any object of the program's, which tools reach through `ToolContext.deps`.
+        storage: the log; every tool is given it as `storage`.
+        tools: the tools that the model may call, by their `name`.
+        shell_timeout: in seconds; the tool named `shell` is given it as `timeout`.
+        sandbox_dir: every tool is given it as `sandbox_dir`.
+        access: every tool is given it as `access`.
+        deps: any object of the program; tools reach it as `ToolContext.deps`.
     """
 
     storage: Any = None

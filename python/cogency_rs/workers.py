@@ -1,8 +1,8 @@
 """The worker threads of tools that block.
 
-They are ordinary Python threads that live from call to call, so thread-locals last and debuggers see them. They are
-daemons, unlike those of `concurrent.futures.ThreadPoolExecutor`: a program that ends does not wait for a tool that
-cannot be interrupted.
+They are ordinary Python threads that live from call to call, so thread-locals last and debuggers see the threads.
+Unlike those of `concurrent.futures.ThreadPoolExecutor` they are daemons: a program that ends does not wait for a tool
+that cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .errors import ConfigError
 __all__ = ["in_thread", "on_own_loop", "set_worker_threads", "worker_threads"]
 
 CLEANUP = 0.25
-"""Seconds that a coroutine in a worker thread has to stop once it was cancelled, before it is left to itself."""
+"""Seconds that a cancelled coroutine in a worker thread has to stop, before it is left to itself."""
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:
     """Call a function in a worker thread, with the caller's context variables.
 
-    Cancelled, the function never starts if it still waits for a thread; once it runs it cannot be interrupted, and is
-    left to end on its own.
+    If the caller is cancelled, the function does not start if it still waits for a thread. Once it runs it cannot be
+    interrupted, and is left to end on its own.
     """
     job = _Job(function)
     _workers.submit(job)
@@ -38,7 +38,7 @@ async def in_thread(function: Callable[[], Any]) -> Any:
 async def on_own_loop(function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """Run a coroutine function in a worker thread, on an event loop of its own.
 
-    Cancelled, the coroutine is cancelled at its next await and has a moment to stop.
+    If the caller is cancelled, the coroutine is cancelled at its next await and has `CLEANUP` seconds to stop.
     """
     coroutine = _OwnLoop(function)
     job = _Job(coroutine.run)
@@ -65,7 +65,7 @@ def set_worker_threads(count: int) -> None:
     """Bound the worker threads for tools that block; before the first call that needs one.
 
     Raises:
-        ConfigError: there would be none, or some run already and their number is another.
+        ConfigError: `count` is below 1; or threads run already, and their bound is another one.
     """
     if count < 1:
         raise ConfigError(f"there must be at least 1 worker thread, got {count}")
@@ -76,11 +76,11 @@ def set_worker_threads(count: int) -> None:
     _workers.most = count
 
 
-Outcome = tuple[Any, BaseException | None]
-"""What a job returned, or what it raised."""
+JobOutcome = tuple[Any, BaseException | None]
+"""The value that a job returned, or the exception that it raised."""
 
 
-def _value(outcome: Outcome) -> Any:
+def _value(outcome: JobOutcome) -> Any:
     value, error = outcome
     if isinstance(error, StopIteration):  # a coroutine cannot raise it
         raise RuntimeError(f"StopIteration: {error}") from error
@@ -90,19 +90,19 @@ def _value(outcome: Outcome) -> Any:
 
 
 class _Job:
-    """Work for a thread, on behalf of the running loop.
+    """Work for a thread, whose outcome goes to the running event loop.
 
     Attributes:
-        outcome: what the work returned or raised, as a value: a future cannot hold every exception. Cancelled before
-            a thread begins, the work is not done.
+        outcome: what the work returned or raised, as a value, since a future cannot raise every exception. If it is
+            cancelled before a thread begins, the work is not done.
     """
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._loop = asyncio.get_running_loop()
         self._work = copy_context().run, work
-        self.outcome: asyncio.Future[Outcome] = self._loop.create_future()
+        self.outcome: asyncio.Future[JobOutcome] = self._loop.create_future()
 
-    def run(self) -> Outcome:
+    def run(self) -> JobOutcome:
         """Do the work; in a worker thread."""
         if self.outcome.cancelled():
             return None, None
@@ -112,14 +112,14 @@ class _Job:
         except BaseException as error:
             return None, error
 
-    def deliver(self, outcome: Outcome) -> None:
-        """Hand over what the work left; in a worker thread."""
+    def deliver(self, outcome: JobOutcome) -> None:
+        """Hand over the outcome; in a worker thread."""
         with contextlib.suppress(
             RuntimeError
         ):  # the loop was closed, so nobody waits there any more
             self._loop.call_soon_threadsafe(self._settle, outcome)
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, outcome: JobOutcome) -> None:
         if not self.outcome.done():
             self.outcome.set_result(outcome)
 
@@ -167,7 +167,7 @@ class _Workers:
         self.begin()
 
     def begin(self) -> None:
-        """Be a pool without threads, as a forked child has none of its parent's."""
+        """Become a pool without threads. A forked child calls it, since its parent's threads do not run there."""
         self.started = 0
         self._idle = (
             0  # threads that wait for a job, or will as soon as they have handed over the last one
@@ -177,10 +177,10 @@ class _Workers:
         self._lock = threading.Lock()
 
     def submit(self, job: _Job) -> None:
-        """Have a job done.
+        """Hand a job to a thread.
 
         Raises:
-            RuntimeError: there is no thread, and the system gives none.
+            RuntimeError: there is no thread, and the system does not start one.
         """
         with self._lock:
             if self._queued >= self._idle and self.started < self.most:
@@ -195,7 +195,7 @@ class _Workers:
         except RuntimeError:
             if not self.started:
                 raise
-            return  # one of the others will do it
+            return  # one of the other threads will do the job
         self.started += 1
         self._idle += 1
 

@@ -2,10 +2,13 @@
 
 pub mod conversation;
 pub mod excerpt;
+mod options;
 pub mod prompt;
 pub mod report;
+mod results;
 
-pub use conversation::{Conversation, FoldOptions, Message, Role, Rules, Tags};
+pub use conversation::{Conversation, Message, Role};
 pub use excerpt::Bounds;
+pub use options::{FoldOptions, Rules, Tags, cogency};
 pub use prompt::{Tool, system_prompt};
 pub use report::{Report, stored_report};

@@ -12,22 +12,17 @@ pub mod presets;
 mod prompt;
 mod prompts;
 pub mod template;
+mod text;
 
-use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-
-use crate::protocol::write::Renderer;
 
 pub use prompt::{
     Blocks, CallsForm, Frame, Ids, Joints, JsonLayout, Prompt, ResultText, ResultsForm, Teaching,
     ToolObject, ToolsForm, ToolsLayout, TurnForm,
 };
-
-/// Text that is part of a dialect.
-pub type Str = Cow<'static, str>;
+pub use text::Str;
 
 /// How a model writes its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,33 +120,6 @@ impl Dialect {
     /// Whether anything opens a block of calls.
     fn opens_blocks(&self) -> bool {
         !self.open.is_empty() || self.unmarked != Unmarked::Never || self.heads.is_some()
-    }
-
-    /// What a block of calls is called where one is wrong.
-    #[must_use]
-    pub fn block_name(&self) -> Str {
-        let head = self.bodies.iter().find_map(|body| match body {
-            Body::Head(head) => Some(&head.open),
-            _ => None,
-        });
-        match (&*self.prompt.block_name, self.open.first().or(head)) {
-            ("", Some(open)) => format!("{open} block ({})", self.name).into(),
-            ("", None) => format!("call ({})", self.name).into(),
-            (name, _) => name.to_owned().into(),
-        }
-    }
-
-    /// What the model is told to do where a block is wrong.
-    #[must_use]
-    pub fn again(&self) -> Str {
-        match &*self.prompt.again {
-            "" => {
-                let renderer = Renderer::new(Arc::new(self.clone()));
-                let example = renderer.example();
-                format!("Write the whole call again, exactly like this:\n{example}").into()
-            }
-            again => again.to_owned().into(),
-        }
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::Event;
 use super::body::{
-    Calls, HeadReader, ItemReader, JsonReader, Note, PythonReader, Scope, XmlReader, closing_fence,
+    Calls, HeadReader, ItemReader, JsonReader, PythonReader, Scope, XmlReader, closing_fence,
     opening_fence, unexpected,
 };
+use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
 use super::limits::Reading;

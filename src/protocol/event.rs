@@ -1,6 +1,5 @@
 //! What the parser hands out.
 
-use super::body::Note;
 use super::{Call, Report, Text};
 
 /// One event of a model's output.
@@ -22,6 +21,17 @@ pub enum Event {
     Error(Box<Report>),
     /// `<end>`: the model is done.
     End,
+}
+
+/// What is known of a call before it is complete. None of it counts until the call itself is handed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A call begins.
+    Start,
+    /// Its name, a JSON string.
+    Name(String),
+    /// The next piece of its arguments, as the model writes them.
+    Args(Text),
 }
 
 impl Event {

@@ -2,6 +2,8 @@
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use crate::dialect::Str;
+
 /// Where a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
@@ -163,6 +165,20 @@ pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
         false if mark.as_bytes().starts_with(text) => None,
         false => Some(false),
     }
+}
+
+/// Whether `text` begins with any of `marks`; `None` while it may yet.
+#[must_use]
+pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
+    let mut is_any = Some(false);
+    for mark in marks {
+        match starts_with(text, mark) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => is_any = None,
+        }
+    }
+    is_any
 }
 
 /// Finds `mark` in `text`, from byte `from` on; where it is not there, gives the byte from which it may begin at the end.

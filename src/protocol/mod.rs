@@ -1,9 +1,10 @@
 //! Text to events, and results to text.
 //!
-//! [`Parser`] finds the tags ([`tag`]), reads the body of an execute block as JSON while it arrives ([`json`],
+//! [`Parser`] finds the marks ([`marks`]), reads the body of an execute block as JSON while it arrives ([`json`],
 //! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
 //! [`results`] is the way back: outcomes to the array the model reads.
 
+pub mod advice;
 pub mod block;
 pub mod body;
 pub mod call;

@@ -15,7 +15,8 @@ mod state;
 use std::sync::Arc;
 
 use super::Event;
-use super::body::{Note, Scope};
+use super::body::Scope;
+use super::event::Note;
 use super::grammar::Grammar;
 use super::limits::{Limits, Reading};
 use super::run::Run;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Text;
+use super::advice::{again, block_name};
 use super::problem::Problem;
 use super::text::line_and_column;
 use crate::dialect::Dialect;
@@ -100,7 +101,7 @@ impl Report {
         let (dialect, mark) = broken;
         let raw = &text[..length];
         let (line, column) = line_and_column(raw, mark + problem.at);
-        let (kind, block, again) = (&problem.kind, dialect.block_name(), dialect.again());
+        let (kind, block, again) = (&problem.kind, block_name(dialect), again(dialect));
         Self {
             kind: ReportKind::Malformed,
             content: format!(
@@ -120,7 +121,7 @@ impl Report {
     pub fn cut_off(problem: &Problem, raw: &[u8], broken: Broken<'_>, ending: &Ending) -> Self {
         let (dialect, mark) = broken;
         let (line, column) = line_and_column(raw, mark + problem.at);
-        let (block, again) = (dialect.block_name(), dialect.again());
+        let (block, again) = (block_name(dialect), again(dialect));
         let at = format!("inside the {block}, at line {line}, column {column}");
         let (kind, content) = match ending {
             Ending::Stopped => (
@@ -205,7 +206,7 @@ impl Report {
 /// The report of a malformed block, as text of the answer. Its first words are cogency 3.3.0's.
 fn malformed(problem: &Problem, text: &[u8], (dialect, mark): Broken<'_>) -> Text {
     let problem = problem.located(&text[mark..]);
-    let (block, again) = (dialect.block_name(), dialect.again());
+    let (block, again) = (block_name(dialect), again(dialect));
     format!("Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}")
         .into()
 }

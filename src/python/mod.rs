@@ -17,8 +17,8 @@ mod turn;
 
 use pyo3::prelude::*;
 
-/// The extension module `cogency_rs._core`.
-#[pymodule]
+/// The extension module `cogency_rs._core`. On a free-threaded Python it turns the GIL on, until every test has run without.
+#[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use super::arguments::ArgumentSchema;

@@ -15,7 +15,8 @@ use super::options::{
 use super::source::{Read, Sink};
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
-use crate::protocol::body::{Note, Scope};
+use crate::protocol::body::Scope;
+use crate::protocol::event::Note;
 use crate::protocol::grammar::Entry;
 use crate::protocol::json::{FaultKind, unescaped};
 use crate::protocol::problem::Problem;

@@ -1,6 +1,6 @@
 //! What a turn asks to be done.
 
-use crate::protocol::body::Note;
+use crate::protocol::event::Note;
 use crate::protocol::{Call, Report, Text};
 
 /// One thing to do, in the order given.

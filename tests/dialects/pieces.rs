@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cogency_rs::dialect::presets;
-use cogency_rs::protocol::body::Note;
+use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::{
     CallStream, Ending, Event, Grammar, Limits, Options, Parser, Reading, Stream, Tools,
 };

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support.pages import PAGES, Block, blocks_of, is_all_fragments, name_of
+from support.programs import printed_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +18,8 @@ PROGRAM_PAGES = [page for page in PAGES if not is_all_fragments(page)]
 BLOCKS = [block for page in PROGRAM_PAGES for block in blocks_of(page)]
 PROGRAMS = [block for block in BLOCKS if block.reason is None]
 
-# The second is cogency's own, about itself, on import.
-WARNINGS = ["-W", "error", "-W", "ignore:Using fallback UUID7:DeprecationWarning"]
+# cogency warns of itself when it is imported.
+FLAGS = ["-W", "ignore:Using fallback UUID7:DeprecationWarning"]
 
 COGENCY = re.compile(r"^\s*(?:from|import) cogency\b|\binstall\(", re.MULTILINE)
 
@@ -31,27 +30,19 @@ def test_a_block_runs(block: Block, tmp_path: Path):
         pytest.skip("cogency is not installed; it supports Python 3.11 and 3.12")
     program = tmp_path / "block.py"
     program.write_text(block.code, encoding="utf-8")
-    ran = subprocess.run(
-        [sys.executable, *WARNINGS, program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
+    printed = printed_by(program, cwd=tmp_path, flags=FLAGS)
     if block.output is not None:
-        assert lines(ran.stdout) == lines(block.output)
+        assert lines(printed) == lines(block.output)
 
 
 def lines(text: str) -> list[str]:
-    """Without what cannot be seen at the ends of lines."""
+    """The lines of a text, without trailing white space."""
     return [line.rstrip() for line in text.splitlines()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_block_of_a_page_is_overlooked(page: Path):
-    """One that is indented, say, or that says "python" in another way."""
+    """For instance one that is indented, or that spells "python" differently."""
     text = page.read_text(encoding="utf-8")
     assert len(blocks_of(page)) == len(
         re.findall(r"```\s*(?:py|python|pycon)\b", text, re.IGNORECASE)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from own_loop import Add, agent
-from scripted_server import HOLD, Ending, ScriptedServer, Turn, in_pieces
 
 from cogency_rs import Execution, LLMError, OpenAIModel, SQLite
+from scripted_server import HOLD, Ending, ScriptedServer, Turn, in_pieces
 from support.tools import block, call
 
 if TYPE_CHECKING:

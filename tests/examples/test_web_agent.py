@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import web_conversations
-from scripted_server import ScriptedServer, Turn
 from web_agent import create_app, model_of
 from web_conversations import Conversations
 
 from cogency_rs import Agent, SQLite, ToolOptions, ToolResult
+from scripted_server import ScriptedServer, Turn
 from support.serving import Model, serving
 from support.tools import FAIL, OK, FunctionTool, Waiting, block, call, stored
 

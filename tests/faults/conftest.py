@@ -1,4 +1,4 @@
-"""What the tests of faults may ask for."""
+"""Fixtures for the tests of faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def quick_collection() -> Iterator[None]:
-    """Lets `gc.collect()` look at what the tests of a module make, and at nothing older."""
+    """Makes `gc.collect()` look only at objects that the tests of the module make."""
     gc.collect()
     gc.freeze()
     yield

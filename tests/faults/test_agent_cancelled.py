@@ -1,4 +1,4 @@
-"""A run that is cancelled, left or interrupted anywhere: one result a call, no task left, and it can be resumed."""
+"""A run may be cancelled, closed or interrupted anywhere: each call has one result, no task is left, it can resume."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Scene:
-    """An agent with three tools, a log, and what its tools did."""
+    """An agent with three tools, its log, and what its tools did."""
 
     def __init__(self, storage: Any, driver: str, *, child: bool = False, hooks: Any = ()) -> None:
         self.storage, self._driver, self._child, self._hooks = storage, driver, child, hooks
@@ -43,7 +43,7 @@ class Scene:
         self.over = 0
 
     def agent(self, *, has_results: bool = False) -> Agent[Any, str]:
-        """An agent that calls its tools, if there are no results yet, and then answers."""
+        """Make an agent that calls its tools if there are no results yet, and else answers."""
 
         async def work(name: str, times: int) -> str:
             self.begun.append(name)
@@ -98,7 +98,7 @@ class Scene:
         )
 
     async def check(self) -> None:
-        """Each call in the log has one result, and it can be resumed to the same answer."""
+        """Check that each call in the log has one result, and that resuming gives the same answer."""
         rows = (await self.storage.read("c")).rows
         types = [row["type"] for row in rows]
         found = [json.loads(row["content"]) for row in rows if row["type"] == "result"]
@@ -169,7 +169,7 @@ async def test_a_run_that_is_cancelled_anywhere(storage, driver, scenery, moment
 @pytest.mark.parametrize("how", ["closed", "dropped", "broken out of"])
 @pytest.mark.parametrize("driver", DRIVERS)
 async def test_a_run_that_is_left_after_any_event(driver, how):
-    """Closed at once; dropped, it is closed when nobody refers to it any more."""
+    """A dropped stream is closed when the last reference to it is gone."""
     reported: list[str] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: reported.append(repr(context)))
@@ -203,7 +203,7 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
     assert count > 5
 
 
-async def test_an_answer_that_was_read_to_its_end_is_not_cancelled_by_whoever_leaves_then():
+async def test_an_answer_that_was_read_to_its_end_is_not_cancelled_by_a_reader_that_leaves_then():
     scene = Scene(Memory(), "scripted")
     async with scene.agent(has_results=True).stream("?", conversation_id="c") as stream:
         async for event in stream:

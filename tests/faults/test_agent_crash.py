@@ -1,4 +1,4 @@
-"""A program that is killed in the middle of a run: another goes on, nothing is done twice, and the model is told."""
+"""A program is killed in the middle of a run: another one goes on, nothing is done twice, and the model is told."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ RAN = {"first": "ok", "send": "ok", "mark": "ok"}
 UNKNOWN = "It is not known whether the call of"
 
 STAGES: list[tuple[str, int, list[str], list[str] | None]] = [
-    # the stage; the requests that the second program makes; the effects; and the results, where calls were left
+    # the stage; the requests of the second program; the effects; and the results, if calls were left
     ("before step 0", 2, ["first", "send", "mark"], None),
     ("in the first answer", 2, ["first", "send", "mark"], None),
     ("before the batch", 1, ["first", "send", "mark"], ["success", "success", "success"]),
@@ -166,7 +166,7 @@ async def test_another_program_goes_on_and_does_nothing_twice(
 
 
 class Snapshots(Memory):
-    """A log in memory, and how it was after each save."""
+    """A log in memory, and copies of it after each save."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class Snapshots(Memory):
 def scene(
     storage: Any, driver: str, effects: list[str], *, steps: list[Any], **options: Any
 ) -> Agent[Any, str]:
-    """An agent of this driver, and the effects that its tools have."""
+    """An agent with this driver, and the effects that its tools have."""
 
     def effect(name: str) -> Any:
         async def had() -> str:
@@ -369,7 +369,7 @@ async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
 
 @pytest.mark.parametrize("ask", ["resume", "run"])
 async def test_calls_that_several_programs_left_are_all_settled(ask):
-    """The first died, and so did the second, whose log could not settle what the first had left."""
+    """The first program died, and so did the second, whose log could not settle the calls that the first had left."""
     log, ran = Memory(), []
     for n in (1, 2):
         call = json.dumps({"name": "mark", "args": {"n": n}})

@@ -1,4 +1,4 @@
-"""Many agents at once in one process: each gives its own answer, and nothing is left over.
+"""Many agents run at once in one process: each gives its own answer, and nothing is left over.
 
 `make stress` runs 1,000 of them.
 """
@@ -43,7 +43,7 @@ async def fail(n: int) -> None:
 
 
 class Counting(Hooks):
-    """Sees every call of a run, and no other."""
+    """Sees every call of one run, and no others."""
 
     def after_tool_execute(self, ctx: Any, execution: Any) -> Any:
         ctx.state.setdefault("conversation", ctx.conversation_id)
@@ -72,7 +72,7 @@ async def run_one(number: int, storage: Any) -> str:
     )
     conversation = f"conversation {number}"
     run = asyncio.ensure_future(mine.run(f"question {number}", conversation_id=conversation))
-    if number % 3 == 0:  # cancelled somewhere, and resumed until it is over
+    if number % 3 == 0:  # this run is cancelled somewhere, and resumed until it is over
         for _ in range(random.Random(number).randrange(40)):
             await asyncio.sleep(0)
         run.cancel()
@@ -91,7 +91,7 @@ async def run_one(number: int, storage: Any) -> str:
 
 @pytest.mark.parametrize("where", ["memory", "SQLite"])
 async def test_many_agents_at_once(where: str, tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level("CRITICAL")  # tools that fail say so, a thousand times
+    caplog.set_level("CRITICAL")  # failing tools are logged, a thousand times
     storage: Any = Memory() if where == "memory" else SQLite(tmp_path / "log.db", synchronous="OFF")
     mine = asyncio.current_task()
     outputs = await asyncio.gather(*(run_one(number, storage) for number in range(AGENTS)))

@@ -1,4 +1,4 @@
-"""Batches and turns under anyio, as FastAPI and Starlette run them: in scopes that cancel again in every round.
+"""Batches and turns in scopes of anyio, as FastAPI and Starlette run them, which cancel again in every round.
 
 A wait that only swallowed such cancellations would keep a processor busy until the cleanup is over.
 """
@@ -19,14 +19,14 @@ from support.turns import Log, accumulator, carry_out, check_answered, results_i
 pytestmark = pytest.mark.timeout(60)
 
 CLEANUP = 0.6
-"""Seconds that what is cancelled takes to stop."""
+"""Seconds that cancelled tools and saves take to stop."""
 
 BUSY = 0.25
-"""Share of that time in which the process may compute; a loop that spins takes all of it."""
+"""The share of that time in which the process may compute. A spinning loop takes all of it."""
 
 
 class Stubborn:
-    """A tool that takes its time to stop."""
+    """A tool that takes long to stop."""
 
     description = "stops slowly"
 
@@ -55,7 +55,7 @@ class SlowLog(Log):
 
 
 class Meter:
-    """What the process computes in a block, as a share of the time that passes."""
+    """Gives the processor time of a block as a share of the time that passes."""
 
     def __enter__(self) -> Meter:
         self._began = time.monotonic(), time.thread_time()
@@ -186,7 +186,7 @@ async def test_a_client_that_disconnects_while_a_tool_resists():
     with Meter() as meter:
         await responses.StreamingResponse(lines())(scope, receive, send)
     assert b"".join(sent) == b"respond\ncall\nexecute\n"
-    # The response leaves its generator behind; the loop closes it in a task of its own.
+    # The response does not close its generator; the event loop closes it in a task of its own.
     while tool.stopped == 0 or len(results_in(storage.rows)) == 0:
         await asyncio.sleep(0.01)
     assert meter.share < BUSY

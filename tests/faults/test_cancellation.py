@@ -1,6 +1,6 @@
-"""Cancellation: whatever it hits, the log is complete, nothing runs on, and the caller knows.
+"""Cancellation: whatever is cancelled, the log is complete, nothing runs on, and the caller gets the `CancelledError`.
 
-That it may hit anywhere has a file of its own, `test_cancelled_anywhere.py`.
+`test_cancelled_anywhere.py` cancels at every suspension.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CANCELLED = {"status": "failure", "content": "Cancelled"}
 async def turn_that_waits(
     tools: list[Any], names: list[str], until: asyncio.Event, kind: type[Log] = Log, **options: Any
 ) -> tuple[asyncio.Task[Any], Log]:
-    """A turn that has come to where `until` is set."""
+    """Run a turn until the event `until` is set."""
     log = kind()
     turns = accumulator(with_tools(*tools, storage=log), **options)
     task = asyncio.create_task(carry_out(turns, parse_tokens(block(*names))))
@@ -135,7 +135,7 @@ async def test_the_cancellation_s_message_reaches_the_caller():
 
 
 def tool_that(on_cancel: Callable[[], Any], started: asyncio.Event) -> FunctionTool:
-    """A tool that waits, and does something of its own when it is cancelled."""
+    """A tool that waits, and does something else when it is cancelled."""
 
     async def execute(**_: Any) -> Any:
         started.set()
@@ -260,7 +260,7 @@ async def test_a_batch_within_a_batch_is_cancelled_with_it():
 
 
 async def test_a_turn_within_a_turn_is_cancelled_with_it():
-    """A tool that is an agent of its own."""
+    """A tool that runs an agent."""
     slow, inner = Waiting(), Log()
 
     async def agent(**_: Any) -> Any:
@@ -293,7 +293,7 @@ async def test_a_tool_may_cancel_the_turn_it_runs_in():
 
 
 async def test_a_plain_function_that_blocks_is_not_waited_for():
-    """It cannot be interrupted; its call reads as cancelled and it is left to end on its own."""
+    """A blocking tool cannot be interrupted: its call is cancelled, and the tool is left to end on its own."""
     started, release, over = threading.Event(), threading.Event(), threading.Event()
 
     def blocks(**_: Any) -> str:
@@ -454,7 +454,7 @@ async def test_a_storage_that_fails_meanwhile_does_not_hide_the_cancellation(kin
 
 
 async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
-    """The storage is cancelled like anything else; it has saved the row or it has not."""
+    """The storage is cancelled like everything else; it has saved the row or not."""
     entered = asyncio.Event()
 
     class Held(Log):
@@ -478,7 +478,7 @@ async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
 
 @pytest.mark.parametrize("wait", range(8))
 def test_a_cancelled_turn_that_the_end_of_its_loop_cancels_again_saves_its_results(tmp_path, wait):
-    """`asyncio.run` cancels every task it finds, the one that saves the results too if it finds it."""
+    """At its end `asyncio.run` cancels every task that it finds, perhaps also the one that saves the results."""
 
     async def end(storage: Any) -> None:
         slow = Waiting()

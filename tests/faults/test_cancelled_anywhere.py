@@ -1,5 +1,7 @@
-"""Cancellation at the n-th suspension, for every n until the turn completes (`interruptions.py`): the log is complete,
-nothing runs on, and the caller knows.
+"""Cancellation at the n-th suspension, for every n until the turn completes.
+
+After each, the log is complete, nothing runs on, and the caller gets the `CancelledError`; see
+`support/interruptions.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Endings:
 
     Attributes:
         returned: the tools that returned a value.
-        over: the calls whose `finally` ran to its end.
+        over: the calls whose `finally` ran to the end.
     """
 
     def __init__(self) -> None:
@@ -74,7 +76,7 @@ class Endings:
         return Does(awaits, blocks)
 
     def check(self, array: list[dict[str, Any]]) -> None:
-        """Fail unless the results are what became of the calls, where these are coroutines on the loop."""
+        """Fail unless the results say what became of those calls that are coroutines on the event loop."""
         for item in array:
             tool = item.pop("tool")
             if tool in self.returned:
@@ -92,7 +94,7 @@ BATCHES = {
 
 
 class SlowChunks(Chunks):
-    """A source that takes its time, also to close."""
+    """A slow source, which also takes long to close."""
 
     def __init__(self, *items: Any) -> None:
         super().__init__(*items, pause=1)
@@ -115,7 +117,7 @@ def foreign_source(names: list[str]) -> tuple[SlowChunks, AsyncIterable[Any]]:
 
 
 async def consume(events: AsyncGenerator[Any, None]) -> None:
-    """Read a turn the way a careful consumer does, who has something to do for each event."""
+    """Read a turn as a careful consumer does, with some work for each event."""
     async with aclosing(events):
         async for _ in events:
             await rounds(1)
@@ -137,7 +139,7 @@ async def cancelled_anywhere(
             ending = await cancelled_at(consume(scene.turns.process(events)), at, moment)
             assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
             assert ending.leaked == set(), "no task is left when the caller knows"
-            # A source that nobody has asked for anything is not open.
+            # A source that has not been asked for anything is not open.
             assert source.closed == (1 if source.asked else 0)
             if scenery.get("kind", "async") == "async":
                 assert endings.over == len(scene.calls.started), "no tool is left half done"
@@ -169,7 +171,7 @@ async def test_a_turn_that_is_cancelled_anywhere(mode, names, origin, store, mom
 
 
 class Speaking(Hooks):
-    """Hands on an event when a call starts, and one when it is over."""
+    """Emits an event when a call starts, and one when it is over."""
 
     def before_tool_execute(self, ctx: Any, call: Any) -> Any:
         ctx.emit({"type": "starts"})
@@ -204,7 +206,7 @@ async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, storage, kind, 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("names", list(BATCHES.values())[1:], ids=list(BATCHES)[1:])
 async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
-    """Without a log."""
+    """`execute_tools`, without a log."""
     for at in itertools.count(1):
         endings, calls = Endings(), Calls()
         tools = [calls.tool(kind, name, does) for name, does in endings.tools.items()]
@@ -236,7 +238,7 @@ async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
 async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(
     mode, store, origin, hooks, moment, tmp_path
 ):
-    """After n events, at the m-th suspension of `aclose`, for every n and m."""
+    """The turn is closed after n events, and cancelled at the m-th suspension of `aclose`, for every n and m."""
     for count in itertools.count(1):
         for at in itertools.count(1):
             scenery = {"mode": mode, "tools": Endings().tools, "hooks": hooks}

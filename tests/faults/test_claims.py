@@ -1,4 +1,4 @@
-"""Claims, and the processes and event loops that come to harm while they have one."""
+"""Claims, and what becomes of them when the process or the event loop that holds them fails."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def log(path):
 
 
 def outside(run: Any) -> asyncio.Task[Any]:
-    """A run that is not a part of the present one."""
+    """Start a run that is not part of the present one."""
     return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
 
 
@@ -81,7 +81,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 class Holder:
-    """Another process that has a claim until it is told to go on."""
+    """Another process, which holds a claim until it is told to go on."""
 
     def __init__(self, path: Path) -> None:
         self.process = subprocess.Popen(
@@ -129,7 +129,7 @@ async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_cl
         os.kill(holder.process.pid, signal.SIGSTOP)
         with pytest.raises(BusyError):
             await claimed(log, wait=False)
-        change(path, "UPDATE claims SET expires_at = 0")  # so much time goes by
+        change(path, "UPDATE claims SET expires_at = 0")  # as if so much time had passed
         async with log.claim("c", wait=False) as claim:
             assert claim.number == 2
             await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
@@ -182,7 +182,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def test_four_processes_take_turns(path):
-    """Each reads, and writes what follows from it: without claims, two would write the same."""
+    """Each reads, and writes what depends on what it read: without claims, two would write the same."""
     command = [sys.executable, "-c", WORKS, str(path)]
     children = [subprocess.Popen(command) for _ in range(4)]
     assert [child.wait() for child in children] == [0] * 4
@@ -216,7 +216,7 @@ async def test_a_renewal_that_finds_another_owner_says_that_the_claim_is_lost(
         with pytest.raises(StorageError, match="the claim on conversation 'c' was lost"):
             await log.append("c", user_id="u", rows=[("user", "too late", 1.0)])
     assert "was lost" in caplog.text
-    assert lease(path)[1] == "another"  # which is not ours to release
+    assert lease(path)[1] == "another"  # a lease that is not ours is not released
 
 
 async def test_a_renewal_that_fails_is_tried_again(path, log, monkeypatch, caplog):
@@ -253,8 +253,8 @@ async def test_a_lease_of_another_machine_lasts_until_it_expires(path, log):
     assert await waiting == 2
 
 
-async def test_a_lease_that_this_process_left_behind_is_taken(path, log):
-    """As when it could not be released, or the event loop was closed."""
+async def test_a_lease_that_this_process_did_not_release_is_taken(path, log):
+    """As if the claim could not be released, or the event loop had been closed."""
     await claimed(log)
     change(
         path,
@@ -336,7 +336,7 @@ async def test_a_run_that_is_collected_leaves_its_claim(log):
 
     run = hangs()
     future = run.send(None)
-    while not claim.number:  # driven by hand, so that nobody else holds it
+    while not claim.number:  # driven by hand, so that nothing else refers to it
         await asyncio.wait([future])
         future = run.send(None)
     del run, future

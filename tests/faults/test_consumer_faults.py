@@ -1,6 +1,6 @@
-"""The consumer of a turn stops early: after n events, for every n, it closes the turn, throws into it or lets go of it.
+"""The consumer of a turn stops early: after n events, for every n, it closes the turn, throws into it or drops it.
 
-That it is cancelled has a file of its own, `test_cancellation.py`.
+`test_cancellation.py` has the consumers that are cancelled.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, tmp_pat
             scene.note = f"it had seen {seen}"
             await leaves(scene, turns)
             assert source.closed == 1
-            # Calls that are in the log have run when their results were seen, and are cancelled otherwise.
+            # Calls in the log have run if their results were seen, and were cancelled if not.
             ended = "good" if "result" in seen else "Cancelled"
             for array in results_in(await scene.rows()):
                 assert [item["content"] for item in array] == [ended] * 2
@@ -73,7 +73,7 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, tmp_pat
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_consumer_that_leaves_and_comes_back_to_the_same_turn(mode):
-    """It is over: nothing more comes, and nothing is saved."""
+    """The turn is over: it gives no more events, and saves nothing."""
     async with Scene(Log(), mode=mode) as scene:
         turn = scene.turns.process(parse_tokens("".join(TEXT)))
         await anext(turn)

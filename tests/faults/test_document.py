@@ -1,4 +1,4 @@
-"""What docs/reliability.md says was tried is tried, and its figures can be made."""
+"""docs/reliability.md: the tests that it names exist, and its figures can be made again."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def test_every_test_that_the_document_names_is_there():
 
 @pytest.fixture(scope="module")
 def soak() -> Any:
-    """`benches/soak.py`, which is no package's."""
+    """The module `benches/soak.py`, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("soak", CHECKOUT / "benches" / "soak.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["soak"] = module
-    sys.path.insert(0, str(CHECKOUT / "benches"))  # where its program would begin
+    sys.path.insert(0, str(CHECKOUT / "benches"))  # as Python does for a program in that folder
     spec.loader.exec_module(module)
     sys.path.pop(0)
     return module

@@ -1,4 +1,4 @@
-"""Folders that become links while a tool works in them, and what else changes under its hands."""
+"""Folders that are replaced by links, and other changes, while a tool works in them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def place(tmp_path) -> Path:
 
 
 def swap(place: Path) -> None:
-    """Put a link that leads out in the place of the inner folder."""
+    """Replace the inner folder by a link that leads out."""
     (place / "inner").rename(place / "moved")
     (place / "inner").symlink_to("../outside")
 
 
 @contextlib.contextmanager
 def refusal_of_links() -> Iterator[None]:
-    """The block works, or is refused because of a link, and for no other reason."""
+    """Check that the block works, or is refused because of a link, and not for any other reason."""
     with contextlib.ExitStack() as stack:
         try:
             yield

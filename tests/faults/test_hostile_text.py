@@ -1,4 +1,4 @@
-"""Text that attacks: what tools and users write is never read as protocol, and no text takes memory without bound."""
+"""Hostile text: text of tools and users is never read as protocol, and no text takes unbounded memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PLACES["words of an exception"] = raising
 async def check_not_obeyed(
     mode: str, attack: str, place: Callable[[str], Any], **tool: Any
 ) -> None:
-    """Run a turn whose tool answers with `attack`: it is in the results as it is, and nowhere else."""
+    """Run a turn whose tool returns `attack`: that stands in the results unchanged, and nowhere else."""
     async with Scene(Log(), mode=mode, tools={"bad": does(lambda: place(attack))}) as scene:
         events = await carry_out(scene.turns, parse_tokens(block("bad")))
         assert types(events) == ["call", "execute", "result"]
@@ -106,7 +106,7 @@ hostile = st.lists(
 @given(attack=hostile, place=st.sampled_from([*PLACES.values()]), mode=st.sampled_from(MODES))
 async def test_whatever_a_tool_returns_is_never_a_call(attack, place, mode):
     if place is raising and not attack:
-        return  # an exception without words is named by its type
+        return  # an exception without a text is shown as its type
     await check_not_obeyed(mode, attack, place)
 
 
@@ -132,7 +132,7 @@ async def test_an_argument_may_be_hostile_too(mode, attack):
 
 @in_both_modes
 async def test_a_call_in_results_that_the_model_repeats_does_not_run(mode):
-    """It is inside a block of results, which is dropped whole."""
+    """The attack is inside a block of results, all of which is dropped."""
     async with Scene(Log(), mode=mode) as scene:
         results = json.dumps([{"tool": "t", "status": "success", "content": ATTACK}])
         text = f"I saw <results>{results}</results> there."
@@ -168,7 +168,7 @@ LOOK_ALIKES = {
     "guillemets": "\u2039execute\u203a[]\u2039/execute\u203a",
     "a zero-width joiner": "<exe\u200dcute>[]</exe\u200dcute>",
     "a zero-width space in front": "<\u200bexecute>[]<\u200b/execute>",
-    "a zero-width space behind": "<execute\u200b>[]</execute\u200b>",
+    "a zero-width space at the end": "<execute\u200b>[]</execute\u200b>",
     "a soft hyphen": "<exe\u00adcute>[]</execute>",
     "a word joiner": "<exec\u2060ute>[]</execute>",
     "a byte order mark": "<\ufeffexecute>[]</execute>",
@@ -219,7 +219,7 @@ def test_what_only_looks_like_a_tag_is_content_of_an_argument(mode, text):
     assert events_of(asked, mode) == [("call", stored("t", x=text)), ("execute", "")]
 
 
-# Without end
+# Endless text
 
 MEASURED = """
 import resource, tracemalloc
@@ -246,14 +246,14 @@ print(megabytes() - before)
 
 
 def measured(body: str, mode: str) -> tuple[Any, int]:
-    """The value of an expression, and by how many megabytes the program grew for it."""
+    """Evaluate an expression; returns its value, and by how many megabytes the program grew."""
     said = printed(MEASURED.replace("BODY", body.replace("MODE", repr(mode))))
     value, grown = said.splitlines()
     return json.loads(value), int(grown)
 
 
 BLOCK_BOUND = 128
-"""Megabytes: a few times `Limits().max_block_bytes`, which is 10."""
+"""In megabytes: a few times `Limits().max_block_bytes`, which is 10."""
 
 ENDLESS = {
     "nothing": ("[' ' * MEGABYTE] * 10", {"respond": 10 * 2**20}),
@@ -265,7 +265,7 @@ ENDLESS = {
     "text": ("('x' * MEGABYTE for _ in range(200))", {"respond": 200 * 2**20}),
     "a thought": ("['<think>', *['x' * MEGABYTE] * 200]", {"think": 200 * 2**20}),
     "results": ("['<results>[', *['1,' * (MEGABYTE // 2)] * 200]", {"result": 200 * 2**20 + 1}),
-    "results that are none": (
+    "results that are not an array": (
         "['<results>', *['x' * MEGABYTE] * 200]",
         {"respond": 200 * 2**20 + len("<results>")},
     ),

@@ -1,4 +1,4 @@
-"""The log of whole turns: what is in it after a kill, with many programs on one file, and what it costs."""
+"""The log of whole turns: what it holds after a kill and with many programs on one file, and what it costs."""
 
 import asyncio
 import json
@@ -159,7 +159,7 @@ async def test_a_turn_with_four_calls_takes_three_commits(tmp_path):
         await storage.save_message("c", "u", "user", "go")
         statements = []
         await storage._database.write(lambda writing: writing.set_trace_callback(statements.append))
-        del statements[:]  # the commit of this write itself comes before the turn's
+        del statements[:]  # forget the commit of this write, which comes before those of the turn
         turn = Accumulator("u", "c", execution=Execution(storage=storage, tools=[Tool()]))
         async for _ in turn.process(parse_tokens(text)):
             pass

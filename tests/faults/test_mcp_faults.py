@@ -1,4 +1,4 @@
-"""MCP servers that cannot be started, never answer, end in between, or break the protocol; and callers that go away."""
+"""MCP servers that cannot be started, never answer, end too early or break the protocol; and callers that go away."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def call(server: MCPServer, *names: str) -> list[Any]:
 
 
 async def process_of(server: MCPServer, tool: str = "a") -> int:
-    """The process that answers a call."""
+    """The id of the process that answers a call."""
     result = await server.call(tool, {})
     return int(json.loads(result.content)["process"])
 
@@ -84,7 +84,7 @@ async def test_a_server_that_cannot_be_started_says_why_in_one_line(server, word
     assert "\n" not in str(raised.value)
 
 
-async def test_what_is_no_mcp_server_is_told_from_one():
+async def test_a_server_that_does_not_speak_mcp_is_recognized():
     with listening(sys.executable, "-m", "http.server", "PORT", "--bind", "127.0.0.1") as (url, _):
         server = MCPServer.http(url)
         with pytest.raises(ConfigError, match="did not answer as an MCP server does"):
@@ -124,7 +124,7 @@ def test_a_start_may_be_cancelled_in_any_round_of_the_loop(rounds):
             await start
 
     asyncio.run(start_and_cancel())
-    gc.collect()  # a process or a pipe that is left warns now
+    gc.collect()  # Python warns now of a process or a pipe that is left
 
 
 async def test_of_two_that_wait_for_a_start_one_may_be_cancelled():
@@ -258,7 +258,7 @@ async def test_a_server_over_http_that_ends_and_comes_back_is_used_again():
         await server.__aexit__(None, None, None)
 
 
-# What a server gets
+# What is sent to a server
 
 
 async def test_a_server_gets_the_models_arguments_and_nothing_else():
@@ -306,7 +306,7 @@ async def test_a_server_gets_the_variables_it_is_given_and_none_of_the_programs_
     assert "s3cret" not in said
 
 
-def test_without_the_package_mcp_it_is_said_what_to_install():
+def test_without_the_package_mcp_the_error_says_what_to_install():
     program = """
 import asyncio, sys
 sys.modules["mcp"] = None
@@ -338,7 +338,7 @@ asyncio.run(main())
         (lambda: MCPServer.http("http://"), "begins with http:// or https:// and a host"),
     ],
 )
-def test_what_no_server_could_be_is_refused(make, words):
+def test_entries_that_cannot_be_a_server_are_refused(make, words):
     with pytest.raises(ConfigError) as raised:
         make()
     assert words in str(raised.value)

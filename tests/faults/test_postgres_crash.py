@@ -235,7 +235,7 @@ async def test_a_server_that_stays_away_is_a_retryable_error_until_it_is_back(
 
 async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monkeypatch):
     """The connection breaks when the database has committed, and nobody here knows."""
-    carry_out = session.Step.carry_out
+    carry_out = session.WriteStep.carry_out
     lost = []
 
     async def loses(self: Any, connection: Any, address: Any) -> None:
@@ -245,14 +245,14 @@ async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monke
             raise ConnectionResetError("cut")
 
     await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
-    monkeypatch.setattr(session.Step, "carry_out", loses)
+    monkeypatch.setattr(session.WriteStep, "carry_out", loses)
     await log.append("c", user_id="u", rows=[("user", "once", 2.0)])
     assert len(set(lost)) == 1, "it was tried again as the same"
     assert [row["content"] for row in (await log.read("c")).rows] == ["before", "once"]
 
 
 async def test_what_cannot_be_done_twice_is_not_tried_twice(dsn, log, monkeypatch):
-    carry_out = session.Step.carry_out
+    carry_out = session.WriteStep.carry_out
 
     async def loses(self: Any, connection: Any, address: Any) -> None:
         await carry_out(self, connection, address)
@@ -260,7 +260,7 @@ async def test_what_cannot_be_done_twice_is_not_tried_twice(dsn, log, monkeypatc
 
     await log.save_profile("u", {"who": "A"})
     with monkeypatch.context() as patch:
-        patch.setattr(session.Step, "carry_out", loses)
+        patch.setattr(session.WriteStep, "carry_out", loses)
         with pytest.raises(StorageError, match="whether this was saved is not known") as caught:
             await log.save_profile("u", {"who": "B"})
     assert caught.value.retryable

@@ -1,4 +1,4 @@
-"""The event loop is closed, the program ends, or it forks, in the middle of a turn; each in a program of its own."""
+"""In the middle of a turn the event loop is closed, or the program ends or forks; each test runs its own program."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ main(*sys.argv[1:])
     ],
 )
 def test_a_loop_that_is_closed_after_any_of_its_rounds(mode, kind, store, tmp_path):
-    """Then nothing of the turn is left, and the next loop goes on with the same accumulator and storage."""
+    """Nothing of the turn is left, and the next event loop goes on with the same accumulator and storage."""
     assert printed(CLOSES_ITS_LOOP, tmp_path, mode, kind, store).startswith("closed in ")
 
 
@@ -146,11 +146,11 @@ AT_ONCE = [
 
 SAFE = {"think": ["think"], "call": ["think", "respond", "call", "call"]}
 SAFE["tools"] = SAFE["call"]
-"""What is in the log when a turn has come to a place."""
+"""The rows in the log when a turn has come to a certain place."""
 
 
 def ended(folder: Path, *arguments: str) -> list[Row]:
-    """Run a program that ends in the middle; returns the rows that it knew to be safe."""
+    """Run a program that ends in the middle of a turn; returns the rows whose saves had returned."""
     command = program(ENDS, folder, *arguments)
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=60, check=False
@@ -172,11 +172,11 @@ def ended(folder: Path, *arguments: str) -> list[Row]:
     ],
 )
 async def test_a_program_that_ends_in_the_middle_of_a_turn(mode, when, kind, way, tmp_path):
-    """What it knew to be safe is there; and if it had the time to cancel its turn, its calls have their results."""
+    """Those rows are in the log; and if the program had the time to cancel its turn, its calls have their results."""
     safe = ended(tmp_path, mode, kind, when, way)
     async with Scene(on_disk(tmp_path), mode=mode) as scene:
         scene.log.acknowledged += safe
-        # A save that the end of the program cancelled may have been carried out all the same.
+        # A save that was cancelled by the end of the program may have happened all the same.
         scene.log.unconfirmed += [row for row in await scene.rows() if row not in safe]
         scene.has_died = way in AT_ONCE
     if way in AT_ONCE:

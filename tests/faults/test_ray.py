@@ -377,6 +377,7 @@ def test_what_a_tool_emits_comes_in_order(ask):
 @pytest.mark.skipif(
     importlib.util.find_spec("opentelemetry") is None, reason="opentelemetry is not installed"
 )
-def test_context_variables_and_the_trace_go_along(ask):
-    assert outcomes(ask(["whoami", {}], who="ada", in_trace=True)) == [("success", ["ada", "abc"])]
-    assert outcomes(ask(["whoami", {}])) == [("success", ["nobody", "0"])]
+def test_context_variables_and_the_trace_go_along_so_that_spans_there_are_children(ask):
+    answer = ask(["whoami", {}], who="ada", in_trace=True)
+    assert outcomes(answer) == [("success", ["ada", "abc", "def"])]
+    assert outcomes(ask(["whoami", {}])) == [("success", ["nobody", "0", "0"])]

@@ -1,4 +1,4 @@
-"""The source of a model's text raises, hangs, yields what is no text, is cancelled, or is dropped while it waits."""
+"""The source of a model's text raises, hangs, yields something else, is cancelled, or is dropped while it waits."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ CALLS = block("good", "good")
 
 WHEN = {
     "before any text": [],
-    "behind text": ["so", " it is"],
+    "after text": ["so", " it is"],
     "in a thought": ["<think>h", "m"],
     "in a tag": ["so", "<exec"],
     "in a block": ["so", CALLS[:30]],
     "in a string in a block": ["so", CALLS[:20]],
 }
-"""Where in the turn it happens: the chunks before it."""
+"""Where in the turn the fault happens: the chunks before it."""
 
 
 class Source:
     """Chunks of text, then a fault.
 
     Attributes:
-        waiting: set when it has come to the fault.
-        closed: how often it was closed.
+        waiting: set when the source has come to the fault.
+        closed: how often the source was closed.
     """
 
     def __init__(self, chunks: list[Any], fault: Callable[[], Awaitable[Any]]) -> None:
@@ -62,7 +62,7 @@ class Source:
 
 
 def generator_of(source: Source) -> AsyncGenerator[Any, None]:
-    """The same as an async generator."""
+    """The same source as an async generator."""
 
     async def generate() -> AsyncGenerator[Any, None]:
         try:
@@ -104,7 +104,7 @@ async def cancelling() -> Any:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the source does, and what comes out of the turn."""
+    """What the source does, and what the turn raises and returns."""
 
     does: Callable[[], Awaitable[Any]]
     raises: type[BaseException]
@@ -114,7 +114,7 @@ class Fault:
 FAULTS = {
     "raises": Fault(raising(OSError, "line broke"), OSError, "line broke"),
     "raises a timeout": Fault(raising(TimeoutError, "too slow"), TimeoutError, "too slow"),
-    "raises what is no Exception": Fault(raising(KeyboardInterrupt), KeyboardInterrupt, None),
+    "raises a BaseException": Fault(raising(KeyboardInterrupt), KeyboardInterrupt, None),
     "raises that it was cancelled": Fault(
         raising(asyncio.CancelledError, "lost"), asyncio.CancelledError, "lost"
     ),
@@ -172,7 +172,7 @@ class ClosesNever(Source):
 @pytest.mark.parametrize("text", [CALLS, "so<end>"])
 @in_both_modes
 async def test_a_source_that_hangs_while_it_is_closed(mode, text):
-    """It is not asked a second time, and the turn can be cancelled."""
+    """The source is not asked a second time, and the turn can be cancelled."""
     async with Scene(in_memory(), mode=mode) as scene:
         source = ClosesNever([text], hanging)
         turn = asyncio.create_task(carry_out(scene.turns, parse_tokens(source)))
@@ -215,7 +215,7 @@ async def test_events_that_are_dropped_among_themselves_close_their_source(mode,
 @pytest.mark.parametrize("kind", KINDS)
 @in_both_modes
 async def test_a_turn_that_is_dropped_among_its_events(mode, kind, shape):
-    """After n events, for every n."""
+    """The turn is dropped after n events, for every n."""
     for count in range(1, 20):
         async with Scene(in_memory(), mode=mode, kind=kind) as scene:
             source = Source(["<think>hm</think>so", f" it is{CALLS}", "more"], hanging)
@@ -237,7 +237,7 @@ async def test_a_turn_that_is_dropped_among_its_events(mode, kind, shape):
 @at_every_place
 @in_both_modes
 async def test_a_turn_that_is_dropped_while_its_source_waits(mode, chunks, shape):
-    """Nobody holds the task, nor what it waits for. Python says so, and closes its coroutines as well as it can."""
+    """Nothing refers to the task or to what it waits for. Python reports that, and closes its coroutines if it can."""
     async with Scene(in_memory(), mode=mode) as scene:
         scene.tolerates = {
             "Task was destroyed but it is pending!",
@@ -259,7 +259,7 @@ async def test_a_turn_that_is_dropped_while_its_source_waits(mode, chunks, shape
 
 @pytest.mark.parametrize("reads", [0, 1, 9])
 @in_both_modes
-async def test_whoever_holds_a_source_and_its_events_can_be_collected(mode, reads):
+async def test_an_object_that_refers_to_a_source_and_its_events_can_be_collected(mode, reads):
     class Model:
         def __init__(self) -> None:
             self.events = parse_tokens(self, stream=mode)

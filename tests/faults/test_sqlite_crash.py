@@ -1,4 +1,4 @@
-"""What the SQLite log keeps when the program, the disk, the file or a neighbour fails."""
+"""What the SQLite log keeps when the program, the disk, the file or another program fails."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def locked(path):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Wait for locks a moment only."""
+    """Wait only a moment for locks."""
     monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0.1)
 
 
 def select(path, query):
-    """Ask the file itself, as another program would."""
+    """Query the file directly, as another program would."""
     other = sqlite3.connect(path)
     try:
         return other.execute(query).fetchall()
@@ -69,7 +69,7 @@ async def contents(store):
 
 
 def program(source, *arguments):
-    """Start a Python program with `arguments`, its output in a pipe."""
+    """Start a Python program with `arguments`, and with its output in a pipe."""
     return subprocess.Popen(
         [sys.executable, "-c", source, *map(str, arguments)], stdout=subprocess.PIPE, text=True
     )
@@ -194,11 +194,11 @@ async def test_a_file_that_is_locked_from_the_start_is_a_retryable_error(path, i
 
 @pytest.fixture
 def small_disk(monkeypatch):
-    """Let files grow to 40 pages (160 KiB) only; call it to lift that."""
+    """Let files grow to at most 40 pages (160 KiB). Call the fixture to lift the limit."""
     pages, opened = 40, []
 
     def limit():
-        with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed meanwhile
+        with contextlib.suppress(sqlite3.ProgrammingError):  # the connection was closed meanwhile
             opened[-1].execute(f"PRAGMA max_page_count = {pages}")
 
     def connect(path):
@@ -253,7 +253,7 @@ async def test_rows_saved_until_the_disk_is_full_are_all_there(store, path, smal
 
 @contextlib.contextmanager
 def unprivileged():
-    """Be somebody whom permission bits bind, if this is root."""
+    """Become a user whom permission bits bind, if this is root."""
     if os.geteuid() != 0:
         yield
         return
@@ -266,7 +266,7 @@ def unprivileged():
 
 @pytest.fixture
 def open_directory():
-    """A directory that everybody may reach and write to, unlike `tmp_path`."""
+    """A directory that every user may read and write, unlike `tmp_path`."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -292,7 +292,7 @@ async def test_a_read_only_file_is_read_and_refuses_saves(open_directory):
 
 @pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has other permissions")
 async def test_a_read_only_file_of_plain_cogency_is_read(open_directory):
-    """It has none of our tables, and cannot be given them."""
+    """The file has none of our tables, and they cannot be made."""
     path = open_directory / "store.db"
     with contextlib.closing(connection.connect(str(path))) as plain:
         plain.execute("INSERT INTO messages VALUES ('id', 'c', 'u', 'user', 'before', 1.0)")

@@ -42,13 +42,13 @@ def once(at: int, error: BaseException):
 
 
 def from_then_on(at: int, error: BaseException):
-    """After `error`, others of the kind."""
+    """After `error`, raise further errors of its kind."""
     return lambda attempt: error if attempt == at else OSError(attempt) if attempt > at else None
 
 
 @dataclass
 class BrokenTurn:
-    """A turn in which save `at` failed with `error`; `raised` came out of it."""
+    """A turn in which save number `at` failed with `error`, and which raised `raised`."""
 
     at: int
     error: BaseException
@@ -202,11 +202,11 @@ async def test_a_save_that_fails_loses_nothing(mode, storage, kind, fails, momen
 
 
 class Statements:
-    """Counts what is asked of SQLite, and fails at the n-th statement.
+    """Counts the statements of SQLite, and fails at the n-th one.
 
     Args:
-        at: at which; every one from there on, if `stays`.
-        stays: whether it goes on failing until `over` is set.
+        at: the number of the statement that fails.
+        stays: whether all later statements fail too, until `over` is set.
     """
 
     def __init__(self, at: int, *, stays: bool) -> None:

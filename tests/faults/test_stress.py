@@ -1,4 +1,4 @@
-"""Many turns with tools that do what tools do: exactly one result for each call, and nothing left over."""
+"""Many turns with tools of all kinds: each call has exactly one result, and nothing is left over."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ running = 0
 
 @contextlib.contextmanager
 def counted():
-    """Counts the coroutines that are inside a tool."""
+    """Counts the coroutines that run a tool now."""
     global running
     running += 1
     try:
@@ -132,10 +132,10 @@ async def many(seed):
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
 )
 def test_every_call_has_one_result_and_nothing_is_left_over(loop, caplog):
-    caplog.set_level("CRITICAL", "cogency_rs")  # pytest keeps every traceback that is logged
+    caplog.set_level("CRITICAL", "cogency_rs")  # pytest would keep every logged traceback
     threads = threading.active_count()
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(many(0))  # what is made once is made now
+        runner.run(many(0))  # makes what is made only once
         gc.collect()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         assert runner.run(many(1)) > TURNS

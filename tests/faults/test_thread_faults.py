@@ -1,4 +1,4 @@
-"""Several threads at once: loops that share a storage, and parsers, with something going wrong beside them."""
+"""Several threads at once: event loops that share a storage, and parsers, while something goes wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ in_both_modes = pytest.mark.parametrize("mode", MODES)
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Do `work` in so many threads, begun at once; returns what each returned, or raises what one raised."""
+    """Do `work` in several threads that begin at once; returns what each returned, or raises what one raised."""
     barrier = threading.Barrier(count)
     returned: dict[int, Any] = {}
     raised: list[BaseException] = []
@@ -54,7 +54,7 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @in_both_modes
 def test_two_loops_with_one_storage_and_turns_that_are_cancelled(mode, kind, tmp_path):
-    """Each loop has conversations of its own; every other turn is cancelled while its tools run."""
+    """Each event loop has conversations of its own; every second turn is cancelled while its tools run."""
     storage = on_disk(tmp_path)
     log, calls = witness_of(storage), Calls()
     slow = Does(lambda: asyncio.sleep(0.002), lambda _: calls.release.wait(0.002))
@@ -90,7 +90,7 @@ def test_two_loops_with_one_storage_and_turns_that_are_cancelled(mode, kind, tmp
 
 @in_both_modes
 def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
-    """The timers and worker threads that both use go on."""
+    """The timers and worker threads that both loops use go on."""
     closed = threading.Event()
 
     def closes(_: int) -> None:
@@ -98,12 +98,12 @@ def test_a_loop_that_is_closed_while_another_one_s_tools_run(mode):
         calls = Calls()
         waits = calls.tool("plain", "waits", Does(nothing, lambda release: release.wait(30)))
         turns = accumulator(with_tools(waits, storage=Log()), stream=mode, tool_timeout=60)
-        loop.set_exception_handler(lambda *_: None)  # it has words for the turn that is lost
+        loop.set_exception_handler(lambda *_: None)  # it would report the lost turn
         turn = loop.create_task(carry_out(turns, parse_tokens(block("waits"))))
         while not calls.started:
             loop.run_until_complete(asyncio.sleep(0.001))
         loop.close()
-        with suppress(RuntimeError):  # of the generators that it waited in
+        with suppress(RuntimeError):  # from the generators in which it waited
             turn.get_coro().close()
         closed.set()
         calls.release.set()
@@ -139,7 +139,7 @@ TEXT = (
 
 
 def events_of(chunks: list[str], mode: str) -> list[tuple[str, Any]]:
-    """The events of a text, joined where token mode has them in pieces."""
+    """The events of a text, with the pieces of token mode joined."""
     parser = Parser(stream=mode)
     events = [event for chunk in chunks for event in parser.feed(chunk)] + parser.finish()
     runs = itertools.groupby(events, key=lambda event: event["type"])
@@ -166,7 +166,7 @@ def test_sixty_four_threads_that_feed_parsers_of_their_own(mode):
 
 @in_both_modes
 def test_sixty_four_threads_that_feed_one_parser(mode):
-    """Chunk by chunk: which comes first is open, but none is lost, doubled or torn."""
+    """Threads feed chunk by chunk, in any order, but no chunk is lost, doubled or torn."""
     parser = Parser(stream=mode)
 
     def feed(number: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A tool raises, hangs, exits its thread, or returns what no result can be: its call fails, and nothing else."""
+"""A tool raises, hangs, exits its thread, or returns what cannot be a result: only its call fails."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ of_every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @dataclass(frozen=True)
 class Fault:
-    """What a tool does, what its result says (a pattern), and of which kinds it can be."""
+    """What a tool does, a pattern for what its result says, and the kinds of tools that can do it."""
 
     does: Does
     says: str
@@ -73,7 +73,7 @@ def recurse() -> Any:
 
 
 def be_told_to_exit_from_outside() -> None:
-    """As a program does that wants to be rid of a thread that runs Python."""
+    """Raise in a thread, as a program does to end a thread that runs Python."""
     me, exit_ = ctypes.c_ulong(_thread.get_ident()), ctypes.py_object(SystemExit)
     killer = threading.Thread(
         target=ctypes.pythonapi.PyThreadState_SetAsyncExc, args=(me, exit_), daemon=True
@@ -110,7 +110,7 @@ IN_A_THREAD = ["plain", "blocking"]
 FAULTS = {
     "raises": fault(raising(OSError, "no disk"), "no disk"),
     "raises no words": fault(raising(WordlessError), "WordlessError"),
-    "raises what is no Exception": fault(raising(NeitherExceptionNorExit, "odd"), "odd"),
+    "raises a BaseException": fault(raising(NeitherExceptionNorExit, "odd"), "odd"),
     "raises several": fault(raising(ExceptionGroup, "two", [ValueError(), OSError()]), "two"),
     "raises CancelledError": fault(raising(asyncio.CancelledError), "the tool cancelled itself"),
     "raises GeneratorExit": fault(raising(GeneratorExit), "GeneratorExit"),
@@ -126,14 +126,14 @@ FAULTS = {
     "is told to exit from outside": fault(be_told_to_exit_from_outside, "exit", IN_A_THREAD),
     "stops its loop": Fault(Does(stop_the_loop, nothing), "stopped before", ["blocking"]),
     "cancels all it can see": Fault(Does(cancel_all, nothing), "cancelled itself", ["blocking"]),
-    "returns what is no JSON": fault(object, "is no JSON value"),
-    "returns what holds itself": fault(loop_of_itself, "is no JSON value"),
+    "returns an object": fault(object, "is no JSON value"),
+    "returns a list that contains itself": fault(loop_of_itself, "is no JSON value"),
     "returns a set": fault(lambda: {1}, "is no JSON value"),
     "returns bytes": fault(lambda: b"x", "is no JSON value"),
     "returns a generator": fault(lambda: (n for n in []), "is no JSON value"),
     "returns a class": fault(lambda: ToolResult, "is no JSON value"),
     "returns a result that raises": fault(ResultThatRaises, "no outcome"),
-    "returns a failure that is no text": fault(
+    "returns a failure without a text": fault(
         lambda: ToolResult(object(), error=True), "is no JSON value"
     ),
 }
@@ -203,13 +203,13 @@ async def test_a_tool_that_hangs_is_cancelled_with_its_turn(mode, hangs, kind):
         assert [item["content"] for item in array] == ["Cancelled"] * 2
 
 
-# From Python 3.13 on it says so of a coroutine that would still have to wait.
+# From Python 3.13 on it warns of a coroutine that would still have to wait.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @in_both_modes
-async def test_a_turn_that_nobody_holds_while_its_tools_hang(mode):
-    """Neither the task, nor what its tools wait for: they are cancelled, and all of it is collected."""
+async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
+    """Nothing refers to the task or to what its tools wait for: all is cancelled and collected."""
     async with Scene(Log(), mode=mode, tools={"bad": HANGS}) as scene:
-        scene.has_died = True  # Python cannot wait for anything in a task that is collected
+        scene.has_died = True  # Python cannot wait in a task that is being collected
         scene.tolerates = {
             "Task was destroyed but it is pending!",
             "Task exception was never retrieved",
@@ -230,7 +230,7 @@ async def test_a_turn_that_nobody_holds_while_its_tools_hang(mode):
 
 @in_both_modes
 async def test_tools_that_hang_in_every_worker_thread_leave_those_on_the_loop_alone(mode):
-    """And calls that find no thread in time never start."""
+    """Calls that get no thread in time never start."""
     count = worker_threads() + 6
     async with Scene(
         Log(), mode=mode, kind="plain", tools={"bad": HANGS}, tool_timeout=0.3
@@ -276,5 +276,5 @@ asyncio.run(main(*sys.argv[1:]))
     ],
 )
 def test_a_tool_that_returns_a_hundred_megabytes(mode, kind, how, tmp_path):
-    """All of it is in the log, and what it takes to get there, and to check it, are a few copies."""
+    """All of the text is in the log, and saving and checking it takes only a few copies of it."""
     assert int(printed(MEGABYTES_100, tmp_path, mode, kind, how)) < 1_200

@@ -11,7 +11,7 @@ from .differences import ALL, ROOMS, Difference
 from .examples import OURS, THEIRS
 
 INTRODUCTION = """\
-<!-- Made from tests/parity/differences.py by `python -m parity.document` in tests/; do not edit. -->
+<!-- Made from tests/parity/differences/ by `python -m parity.document` in tests/; do not edit. -->
 <!-- fragments: tests/parity/test_differences.py runs them, with both packages -->
 
 # Where cogency-rs differs from cogency 3.3.0
@@ -21,7 +21,7 @@ the same messages, the same results, the same errors. This page lists every exce
 parity tests (`tests/parity`) hold the rest of the behaviour to cogency's, with cogency itself as the oracle: a
 difference that is not on this page fails them.
 
-The name of a difference is the name of the predicate in `tests/parity/differences.py` that says exactly when it
+The name of a difference is the name of the predicate in `tests/parity/differences/` that says exactly when it
 applies. The examples are run by the tests with both packages, in a small vocabulary: `events` parses a text, `result`
 is the outcome, content and error of one call of the tool `t`, `emitted` and `saved` are what an accumulator hands to
 the user and to the log, `messages` is what the model is shown of a log. A tuple that begins with the name of an

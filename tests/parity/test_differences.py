@@ -41,7 +41,7 @@ def test_a_difference_applies_to_its_example(difference, example):
 def test_a_difference_is_used_by_a_test(difference):
     if difference in (*TEXT, *SCRIPTS, *STEPS, *ARRAYS, *ROWS):
         return  # the tests go through these one by one
-    sources = [HERE / "differences.py", *HERE.glob("test_*.py")]
+    sources = [*HERE.glob("differences/*.py"), *HERE.glob("test_*.py")]
     uses = re.compile(rf"(?<!def ){difference.name}[(.]")
     assert any(uses.search(source.read_text(encoding="utf-8")) for source in sources)
 

@@ -1,15 +1,15 @@
-"""What must hold after every fault, whatever it was; one check for all of them.
+"""Checks what must hold after every fault, whatever the fault was.
 
     async with Scene(open_storage(), mode="token") as scene:
-        ...  # whatever goes wrong in a turn of `scene.turns`
+        ...  # a fault in a turn of `scene.turns`
 
 Then, at the end of the block:
 
 1. No row that the storage acknowledged is lost: the log has it, as often as it was acknowledged.
-2. Every call that started is in the log, and every call there has one result, in call order. Only where the
-   storage failed to save them, or the program died, may results be missing; the next prompt has one for each call.
-   In the table of calls, those that have a result are settled and the others are open.
-3. No task and no thread is left, and nothing was reported to the event loop.
+2. Every call that started is in the log, and every call there has one result, in call order. Results may be missing
+   only if the storage failed to save them, or the program died; the next prompt has one for each call all the same.
+   In the table of calls, calls with a result are settled and the others are open.
+3. No task and no thread is left, and the event loop has reported nothing.
 4. The next turn works.
 """
 
@@ -46,13 +46,13 @@ from support.turns import (
 )
 
 PATIENCE = 20
-"""Seconds until what should end by itself counts as hanging."""
+"""Seconds after which something that should end by itself counts as hanging."""
 
 # Storages
 
 
 def on_disk(folder: Path) -> SQLite:
-    """A log in a file; it need not outlive a power failure."""
+    """A log in a file, which need not survive a power failure."""
     return SQLite(folder / "store.db", synchronous="OFF")
 
 
@@ -67,10 +67,10 @@ STORES: dict[str, Callable[[Path], Any]] = {
     "in batches": lambda _: BatchLog(before=1, after=1),
     "SQLite": in_memory,
 }
-"""A storage of every make; a list of rows takes its time."""
+"""A storage of every kind; those with a list of rows are slow."""
 
 Fault = Callable[[int], BaseException | None]
-"""Told the number of a call, from 1; returns what to raise, or `None`."""
+"""Gets the number of a save, from 1; returns what to raise, or `None`."""
 
 
 def nothing(_: int) -> None:
@@ -78,12 +78,12 @@ def nothing(_: int) -> None:
 
 
 class Witness:
-    """A storage with `save_message` alone, that notes what it acknowledged and what it did not.
+    """A storage with only `save_message`, which notes the rows that it acknowledged and those that it did not.
 
     Args:
-        storage: where the rows go.
+        storage: saves the rows.
         before: what a save raises instead of saving.
-        after: what a save raises although the rows are saved.
+        after: what a save raises after the rows were saved.
     """
 
     def __init__(self, storage: Any, before: Fault = nothing, after: Fault = nothing) -> None:
@@ -112,7 +112,7 @@ class Witness:
 
 
 class BatchWitness(Witness):
-    """Likewise, with `save_messages`."""
+    """A `Witness` that also has `save_messages`."""
 
     async def save_messages(self, rows: Iterable[Iterable[Any]]) -> Any:
         rows = [Row(*row) for row in rows]
@@ -120,7 +120,7 @@ class BatchWitness(Witness):
 
 
 class LogWitness(BatchWitness):
-    """Likewise, with all of the protocol `Log`."""
+    """A `Witness` that has all of the protocol `Log`."""
 
     async def append(
         self, conversation_id: str, *, user_id: str, rows: Any, calls: Any = ()
@@ -147,7 +147,7 @@ def witness_of(storage: Any, **faults: Fault) -> Witness:
 
 
 async def rows_in(storage: Any) -> list[Row]:
-    """The log, asked past the storage where it is in a file."""
+    """The rows of the log; of a file, read directly and not through the storage."""
     if isinstance(storage, Log):
         return storage.rows
     if storage.db_path == ":memory:":
@@ -175,14 +175,14 @@ KINDS = ["async", "plain", "blocking"]
 
 @dataclass(frozen=True)
 class Does:
-    """What a tool does, in a coroutine and in a plain function; this one is told when the scene is over."""
+    """What a tool does: as a coroutine function, and as a plain function, which gets the event that ends the scene."""
 
     awaits: Callable[[], Awaitable[Any]]
     blocks: Callable[[threading.Event], Any]
 
 
 def does(action: Callable[[], Any]) -> Does:
-    """The same in both; the coroutine waits a little first."""
+    """A tool that does the same as both; the coroutine function waits a little first."""
 
     async def awaits() -> Any:
         await rounds(1)
@@ -199,8 +199,8 @@ class Calls:
     """What became of the calls of a scene.
 
     Attributes:
-        started: each call that started, as the log holds it.
-        running: how many have not ended.
+        started: the calls that started, as the log holds them.
+        running: how many calls have not ended.
         release: set when the scene is over.
     """
 
@@ -210,7 +210,7 @@ class Calls:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tool(self, kind: str, name: str, what: Does) -> Any:
-        """A tool of some kind that does `what`."""
+        """Make a tool of one of the `KINDS` that does `what`."""
 
         async def awaits(**arguments: Any) -> Any:
             self._begin(name, arguments)
@@ -249,21 +249,21 @@ class Scene:
 
     Args:
         storage: a `SQLite`, which is closed at the end, or a `Log`.
-        mode: event or token.
-        kind: of which kind its tools are.
-        tools: what they do, by name; there is always `good`, which does nothing.
+        mode: "event" or "token".
+        kind: the kind of its tools, one of `KINDS`.
+        tools: what the tools do, by name; there is always `good`, which only succeeds.
         before: see `Witness`.
         after: see `Witness`.
-        options: of the accumulator.
+        options: options of the accumulator.
 
     Attributes:
         log: the storage, as the accumulator and the tools see it.
         calls: what became of the calls.
         turns: the accumulator.
-        has_died: set by a test in which the program or its event loop was ended: then results may be missing in the
-            log, and the tasks are gone with their loop.
-        tolerates: what the event loop may report.
-        note: where in the turn it went wrong, for whoever reads that a test failed.
+        has_died: set by a test that ends the program or its event loop: then results may be missing in the log, and the
+            tasks are gone with their loop.
+        tolerates: messages that the event loop may report.
+        note: where in the turn the fault was, for the report of a failed test.
     """
 
     def __init__(
@@ -298,7 +298,7 @@ class Scene:
         return self
 
     def _report(self, _: object, context: dict[str, Any]) -> None:
-        # As text: a task that is named here would live on, and `asyncio.all_tasks` tells of it from Python 3.14 on.
+        # As text: a reference would keep the task alive, and from Python 3.14 on `asyncio.all_tasks` would return it.
         self._reported.append((context["message"], repr(context)))
 
     async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
@@ -321,7 +321,7 @@ class Scene:
             await self.log.inner.close()
 
     async def quiet(self) -> None:
-        """Wait until the loop has done what it still has to do, such as to close what was dropped."""
+        """Wait until the event loop has done what is left to do, such as closing dropped generators."""
         await rounds(5)
         await until(lambda: self._others() == set(), "a task is left")
 
@@ -329,11 +329,11 @@ class Scene:
         return asyncio.all_tasks() - self._tasks - {asyncio.current_task()}
 
     async def rows(self) -> list[Row]:
-        """The log as it is now."""
+        """The present rows of the log."""
         return await rows_in(self.log.inner)
 
     async def check(self) -> None:
-        """Fail unless all holds that must."""
+        """Fail unless everything holds that must hold."""
         assert self._others() == set(), "a task is left"
         reported = [text for message, text in self._reported if message not in self.tolerates]
         assert reported == []
@@ -341,7 +341,7 @@ class Scene:
         await until(lambda: self.calls.running == 0, "a tool still runs")
         if isinstance(self.log.inner, SQLite):
             # A save whose caller was cancelled may still be under way.
-            await self.log.inner.delete_profile("a write behind all others")
+            await self.log.inner.delete_profile("a write after all others")
         rows = await self.rows()
         check_log(rows, self.log.acknowledged, self.calls.started)
         unsure = any(row.type in {"call", "result"} for row in self.log.unconfirmed)
@@ -367,7 +367,7 @@ class Scene:
 
 
 def check_log(rows: list[Row], acknowledged: Iterable[Row], started: Iterable[str] = ()) -> None:
-    """Fail if a row is missing, a call that started is not in the log, or one has no result in the next prompt."""
+    """Fail if a row is missing, a started call is not in the log, or a call has no result in the next prompt."""
     lost = Counter(acknowledged) - Counter(rows)
     assert not lost, "rows were acknowledged and are not in the log"
     unsaved = Counter(started) - Counter(row.content for row in rows if row.type == "call")
@@ -380,7 +380,7 @@ def check_log(rows: list[Row], acknowledged: Iterable[Row], started: Iterable[st
 
 
 def check_calls(rows: Iterable[Row], calls: Iterable[CallRecord]) -> None:
-    """Fail unless the table has every call of the log, open until its results are there."""
+    """Fail unless the table has every call of the log, open until its results are in the log."""
     expected: list[tuple[str, bool]] = []
     for row in rows:
         if row.type == "call":
@@ -394,7 +394,7 @@ def check_calls(rows: Iterable[Row], calls: Iterable[CallRecord]) -> None:
 
 
 def answers(rows: Iterable[Row]) -> list[tuple[list[str], list[dict[str, Any]]]]:
-    """The batches as the next prompt shows them: the tools that were called, and their results."""
+    """The batches that the next prompt shows: the names of the called tools, and their results."""
     folding = Folding(FoldOptions())
     folding.extend(row._asdict() for row in rows)
     shown = [message["content"] for message in folding.messages()]

@@ -1,4 +1,4 @@
-"""What tests of the agent share: its model from a script, calls as it writes them, its log, its prompts."""
+"""What tests of the agent share: an agent with a scripted model, the calls that it writes, its log and its prompts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ async def fail() -> str:
 
 
 def calls(*names: str | ToolCall) -> str:
-    """What a model writes to call these tools."""
+    """The text with which a model calls these tools."""
     return block(*names)
 
 
 def adding(a: int, b: int) -> str:
-    """What a model writes to add."""
+    """The text with which a model calls `add`."""
     return block(ToolCall("add", {"a": a, "b": b}))
 
 
@@ -46,7 +46,7 @@ def model_of(agent: Agent[Any, Any]) -> ScriptedModel:
 
 
 def prompts(agent: Agent[Any, Any]) -> list[list[dict[str, Any]]]:
-    """What the model was shown, request by request, without the system prompt."""
+    """The messages of each request to the model, without the system prompt."""
     return [list(request.messages[1:]) for request in model_of(agent).requests]
 
 

@@ -1,6 +1,6 @@
-"""A model that calls three tools and then answers, for drivers of every kind.
+"""A model for every driver, which calls three tools and then answers.
 
-What it says depends on what it is shown alone, so it goes on from any log.
+Its answers depend only on the messages that it is shown, so it can go on from any log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BATCH = [ToolCall("short", {}), ToolCall("long", {}), ToolCall("bad", {})]
 
 
 def has(request: Any, sign: str) -> int:
-    """How many messages after the system prompt have this in them."""
+    """How many messages after the system prompt contain this."""
     return sum(sign in json.dumps(each) for each in request.messages[1:])
 
 

@@ -1,4 +1,4 @@
-"""An `AnthropicModel` beside a server that answers it, in the words of its API."""
+"""An `AnthropicModel`, and a server that answers it as Anthropic's API does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from cogency_rs import (
     ToolDeclaration,
     Usage,
 )
-from support.model_server import Asked, ModelServer, Reply, sse
+from scripted_server import Exchange
+from support.model_server import ModelServer, Reply, sse
 
 __all__ = [
     "ADD",
@@ -54,7 +55,7 @@ def plain_environment(monkeypatch, tmp_path):
         "ANTHROPIC_PROFILE",
     ):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))  # where the SDK looks for keys, too
+    monkeypatch.setenv("HOME", str(tmp_path))  # the SDK looks for keys there, too
 
 
 def event(type: str, **fields: Any) -> bytes:
@@ -132,7 +133,7 @@ async def body(
     model: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """What is sent for a request, without marks for the cache unless they are asked for."""
+    """The body that is sent for a request; without cache marks, unless they are asked for."""
     options = {"cache": False, **(model or {})}
     async with served(Reply([start(), *end()]), **options) as (server, asked):
         await ask(asked, messages, **fields)
@@ -141,6 +142,6 @@ async def body(
     return sent
 
 
-def key_of(asked: Asked) -> str:
-    """The key of a request; SDKs differ in how they send it."""
+def key_of(asked: Exchange) -> str:
+    """The API key of a request; versions of the SDK send it in different headers."""
     return asked.headers.get("x-api-key") or asked.headers["authorization"].removeprefix("Bearer ")

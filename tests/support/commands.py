@@ -1,4 +1,4 @@
-"""The command line as the tests run it, and how a run of it ended."""
+"""Runs the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = [sys.executable, "-m", "cogency_rs"]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
 
 COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE", "PY_COLORS", "NO_COLOR", "COLUMNS")
-"""What in an environment changes how the same output looks."""
+"""The environment variables that change how output looks."""
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Ended:
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """Its output as lines of JSON."""
+        """The values of its output, which is lines of JSON."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment, with nothing in it that asks for colour or a width, in UTC."""
+    """The environment variables, without those for colours and widths, and with UTC as the time zone."""
     kept = {name: value for name, value in os.environ.items() if name not in COLOURS}
     return kept | {"TZ": "UTC", "PYTHONIOENCODING": "utf-8"} | changes
 
@@ -45,10 +45,10 @@ def run(*args: object, stdin: bytes = b"", cwd: Path | None = None, **changes: s
     """Run the command line as a program of its own.
 
     Args:
-        args: behind the program's name.
+        args: its arguments.
         stdin: all of its standard input.
-        cwd: where it runs.
-        changes: of its environment.
+        cwd: the folder that it runs in.
+        changes: environment variables to set.
     """
     done = subprocess.run(
         [*PROGRAM, *map(str, args)],

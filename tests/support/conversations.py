@@ -1,4 +1,4 @@
-"""Rows of a log, and the messages they become, in short words."""
+"""Short functions for rows of a log, and for the messages that these become."""
 
 from __future__ import annotations
 

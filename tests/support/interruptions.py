@@ -1,7 +1,7 @@
 """Cancels work at its n-th suspension, for every n.
 
-A coroutine can be cancelled wherever it waits, and at each place in three ways: just as it begins to wait,
-while it waits, and when what it waited for has come but it does not know yet.
+A coroutine can be cancelled wherever it waits, and at each place in three ways: just before it begins to wait, while it
+waits, and when what it waits for is done but it has not gone on yet.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Moment = Callable[[Callable[[], None], Any], None]
-"""Told how to cancel and what is waited for, just before the coroutine suspends."""
+"""Called just before the coroutine suspends, with a function that cancels it and with what it waits for."""
 
 
 def as_it_begins_to_wait(cancel: Callable[[], None], waited_for: Any) -> None:
@@ -25,7 +25,7 @@ def while_it_waits(cancel: Callable[[], None], waited_for: Any) -> None:
 
 
 def when_it_need_not_wait_any_longer(cancel: Callable[[], None], waited_for: Any) -> None:
-    # Runs before the callback that wakes the task, which is added when the task really suspends.
+    # Runs before the callback that wakes the task, since that is added later, when the task suspends.
     if waited_for is None:
         asyncio.get_running_loop().call_soon(cancel)
     else:
@@ -40,10 +40,10 @@ class Ending:
     """How interrupted work ended.
 
     Attributes:
-        suspensions: how often it waited.
+        suspensions: how often the work waited.
         requested: whether it was told to stop before it was over.
         cancelled: whether it ended with `CancelledError`.
-        leaked: the tasks it left behind at that moment.
+        leaked: the tasks that were left when it ended.
     """
 
     suspensions: int = 0
@@ -53,7 +53,7 @@ class Ending:
 
 
 class _Watched(Awaitable[Any]):
-    """Awaits `work`, and calls `moment` at suspension `at`."""
+    """Awaits `work`, and calls `moment` at its suspension number `at`."""
 
     def __init__(
         self, work: Coroutine[Any, Any, Any], at: int, moment: Moment, ending: Ending
@@ -82,7 +82,7 @@ class _Watched(Awaitable[Any]):
 
 
 async def cancelled_at(work: Coroutine[Any, Any, Any], at: int, moment: Moment) -> Ending:
-    """Run `work` as a task and cancel it at suspension `at`; what else it raises passes on."""
+    """Run `work` as a task and cancel it at its suspension number `at`; any other exception passes on."""
     ending = Ending()
     watched = _Watched(work, at, moment, ending)
     others = asyncio.all_tasks()

@@ -1,4 +1,4 @@
-"""Logs written row by row, with times of the test's own."""
+"""Writes logs row by row, with times that the test chooses."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Stored(NamedTuple):
 
     Attributes:
         at: its timestamp.
-        saved: when it was saved; at its timestamp, if not given.
-        id: its id, if it is not to say when the row was saved.
-        call: what else the log knows of a call.
+        saved: when it was saved; by default at its timestamp.
+        id: its id; by default one that tells when the row was saved.
+        call: the record of a call.
     """
 
     type: str
@@ -54,7 +54,7 @@ def record(
     *,
     batch: str = "batch",
 ) -> CallRecord:
-    """What the log knows of a call; times are in seconds since `BEGIN`."""
+    """Make the record of a call; times are in seconds since `BEGIN`."""
     return CallRecord(
         id_of(0.0),
         batch,
@@ -79,7 +79,7 @@ def failure(tool: str, message: str) -> dict[str, Any]:
 
 
 def id_of(at: float) -> str:
-    """An id of version 7 that was made so many seconds after `BEGIN`."""
+    """A UUID of version 7 made so many seconds after `BEGIN`."""
     milliseconds, number = round((BEGIN + at) * 1000), next(_numbers)
     return str(uuid.UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62 | number))
 
@@ -87,9 +87,9 @@ def id_of(at: float) -> str:
 def write(
     path: Path, rows: Iterable[Stored], *, conversation: str = "staging", user: str | None = "ada"
 ) -> Path:
-    """Add a conversation to the log at `path`, which is made if it is missing; return the path.
+    """Add a conversation to the log at `path`, which is made if it is missing; returns the path.
 
-    Without a row that has a `call`, the file is as plain cogency makes it.
+    If no row has a `call`, the file is as cogency itself makes it.
     """
     rows = list(rows)
     ids = [
@@ -154,4 +154,4 @@ SESSION = [
     Stored("think", "The stop tag.", 7.4, 7.62),
     Stored("respond", "Staging stops at `</exec>` instead of `</execute>`.", 7.63, 8.71),
 ]
-"""A turn with five calls, of which one fails, as it is stored with `stream="token"`."""
+"""The rows of a turn with five calls, of which one fails, as `stream="token"` stores them."""

@@ -1,4 +1,4 @@
-"""A server of the SDK's for tests, over stdio or HTTP: `python mcp_program.py [PORT]`."""
+"""An MCP server for tests, made with the SDK, over stdio or HTTP: `python mcp_program.py [PORT]`."""
 
 from __future__ import annotations
 
@@ -80,6 +80,12 @@ def was_cancelled() -> list[str]:
 
 
 @server.tool()
+def trace(context: Context) -> str:
+    """Where the call stands in a trace, as the client says."""
+    return str((context.request_context.meta or {}).get("traceparent"))
+
+
+@server.tool()
 def process() -> int:
     return os.getpid()
 
@@ -87,8 +93,8 @@ def process() -> int:
 @server.tool()
 async def grow(context: Context, name: str) -> str:
     server.add_tool(greet, name=name)
-    await context.session.send_tool_list_changed()  # as the older protocol tells it
-    await context.notify_tools_changed()  # and the newer one
+    await context.session.send_tool_list_changed()  # the notification of the older protocol
+    await context.notify_tools_changed()  # that of the newer one
     return "grown"
 
 

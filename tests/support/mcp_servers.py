@@ -1,4 +1,4 @@
-"""MCP servers for tests, as an agent has them."""
+"""MCP servers for tests."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ HERE = Path(__file__).parent
 
 
 def small(*tools: str, habit: str = "plain", **options: Any) -> MCPServer:
-    """One that starts at once; see `mcp_small`."""
+    """A server that starts at once; see `mcp_small`."""
     command = [sys.executable, "-I", "-S", str(HERE / "mcp_small.py"), habit, *tools]
     return MCPServer.stdio(*command, **options)
 
 
 def program(**options: Any) -> MCPServer:
-    """The SDK's, over stdio; see `mcp_program`."""
+    """A server made with the SDK, over stdio; see `mcp_program`."""
     return MCPServer.stdio(sys.executable, str(HERE / "mcp_program.py"), **options)
 
 
 @contextmanager
 def listening(*command: str, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A server over HTTP, ready to be asked: its address, and its process.
+    """Start a server over HTTP; gives its address and its process when it answers.
 
     Args:
-        command: what starts it, with `PORT` where its port is to be; `mcp_program` where nothing is given.
-        port: which, or any.
+        command: the command that starts it, with `PORT` in place of its port; `mcp_program` when not given.
+        port: its port; any free one when not given.
     """
     port = port or free_port()
     command = command or (sys.executable, str(HERE / "mcp_program.py"), "PORT")
@@ -65,7 +65,7 @@ def free_port() -> int:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process of this number, on POSIX."""
+    """Whether there is a process with this id; on POSIX only."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

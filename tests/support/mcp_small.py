@@ -1,12 +1,13 @@
 """A small MCP server for tests that starts at once, since it imports nothing: `python -IS mcp_small.py HABIT`.
 
-It speaks the older protocol over stdio. Its tools are named in its arguments behind its habit, and each answers with
-what it was called with and its process; `die` ends the server. Its habits:
+It speaks the older protocol over stdio. The arguments after its habit name its tools. Each tool returns its arguments
+and the id of the process; `die` ends the server, and `refuse` is an error
+of the protocol. Its habits:
 
 - `plain`: none.
-- `mute`: it never says anything.
-- `shy`: it ends when the first thing that it is asked is not `initialize`, as some servers do.
-- `noisy`: it prints what is no message between its messages.
+- `mute`: it never answers.
+- `shy`: it ends if the first request is not `initialize`, as some servers do.
+- `noisy`: it prints lines that are not messages between its messages.
 - `broken`: it ends at once, with a line on standard error.
 """
 
@@ -51,6 +52,8 @@ for line in sys.stdin:
         sys.exit(1)
     elif method == "tools/list":
         answer(message, result={"tools": [listed(name) for name in tools]})
+    elif method == "tools/call" and message["params"]["name"] == "refuse":
+        answer(message, error={"code": -32602, "message": "Not this."})
     elif method == "tools/call":
         answer(message, result=called(message["params"]))
     elif "id" in message:

@@ -1,4 +1,4 @@
-"""The log in memory, and what its faults are tried with."""
+"""Logs in memory, for tests of their faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cogency_rs.storage.log import Row
 
 
 class MemoryLog(Memory):
-    """One whose claims can be lost."""
+    """A log whose claims can be lost."""
 
     def __init__(self) -> None:
         super().__init__()

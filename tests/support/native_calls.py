@@ -1,4 +1,4 @@
-"""A model with tool calls of its provider's own, for tests: tools, answers, and what a run with them gives."""
+"""Agents whose model makes its provider's own tool calls: their tools, the calls, and runs of them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ from typing import Any
 
 from cogency_rs import Agent, ToolCallDelta, tool
 from cogency_rs.testing import ScriptedModel
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from support.agents import add, fail
 
 
 @tool
 async def echo(value: Any = None) -> Any:
     """Return a value."""
     return value
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 @tool(visible=False)
@@ -44,7 +33,7 @@ def calling(
 
 
 def pieces(delta: ToolCallDelta, size: int = 3) -> list[ToolCallDelta]:
-    """A call in pieces, as providers stream it."""
+    """The deltas of a call in pieces, as providers stream it."""
     text = delta.arguments
     return [
         ToolCallDelta(delta.index, delta.id, delta.name),

@@ -1,4 +1,4 @@
-"""An `OpenAIModel` beside a server that answers it, in the words of its API."""
+"""An `OpenAIModel`, and a server that answers it as OpenAI's API does."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def answer(*pieces: Any, **settings: Any) -> list[Any]:
 async def body(
     messages: Sequence[Mapping[str, Any]] = HI, *, model: Any = (), **fields: Any
 ) -> dict[str, Any]:
-    """What is sent for a request, without what every request has."""
+    """The body that is sent for a request, without the fields that every request has."""
     async with served(reply(STOP, DONE), **dict(model)) as (server, asked):
         await ask(asked, messages, **fields)
     sent = server.requests[0].body

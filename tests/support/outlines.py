@@ -1,4 +1,4 @@
-"""Events without their times, for comparing parses."""
+"""Events without their times, to compare the results of parsing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(chunks: Iterable[str], **options) -> list[Outline]:
 
 
 def runs(outlines: Iterable[Outline]) -> list[Outline]:
-    """Each run of `think` or `respond` text as one piece."""
+    """The events, with neighbouring pieces of `think` or `respond` text joined."""
     whole: list[Outline] = []
     for kind, content in outlines:
         if kind in {"think", "respond"} and whole and whole[-1][0] == kind:

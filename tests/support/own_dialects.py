@@ -1,4 +1,4 @@
-"""The dialects that `docs/dialects.md` makes for models without a preset, as its program makes them."""
+"""The dialects that a program in `docs/dialects.md` makes for models without a preset."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The pages of the documentation and the Python blocks in them.
 
-A block is a program of its own. One that is only a part of a program says so, in a comment on the line above it:
+A block is a whole program. A block that is only a part of a program has a comment on the line above it:
 
     <!-- fragment: the reason -->
 
-and a page whose blocks are all parts says it once, at its top: `<!-- fragments: the reason -->`. A block followed by
-a line that begins with "prints", and then by a text block, prints just that.
+A page whose blocks are all parts has one comment at its top: `<!-- fragments: the reason -->`. If a line that begins
+with "prints" follows a block, and then a text block, the program must print just that.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Block:
     """A block of Python.
 
     Attributes:
-        name: page and line, as an editor opens them.
-        code: what is in it.
-        output: what it is said to print, or `None`.
-        reason: why it is no program of its own, or `None`.
+        name: page and line, in the form that editors open.
+        code: the program.
+        output: what the page says that it prints, or `None`.
+        reason: why it is not a whole program, or `None`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Programs that may come to harm: each runs in a Python of its own, with the modules of these tests."""
+"""Runs programs, each in a Python process of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,29 @@ from cogency_rs import *
 """
 
 
+def printed_by(file: Path, *arguments: str, cwd: Path, flags: Iterable[str] = ()) -> str:
+    """What a program in a file prints; fails if it does not end with code 0, or writes to stderr, as warnings do.
+
+    Args:
+        file: the program.
+        arguments: its arguments.
+        cwd: the folder that it runs in.
+        flags: further options of Python, after those that make every warning an error.
+    """
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", *flags, str(file), *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
 def program(code: str, *arguments: Any) -> list[str]:
-    """The command that runs `code` behind `PRELUDE`."""
+    """The command that runs `code` after `PRELUDE`."""
     return [sys.executable, "-c", PRELUDE + textwrap.dedent(code), *map(str, arguments)]
 
 
@@ -32,7 +54,7 @@ def environment() -> dict[str, str]:
 
 
 def run(code: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    """Run `code` to its end."""
+    """Run `code`, after `PRELUDE`, to its end."""
     return subprocess.run(
         program(code, *arguments),
         env=environment(),
@@ -44,7 +66,7 @@ def run(code: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
 
 
 def printed(code: str, *arguments: Any) -> str:
-    """What `code` prints; fail if it does not end in order, or complains."""
+    """What `code` prints, after `PRELUDE`; fails if it does not end with code 0, or writes to stderr."""
     done = run(code, *arguments)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-2000:]
     return done.stdout

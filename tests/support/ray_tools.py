@@ -150,10 +150,11 @@ def measure(text: str) -> int:
 
 @tool(remote=LIGHT)
 async def whoami() -> list[str]:
-    """Say who it is called for, and in which trace."""
+    """Say who it is called for, in which trace, and under which span of that."""
     from opentelemetry import trace
 
-    return [who.get(), f"{trace.get_current_span().get_span_context().trace_id:x}"]
+    around = trace.get_current_span().get_span_context()
+    return [who.get(), f"{around.trace_id:x}", f"{around.span_id:x}"]
 
 
 @tool(remote=LIGHT)

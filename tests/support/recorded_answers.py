@@ -1,4 +1,4 @@
-"""Recordings for tests to make and read."""
+"""Makes recordings for tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def pieces_of(model: Any, request: ModelRequest = HI) -> list[Any]:
 
 
 async def recorded(path: Path, *answers: Any, requests: Any = None, **options: Any) -> None:
-    """Record the answers, to one request each, read to their ends."""
+    """Record the answers, each to one request and read to its end."""
     model = record(ScriptedModel(answers), path, **options)
     for request in requests or [HI] * len(answers):
         await pieces_of(model, request)

@@ -1,4 +1,4 @@
-"""Where recorded model output lies: the folder named in `COGENCY_RS_RECORDINGS`, or `../shared/data`."""
+"""The folder of recorded model output: the one named in `COGENCY_RS_RECORDINGS`, or `../shared/data`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The parser as its specification reads: slow, over the whole text, with `json` for the JSON.
+"""A reference parser, written as the specification reads: slow, over the whole text, with `json` for the JSON.
 
-The real parser reads a text once, while it arrives; this one searches it as often as it likes. They must
-agree. A block that is malformed is `MALFORMED`, whatever its report says.
+The real parser reads a text once, while it arrives. This one searches the text as often as it needs to. They must
+agree, but every malformed block is `MALFORMED` here, whatever its report says.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parse(text: str, limits: Limits = DEFAULT) -> list[Outline]:
 
 
 def next_tag(text: str, at: int, limits: Limits) -> re.Match[str] | None:
-    """The first tag of `text` from `at` on; `<results>` is one only if an array follows, or nothing at all."""
+    """The first tag of `text` from `at` on; `<results>` is a tag only if an array follows, or nothing."""
     return next(
         (
             tag
@@ -59,10 +59,10 @@ def next_tag(text: str, at: int, limits: Limits) -> re.Match[str] | None:
 
 
 def begins_with_results(text: str, limits: Limits) -> bool:
-    """Whether `text` begins with an array or the closing tag, as far as the limit lets one see."""
+    """Whether `text` begins with an array or the closing tag, within the limit."""
     array = text.lstrip()
     free = limits.max_block_bytes - size(text.removesuffix(array))
-    # As bytes, since the last character may be cut; what it is only counts outside a string, where none may stand.
+    # As bytes, since the last character may be cut. That matters only outside a string, where it would be wrong anyway.
     seen = encoded(array)[: max(0, free)].decode("latin-1")
     if not seen.startswith("["):
         return seen.startswith("</results>")
@@ -70,12 +70,12 @@ def begins_with_results(text: str, limits: Limits) -> bool:
 
 
 def is_shown(content: str, limits: Limits) -> bool:
-    """Whether text in front of a tag is an event: blank text is only where it is too long to be held."""
+    """Whether text before a tag is an event: blank text is one only if it is too long to be held back."""
     return bool(content.strip()) or size(content) > limits.max_block_bytes
 
 
 def run(kind: str, content: str, limits: Limits) -> list[Outline]:
-    """Text as events, each of as many characters as the limit allows, and of one at least."""
+    """Text as events, each with as many characters as the limit allows, but at least one."""
     pieces: list[str] = []
     free = 0
     for character in content:
@@ -88,7 +88,7 @@ def run(kind: str, content: str, limits: Limits) -> list[Outline]:
 
 
 def block(text: str, limits: Limits) -> tuple[list[Outline] | None, int]:
-    """The calls of the block whose body `text` begins with, or `None`, and how far the block goes."""
+    """The calls of the block whose body `text` begins with, `None` if malformed, and where the block ends."""
     first, close, _ = text.partition(CLOSE)
     broken = None, len(first + close)
     try:
@@ -117,12 +117,12 @@ def goes_on_in_string(text: str) -> bool:
 
 
 def ends_with_one_of(endings: list[str], text: str) -> bool:
-    """Whether an ending of what `text` may end in moves what `json` complains of to the text's end."""
+    """Whether a suffix exists that moves the error of `json` in `text` to the end of the text."""
     return any(complaint(text + ending) == len(text + ending) for ending in endings)
 
 
 def complaint(text: str) -> int | None:
-    """Where `json` finds that `text` is none."""
+    """The place where `json` finds that `text` is not JSON."""
     try:
         READER.raw_decode(text)
     except json.JSONDecodeError as error:
@@ -131,7 +131,7 @@ def complaint(text: str) -> int | None:
 
 
 def calls(value: object, body: str, limits: Limits) -> list[Outline] | None:
-    """The calls in a block's value, or `None` where one of them is none."""
+    """The calls in a block's value; `None` if one of them is not a call."""
     steps = {"[": 1, "{": 1, "]": -1, "}": -1}
     depths = accumulate(steps.get(character, 0) for character in STRING.sub("", body))
     if max(depths, default=0) > limits.max_depth:
@@ -145,7 +145,7 @@ def calls(value: object, body: str, limits: Limits) -> list[Outline] | None:
                 contents.append(json.dumps({"name": name, "args": args}))
             case _:
                 return None
-    # Keys that are the same when the log is read back are the same: an emoji and its two surrogates.
+    # Keys that are equal when the log is read back are equal here: an emoji and its two surrogates.
     return [("call", json.dumps(json.loads(content))) for content in contents]
 
 

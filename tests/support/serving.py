@@ -1,4 +1,4 @@
-"""Serves an ASGI application on 127.0.0.1 in the test's own event loop, and plays its model."""
+"""Serves an ASGI application on 127.0.0.1 in the test's own event loop, with a model that the test directs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Model", "serving"]
 
 
 class Model:
-    """Says these texts, one a turn; `None` in the place of a text waits until `release` is set."""
+    """Answers with these texts, one a turn. `None` among the pieces of a text waits until `release` is set."""
 
     def __init__(self, *turns: str | tuple[str | None, ...]) -> None:
         self._turns = iter(turns)
@@ -30,7 +30,7 @@ class Model:
                 if text is None:
                     await self.release.wait()
                 else:
-                    await asyncio.sleep(0)  # as any model that comes over a network
+                    await asyncio.sleep(0)  # as a model behind a network does
                     yield text
         finally:
             self.closed.set()
@@ -38,7 +38,7 @@ class Model:
 
 @asynccontextmanager
 async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
-    """Serve `app` while the block runs; gives its address. Answers still in progress at its end are cancelled."""
+    """Serve `app` while the block runs; gives its address. At its end, answers in progress are cancelled."""
     with socket.create_server(("127.0.0.1", port)) as listening:
         config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""A program at a terminal of its own, as a person has it: what it shows, and what is typed."""
+"""Runs the command line at a pseudo-terminal, where a test types and sees what is shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["CTRL_C", "Terminal"]
 
 CTRL_C = "\x03"
 
-_PATIENCE = 5.0  # seconds before a key is pressed again
+_PATIENCE = 5.0  # seconds after which a key is pressed again
 
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\r\x01\x02]")
 
@@ -35,9 +35,9 @@ class Terminal:
     """Runs the command line at a pseudo-terminal, while the block lasts.
 
     Args:
-        args: behind the program's name.
-        cwd: where it runs.
-        columns: how wide the terminal is.
+        args: its arguments.
+        cwd: the folder that it runs in.
+        columns: the width of the terminal.
     """
 
     def __init__(self, *args: object, cwd: Path, columns: int = 100) -> None:
@@ -77,11 +77,12 @@ class Terminal:
         os.write(self._ours, text.encode())
 
     def until(self, text: str, *, pressing: str = "") -> str:
-        """Wait until a text is shown, behind what was waited for before; what was shown until then.
+        """Wait until a text is shown after the one waited for before; returns what was shown until then.
 
         Args:
-            text: to wait for.
-            pressing: typed again if nothing comes. Python loses a Ctrl-C that comes just before `readline` waits.
+            text: the text.
+            pressing: keys to type again if nothing comes: Python loses a Ctrl-C that comes just before `readline`
+                waits.
         """
         while text not in self.shown[self._read :]:
             assert self._reads(pressing), f"{text!r} was never shown:\n{self.shown}"
@@ -89,23 +90,23 @@ class Terminal:
         return self.shown[begun : self._read]
 
     def ended(self, *, pressing: str = "") -> int:
-        """Wait until the program has ended; its exit code."""
+        """Wait until the program has ended; returns its exit code."""
         while self._reads(pressing):
             pass
         return self.program.wait(timeout=60)
 
     @property
     def shown(self) -> str:
-        """What was shown, without colours and movements."""
+        """All that was shown, without colours and cursor movements."""
         return _CONTROLS.sub("", self._data.decode(errors="replace"))
 
     def _reads(self, pressing: str) -> bool:
-        """Wait for more; whether there was any."""
+        """Wait for more output; returns whether there was any."""
         try:
             while pressing and not select.select([self._ours], [], [], _PATIENCE)[0]:
                 os.write(self._ours, pressing.encode())
             data = os.read(self._ours, 65536)
-        except OSError:  # nobody has the other side any more
+        except OSError:  # the other side is closed
             return False
         self._data += data
         return bool(data)

@@ -1,6 +1,6 @@
-"""Texts made of what a parser can stumble over.
+"""Generates texts that are hard to parse.
 
-Tags and their beginnings, JSON with tags and escapes in its strings, blocks that are valid, damaged or cut off.
+They have tags and parts of tags, JSON with tags and escapes in its strings, and blocks that are valid, damaged or cut.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ calls = st.lists(
 
 @st.composite
 def bodies(draw: st.DrawFn) -> str:
-    """A block's JSON in one of the ways a model may write it."""
+    """The JSON of a block, in one of the ways in which a model may write it."""
     body = json.dumps(
         draw(calls | values),
         ensure_ascii=draw(st.booleans()),
@@ -79,7 +79,7 @@ def bodies(draw: st.DrawFn) -> str:
 
 @st.composite
 def damaged_bodies(draw: st.DrawFn) -> str:
-    """A body with something put in, or taken out, at one place."""
+    """A body with something inserted or removed at one place."""
     body = draw(bodies())
     start = draw(st.integers(0, len(body)))
     end = draw(st.integers(start, min(len(body), start + 3)))
@@ -88,7 +88,7 @@ def damaged_bodies(draw: st.DrawFn) -> str:
 
 @st.composite
 def cut_off(draw: st.DrawFn) -> str:
-    """A block that has begun, with an array that may be complete and a part of the closing tag."""
+    """A block without its end: an array that may be complete, and perhaps a part of the closing tag."""
     name = draw(st.sampled_from(["execute", "execute", "results"]))
     body = draw(bodies())
     end = draw(st.just(len(body)) | st.integers(0, len(body)))

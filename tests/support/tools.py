@@ -1,4 +1,4 @@
-"""Tools for tests: each does one thing, and says what it was called with."""
+"""Tools for tests, and short functions for calls of them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 INJECTED = {"storage", "sandbox_dir", "access", "conversation_id", "user_id", "timeout"}
-"""The arguments that come from the turn and not from the model."""
+"""The arguments that the turn gives, and not the model."""
 
 SOON = 0.1
-"""Seconds after which a call that waits for ever times out; no other call takes as long."""
+"""A time limit in seconds for calls that wait for ever; no other call takes so long."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class FunctionTool:
 
 
 async def nothing(**_: Any) -> None:
-    """Take anything, give nothing."""
+    """Take any arguments, and return nothing."""
 
 
 async def _ok(**arguments: Any) -> ToolResult:
@@ -43,7 +43,7 @@ async def _fail(**_: Any) -> ToolResult:
 
 
 OK = FunctionTool("ok", _ok)
-"""Succeeds; its content is the arguments the model gave."""
+"""Succeeds; its content is the model's arguments."""
 
 FAIL = FunctionTool("fail", _fail)
 """Returns a failure."""
@@ -68,7 +68,7 @@ def raises(error: BaseException | type[BaseException], name: str = "t") -> Funct
 
 
 class Waiting:
-    """A tool that waits until it is let go, however many calls of it there are.
+    """A tool whose calls all wait until they are released.
 
     Attributes:
         started: set when a call has begun to wait.
@@ -124,10 +124,10 @@ async def rounds(count: int) -> None:
 
 
 def outcomes(results: Iterable[ToolResult]) -> list[tuple[bool, Any]]:
-    """Of each result, whether it is an error, and its outcome."""
+    """For each result, whether it is an error, and its outcome."""
     return [(result.error, result.outcome) for result in results]
 
 
 def nested_call(depth: int) -> str:
-    """A call whose argument is so many arrays, each in the other."""
+    """The text of a call whose argument is an array nested to this depth."""
     return stored("ok", x=[]).replace("[]", "[" * depth + "]" * depth)

@@ -1,4 +1,4 @@
-"""What tests see of traces and metrics: all that was exported, in memory."""
+"""Collects exported traces and metrics in memory, for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Metrics", "Traces", "attributes", "text_of"]
 
 
 class Traces:
-    """What was exported, read as a tree."""
+    """The exported spans, which can be read as a tree."""
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
@@ -24,11 +24,11 @@ class Traces:
 
     @property
     def spans(self) -> list[ReadableSpan]:
-        """All of them, as they began."""
+        """All spans, in the order in which they began."""
         return sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
 
     def tree(self) -> list[str]:
-        """Their names, as they began, each indented under the one around it."""
+        """The names of the spans in that order, each indented below its parent."""
         parents = {span.context.span_id: span.parent for span in self.spans}
 
         def depth(parent: Any) -> int:
@@ -44,7 +44,7 @@ class Traces:
 
 @dataclass
 class Metrics:
-    """What was measured: of each metric, its points by their labels."""
+    """The exported metrics: of each, its points by their labels."""
 
     reader: InMemoryMetricReader
     provider: MeterProvider
@@ -63,7 +63,7 @@ class Metrics:
 
     @classmethod
     def new(cls) -> Metrics:
-        """Metrics of a provider of their own."""
+        """Metrics with a new provider."""
         reader = InMemoryMetricReader()
         return cls(reader, MeterProvider([reader], shutdown_on_exit=False))
 
@@ -73,5 +73,5 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 def text_of(traces: Traces) -> str:
-    """Everything that spans hold."""
+    """Everything in the spans, as text."""
     return "".join(span.to_json() for span in traces.spans)

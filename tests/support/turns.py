@@ -1,4 +1,4 @@
-"""A turn as the tests see it: what is read, saved and emitted, in one journal."""
+"""Carries out turns for tests, and keeps a journal of what was saved and emitted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cogency_rs import Accumulator, Execution
 from support.tools import block, rounds, stored
 
 Entry = tuple[str, str, str | None]
-"""What happened, the type and the content: `("saved", "think", "hm")`."""
+"""What happened to which type and content: `("saved", "think", "hm")`."""
 
 USER, CONVERSATION = "user-7", "conversation-1"
 
 
 class Row(NamedTuple):
-    """What `save_message` is called with."""
+    """The arguments of `save_message`."""
 
     conversation_id: str
     user_id: str
@@ -27,13 +27,13 @@ class Row(NamedTuple):
 
 
 class Log:
-    """The smallest storage: `save_message` alone, positional.
+    """The smallest storage: it has only `save_message`, with positional arguments.
 
     Args:
-        journal: where to note what was saved.
+        journal: gets an entry for every row.
         before: rounds of the event loop until a row is in the log.
-        after: rounds from then until the caller knows.
-        fault: told the number of the save, from 1; returns what to raise instead of saving, or `None`.
+        after: rounds from then until the save returns.
+        fault: gets the number of a save, from 1; returns what to raise instead of saving, or `None`.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ LOGS = [Log, BatchLog]
 
 
 class Chunks:
-    """A model's stream: what it says in turn, errors raised; and how it was asked and closed.
+    """A model's stream, which counts how often it is asked and closed.
 
     Args:
-        items: chunks of text (or events), and exceptions.
-        pause: rounds of the event loop before each.
+        items: chunks of text or events, in order; exceptions among them are raised.
+        pause: rounds of the event loop before each item.
     """
 
     def __init__(self, *items: Any, pause: int = 0) -> None:
@@ -180,5 +180,5 @@ def emitted(type: str, content: str | None = None) -> Entry:
 
 
 def both(type: str, content: str) -> list[Entry]:
-    """What event mode does with a unit: saves it, then emits it."""
+    """The entries for a unit in event mode, where it is saved and then emitted."""
     return [saved(type, content), emitted(type, content)]

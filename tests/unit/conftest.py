@@ -1,4 +1,4 @@
-"""What several unit tests ask for. What it needs is imported when it is asked for."""
+"""Fixtures of several unit tests, which import what they need only when a test asks for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def traces() -> Iterator[Traces]:
-    """Traces that go nowhere else. Behind the test nothing is traced any more, and no span is left the present one."""
+    """Traces that only the test sees. After the test nothing is traced any more, and no span is the present one."""
     from opentelemetry import context
 
     from cogency_rs import uninstrument
@@ -27,7 +27,7 @@ def traces() -> Iterator[Traces]:
 
 @pytest.fixture
 def metrics() -> Iterator[Metrics]:
-    """Metrics that go nowhere else."""
+    """Metrics that only the test sees."""
     from support.traces import Metrics
 
     metrics = Metrics.new()

@@ -1,7 +1,7 @@
 """The accumulator: what a turn saves, emits and runs, and in which order.
 
-`TURNS` is the specification of the order: each row is carried out from a model's text and from a foreign
-parser's events, with both kinds of storage, and leaves the same journal.
+`TURNS` is the specification of the order: each row is carried out from a model's text and from the events of another
+parser, with both kinds of storage, and gives the same journal.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ async def test_the_order_of_a_turn(chunks, journals, mode, origin, kind):
 
 
 def ordered(journal: list[Entry]) -> tuple[list[Entry], list[Entry], dict[Any, str]]:
-    """The order of the rows, that of the events, and whether a unit was saved or emitted first.
+    """The order of the rows, the order of the events, and whether a unit was saved or emitted first.
 
     Rows that belong together may be saved together, before the first of them is emitted.
     """
@@ -236,7 +236,7 @@ async def test_a_row_has_its_conversation_user_type_content_and_time():
 
 
 async def test_a_storage_may_be_a_mock():
-    """A mock has every attribute; its class has not, and so its rows come one by one."""
+    """A mock has every attribute, but its class has not. So rows are saved one by one."""
     storage = AsyncMock()
     turns = accumulator(with_tools(OK, storage=storage))
     await carry_out(turns, parse_tokens(block("ok", "ok")))
@@ -292,7 +292,7 @@ async def test_a_call_is_saved_byte_for_byte_as_it_is_emitted(kind):
 
 
 async def test_a_call_runs_as_it_is_saved():
-    """The last of equal keys counts, and escapes are characters."""
+    """Of equal keys the last counts, and escapes are read as characters."""
     text = '[{"name": "fail", "n\\u0061me": "\\u006fk", "args": {"a": 1, "a": 2}, "id": 7}]'
     log = Log()
     turns = accumulator(with_tools(OK, FAIL, storage=log))
@@ -442,7 +442,7 @@ class Nameless:
     ],
     ids=lambda tool: getattr(tool, "__name__", None) or type(tool).__name__,
 )
-def test_what_is_no_tool_is_refused_at_construction(tool):
+def test_anything_but_a_tool_is_refused_at_construction(tool):
     with pytest.raises(ConfigError):
         accumulator(with_tools(OK, tool, storage=Log()))
 
@@ -450,7 +450,7 @@ def test_what_is_no_tool_is_refused_at_construction(tool):
 @pytest.mark.parametrize(
     "storage", [None, object(), "store.db", SimpleNamespace(save_message=None)], ids=repr
 )
-def test_what_is_no_storage_is_refused_at_construction(storage):
+def test_anything_but_a_storage_is_refused_at_construction(storage):
     with pytest.raises(ConfigError, match="save_message"):
         accumulator(with_tools(OK, storage=storage))
 

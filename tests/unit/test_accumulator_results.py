@@ -1,4 +1,4 @@
-"""The results of a batch: what a tool may do, what the calls run with, and when a turn is broken off."""
+"""The results of a batch: what a tool may do, what calls are given, and when a turn is given up."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_the_results_of_as_many_calls_as_a_block_may_have():
 
 
 class Raising:
-    """A value that raises wherever one looks."""
+    """A value that raises whatever is done with it."""
 
     def __init__(self, attribute: str) -> None:
         self._attribute = attribute
@@ -267,7 +267,7 @@ async def test_a_log_with_an_integer_that_python_cannot_read_can_still_be_sent()
 
 
 def unreadable_depth() -> int:
-    """A depth of brackets that Python does not read: what it takes on is a matter of its version and of the stack."""
+    """A depth of brackets that Python does not read, which depends on its version and on the stack."""
     depth = sys.getrecursionlimit()
     with suppress(RecursionError):
         while True:

@@ -1,4 +1,4 @@
-"""Where a turn comes from: a text of ours, a source that fails, another parser's events."""
+"""The sources of a turn: a text for our parser, a source that fails, the events of another parser."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_what_was_received_is_saved_and_emitted_before_the_source_s_error(
 
 
 def merged(journal: list[Entry]) -> list[Entry]:
-    """The journal with emissions of one type in a row as one."""
+    """The journal, with neighbouring emissions of one type joined."""
     entries: list[Entry] = []
     for entry in journal:
         if entries and entry[0] == "emitted" and entries[-1][:2] == entry[:2]:
@@ -161,7 +161,7 @@ async def test_a_source_that_fails_is_closed(error, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_chunk_that_is_no_text_is_a_type_error_after_the_text_before_it(mode):
+async def test_a_chunk_that_is_not_text_is_a_type_error_after_the_text_before_it(mode):
     log, source = Log(), Chunks("a", 5, "b")
     with pytest.raises(TypeError, match="int"):
         await carry_out(accumulator(with_tools(storage=log), stream=mode), parse_tokens(source))
@@ -179,7 +179,7 @@ async def test_a_source_that_cannot_be_closed_does_not_stop_the_turn():
 
 
 @pytest.mark.parametrize("source", [None, 5, ["a"]], ids=repr)
-async def test_what_is_no_source_is_a_type_error(source):
+async def test_anything_but_a_source_is_a_type_error(source):
     with pytest.raises(TypeError):
         await carry_out(accumulator(with_tools(storage=Log())), source)
 
@@ -323,7 +323,7 @@ async def test_a_foreign_result_is_neither_saved_nor_emitted():
 
 @pytest.mark.parametrize("content", [None, ""])
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_without_content_is_no_text(content, mode):
+async def test_an_event_of_text_without_content_is_left_out(content, mode):
     log = Log()
     items = [{"type": "respond", "content": content, "timestamp": 1.0}, {"type": "think"}]
     events = await carry_out(
@@ -334,7 +334,7 @@ async def test_text_without_content_is_no_text(content, mode):
 
 
 @pytest.mark.parametrize("item", [None, 5, {}, {"type": 5}, {"type": "respond", "content": 5}])
-async def test_what_is_no_event_is_an_error_and_closes_the_source(item):
+async def test_anything_but_an_event_is_an_error_and_closes_the_source(item):
     source = Chunks(event("respond", "a"), item)
     log = Log()
     with pytest.raises((TypeError, KeyError)):
@@ -345,7 +345,7 @@ async def test_what_is_no_event_is_an_error_and_closes_the_source(item):
 @pytest.mark.parametrize("last", [event("end"), ConnectionError("gone"), None])
 @pytest.mark.parametrize("kind", LOGS)
 async def test_calls_that_a_foreign_parser_never_executes_have_a_result_each(kind, last):
-    """They have been saved, and without a result the log could not be sent to a model again."""
+    """The calls have been saved, and without results the log could not be sent to a model again."""
     log = kind()
     items = [event("call", stored("ok")), event("call", stored("ok"))]
     source = Chunks(*items, *([last] if last else []))
@@ -367,7 +367,7 @@ async def test_calls_that_a_foreign_parser_never_executes_have_a_result_each(kin
     ids=["then end", "then text", "in a second batch"],
 )
 async def test_results_of_calls_that_never_ran_are_not_older_than_the_calls(items):
-    """A log is read in the order of its times."""
+    """A log is read in the order of its timestamps."""
     log = Log()
     await carry_out(accumulator(with_tools(OK, storage=log)), Chunks(*items, pause=1))
     check_answered(sorted(log.rows, key=lambda row: row.timestamp))

@@ -105,6 +105,37 @@ async def test_f28_a_preview_that_raises_is_a_refusal(caplog):
     assert "no preview of that" in str(execution.error)
 
 
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [
+        (True, {"approved": True}),
+        (ToolApproved({"to": "bob"}), {"approved": True, "args": {"to": "bob"}}),
+        (False, {"approved": False, "message": ""}),
+        (ToolDenied("not her"), {"approved": False, "message": "not her"}),
+    ],
+    ids=["granted", "with other arguments", "rejected", "rejected with a reason"],
+)
+async def test_what_somebody_decided_is_in_the_table_of_calls(answer, decision):
+    more = (ToolCall("add", {"a": 1, "b": 2}),)
+    mine, _ = waiting(sending("ada", more=more), "done", approve=lambda ctx, call: answer)
+    await mine.run("?", conversation_id="c")
+    asked, other = await mine.storage.calls("c")
+    assert json.loads(asked.decision) == decision
+    assert other.decision is None, "nobody was asked"
+
+
+async def test_where_nobody_can_be_asked_the_table_has_no_decision():
+    child, mail = waiting(sending("ada"), "done")
+    parent = agent(
+        calls(ToolCall("child", {"question": "?"})), "done", tools=[child.as_tool("child", "It.")]
+    )
+    await parent.run("?")
+    assert mail.sent == []
+    [(conversation, _)] = list(child.storage.records.items())
+    [record] = await child.storage.calls(conversation)
+    assert (record.status, record.decision) == ("denied", None)
+
+
 # The run waits
 
 

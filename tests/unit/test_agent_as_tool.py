@@ -155,7 +155,7 @@ async def test_it_is_cancelled_with_its_caller():
         await run
     assert model.closed == 1
     [rows] = child.storage.rows.values()
-    assert [type for *_, (type, _, _) in rows] == ["user", "cancelled"]
+    assert [type for *_, (type, _, _) in rows] == ["user", "respond", "cancelled"]
 
 
 async def test_the_time_of_its_caller_is_its_own():

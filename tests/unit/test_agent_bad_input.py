@@ -58,9 +58,12 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "a name as model": (lambda: Agent("gpt-7"), r"'gpt-7' cannot be a model: .* stream\(request\)"),
     "two tools of one name": (made(tools=[add, another_add]), r"add"),
-    "a tool that is none": (made(tools=[lambda: 1]), r"."),
+    "something that is not a tool": (made(tools=[lambda: 1]), r"."),
     "an unknown driver": (made(driver="xml"), r"there is no driver 'xml'; choose one of \"text\""),
-    "a driver that is none": (made(driver=object()), r"cannot be a driver: it needs a method step"),
+    "something that is not a driver": (
+        made(driver=object()),
+        r"cannot be a driver: it needs a method step",
+    ),
     "a driver's class": (made(driver=ScriptedDriver), r"cannot be a driver"),
     "a dialect of another driver": (
         made(driver=ScriptedDriver(["hi"]), dialect="qwen3"),
@@ -81,12 +84,12 @@ CASES: dict[str, tuple[Any, str]] = {
         lambda: History(earlier="short"),  # type: ignore[arg-type]
         r"earlier must be \"whole\" or \"answers\", got 'short'",
     ),
-    "a hook that is none": (
+    "something that is not a hook": (
         made(hooks=[print]),
         r"hooks must be Hooks objects, got .*; make a subclass",
     ),
-    "middleware that is none": (made(middleware=["log"]), r"'log' cannot be called"),
-    "an approver that is none": (made(approve="yes"), r"'yes' cannot be called"),
+    "something that is not middleware": (made(middleware=["log"]), r"'log' cannot be called"),
+    "something that cannot approve": (made(approve="yes"), r"'yes' cannot be called"),
     "no time for an approval": (made(approval_timeout=0), r"approval_timeout must be above 0"),
     "no concurrency": (made(max_concurrency=0), r"max_concurrency must be"),
     "no time for a tool": (made(tool_timeout=-1), r"tool_timeout must be above 0"),

@@ -17,6 +17,7 @@ from cogency_rs import (
     ToolCall,
     ToolContext,
     ToolResult,
+    UsageLimits,
     tool,
 )
 from support.agents import Journal, add, adding, agent, calls, fail, model_of, prompts, results
@@ -83,7 +84,7 @@ async def test_c27_an_after_hook_turns_a_failure_into_a_success_and_an_event_sho
     assert results(mine)[0][0]["content"] == "fine"
 
 
-async def test_c32_on_block_stop_starts_nothing_behind_the_blocked_call_and_each_has_a_result():
+async def test_c32_on_block_stop_starts_nothing_after_the_blocked_call_and_each_has_a_result():
     ran: list[int] = []
 
     @tool
@@ -137,6 +138,35 @@ async def test_c36_state_that_tool_hooks_write_is_there_in_the_next_step():
     result = await mine.run("?")
     assert seen == [{}, {"calls": 1}, {"calls": 2}]
     assert [step.executions[0].value for step in result.steps[:2]] == [{}, {"calls": 1}]
+
+
+async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
+    """Each notes its name; the last two tell what there was."""
+    seen: dict[str, list[str]] = {}
+
+    def noting(trigger: str) -> Any:
+        def note(self: Any, ctx: Any, *given: Any) -> Any:
+            ctx.state.setdefault("seen", []).append(trigger)
+            seen[trigger] = list(ctx.state["seen"])
+            return given[0] if given and trigger not in ("on_stop", "on_error") else None
+
+        return note
+
+    triggers = [name for name in vars(Hooks) if name.startswith(("before_", "after_", "on_"))]
+    assert len(triggers) == 10
+    hooks = [hook(**{name: noting(name) for name in triggers})]
+    await agent(calls("fail"), "done", hooks=hooks, limits=UsageLimits(steps=1)).run("?")
+    in_a_run = ["before_run", "before_step", "before_model_request", "after_model_response"]
+    in_a_run += ["before_tool_execute", "after_tool_execute", "after_step", "on_stop", "after_run"]
+    assert seen["after_run"] == in_a_run
+
+    def breaks(request: Any) -> Any:
+        raise OSError("the network is gone")
+
+    with pytest.raises(OSError, match="the network is gone"):
+        await agent(breaks, hooks=hooks).run("?")
+    assert seen["on_error"] == ["before_run", "before_step", "before_model_request", "on_error"]
+    assert set(in_a_run) | {"on_error"} == set(triggers)
 
 
 async def test_c41_hooks_of_a_higher_priority_come_first_and_equal_ones_in_order():

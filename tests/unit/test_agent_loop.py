@@ -11,6 +11,7 @@ import pytest
 from cogency_rs import (
     Agent,
     ConfigError,
+    Finish,
     Hooks,
     Memory,
     ModelRequest,
@@ -18,6 +19,7 @@ from cogency_rs import (
     StopReason,
     StopRun,
     StopSignal,
+    Thought,
     ToolCall,
     TurnOutcome,
     Usage,
@@ -40,6 +42,22 @@ async def test_c1_an_answer_is_one_step_and_the_output():
         (),
     )
     assert result.conversation_id == "c"
+
+
+@pytest.mark.parametrize("driver", ["text", "native", "react"])
+async def test_a_function_may_give_reasoning_as_parse_tokens_reads_it(driver):
+    answer = (
+        '{"thought": "", "type": "final_answer", "answer": "Hi."}' if driver == "react" else "Hi."
+    )
+
+    async def model(_: Any) -> Any:
+        yield Thought("A greeting.")
+        yield answer
+        yield Finish("stop")
+
+    result = await Agent(model, driver=driver).run("Hello?")
+    assert (result.output, result.steps[0].finish_reason) == ("Hi.", "stop")
+    assert driver == "react" or result.steps[0].thoughts == "A greeting."
 
 
 async def test_c2_the_driver_is_given_the_runtime_once_a_run_before_the_first_step():
@@ -284,7 +302,7 @@ async def test_a_stop_at_tools_ends_the_run_as_ends_run_does_but_only_when_it_su
     assert (result.output, result.status, len(result.steps)) == (3, "completed", 2)
 
 
-async def test_a_driver_may_end_a_run_behind_its_calls():
+async def test_a_driver_may_end_a_run_after_its_calls():
     call = {"type": "call", "content": json.dumps({"name": "add", "args": {"a": 1, "b": 2}})}
     driver = ScriptedDriver([[call, {"type": "execute"}, {"type": "end"}], "never"])
     mine = Agent(lambda _: "", tools=[add], driver=driver)
@@ -314,6 +332,22 @@ async def test_the_events_of_a_run_in_their_order():
     ]
     assert seen[0]["content"] == "1 + 2?"
     assert seen[-1]["total"]["input"] > seen[-1]["step"]["input"] > 0
+
+
+async def test_which_events_of_a_run_are_in_the_log():
+    """As the protocol's table says; an `error` that the model caused is a row too, with which it is told."""
+    mine = agent("So.\n" + adding(1, 2), "<execute>[{]</execute>", "<think>hm</think>3", "4")
+    stream = mine.stream("1 + 2?", conversation_id="c", mode="event")
+    seen: list[str] = []
+    async for event in stream:
+        seen.append(event["type"])
+        if event["type"] == "think":
+            stream.stop("that will do")
+    saved = ["user", "respond", "call", "result", "error", "think", "respond", "cancelled"]
+    passing = {"execute", "metric", "interrupt"}
+    assert set(seen) == {*saved, *passing}
+    assert [type for type in seen if type not in passing] == saved
+    assert types(mine) == saved
 
 
 async def test_what_stands_between_calls_is_a_paragraph_each():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import pydantic
 import pytest
+from typing_extensions import TypedDict  # before Python 3.12 pydantic takes no other
 
 from cogency_rs import Agent, ConfigError, tool
 from cogency_rs.agent.output import Fault, output_of
@@ -71,9 +72,9 @@ def test_an_answer_is_read_as_the_type_says(output_type: Any, text: str, value: 
 @pytest.mark.parametrize(
     ("output_type", "text", "problem"),
     [
-        (City, "Oslo", "it is no JSON"),
-        (City, "", "it is no JSON"),
-        (City, OSLO[:-1], "it is no JSON"),
+        (City, "Oslo", "it is not JSON"),
+        (City, "", "it is not JSON"),
+        (City, OSLO[:-1], "it is not JSON"),
         (City, '{"name": "Oslo"}', "people"),
         (City, '{"name": "Oslo", "people": "x"}', "must be an integer"),
         (City, '{"name": 1, "people": "x"}', "name"),
@@ -123,7 +124,7 @@ async def test_a_run_asks_until_the_answer_fits() -> None:
     ]
     first, _, second, third = (request.messages for request in model.requests)
     assert '"people": {"description"' in first[0]["content"]
-    assert "it is no JSON" in second[-1]["content"]
+    assert "it is not JSON" in second[-1]["content"]
     assert "must be an integer" in third[-1]["content"]
     assert second[-2] == {"role": "assistant", "content": "Oslo"}
 

@@ -1,4 +1,4 @@
-"""Models behind Anthropic's API: what is read from the stream, and how turns end, against a server on 127.0.0.1."""
+"""`AnthropicModel`, against a server on 127.0.0.1: what is read from the stream, and how turns end."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_the_parts_of_the_usage_do_not_overlap():
     [("end_turn", "stop"), ("stop_sequence", "stop"), ("max_tokens", "length"), ("tool_use", "tool_calls"),
      ("model_context_window_exceeded", "length"), ("pause_turn", "pause_turn")],
 )  # fmt: skip
-async def test_why_it_ended_is_said_in_the_words_of_chat_completions(said, read):
+async def test_finish_reasons_have_the_names_of_chat_completions(said, read):
     assert (await answer(start(), *end(said)))[-1] == Finish(read)
 
 
@@ -225,7 +225,7 @@ async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
     assert [key_of(asked) for asked in server.requests] == ["mine", "mine"]
 
 
-async def test_a_connection_that_drops_behind_the_reason_has_lost_nothing():
+async def test_a_connection_that_drops_after_the_reason_has_lost_nothing():
     pieces = [start(), *text(0, "Hi"), end()[0]]
     async with served(Reply(pieces, ending=Ending.DROPPED)) as (_, model):
         assert await ask(model) == [ESTIMATE, TextDelta("Hi"), *ENDING]

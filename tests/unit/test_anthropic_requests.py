@@ -122,7 +122,7 @@ async def test_results_stand_before_what_the_user_says():
 
 
 @pytest.mark.parametrize("arguments", ['{"a"', "[1]", "3"])
-async def test_arguments_that_are_no_object_are_kept_as_text(arguments):
+async def test_arguments_that_are_not_an_object_are_kept_as_text(arguments):
     history = [
         *HI,
         {"role": "assistant", "content": "", "tool_calls": [asked("x", arguments)]},

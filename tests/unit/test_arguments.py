@@ -1,4 +1,4 @@
-"""Arguments before a tool starts: which schema counts, what Python can hand over, and what is kept."""
+"""The check of arguments before a tool starts: which schema counts, what arguments may be, and what is kept."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Schema = dict[str, Any]
 
 
 def of_x(schema: Any) -> Schema:
-    """JSON Schema of one argument."""
+    """The JSON Schema of one argument."""
     return {"type": "object", "properties": {"x": schema}}
 
 
 class Tool:
-    """A tool with a schema, and nothing else that counts."""
+    """A tool of which only the schema matters."""
 
     name, description = "t", ""
 
@@ -121,7 +121,7 @@ async def test_a_function_is_checked_once_in_a_turn(monkeypatch: pytest.MonkeyPa
     assert len(checks) == 2
 
 
-async def test_an_execute_of_somebody_else_s_is_the_one_that_runs():
+async def test_an_execute_that_a_caller_replaced_is_the_one_that_runs():
     @tool
     async def add(a: int) -> int:
         return a
@@ -141,7 +141,7 @@ async def test_an_execute_of_somebody_else_s_is_the_one_that_runs():
 
 
 class Odd:
-    """An object with a repr that fails, among others."""
+    """An object whose `repr` fails, among others."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no")
@@ -220,7 +220,7 @@ def test_deep_values_do_not_exhaust_a_small_stack():
         found.append(schema.faults({"x": nested(250)}))
         found.append(len(schema.faults({"x": nested(250, "a")})))
 
-    # The sanitizer makes every frame of the core several times as large.
+    # The sanitizer makes every stack frame of the core several times as large.
     scale = 8 if "ASAN_OPTIONS" in os.environ else 1
     before = threading.stack_size(scale * 512 * 1024)
     try:
@@ -302,6 +302,6 @@ def test_what_is_kept_is_bounded_and_keeps_no_tool_alive():
     assert len(_kept) <= MOST_KEPT
 
 
-def test_a_form_that_is_none_is_refused():
+def test_an_unknown_form_is_refused():
     with pytest.raises(ValueError, match='form must be "flat" or "json schema"'):
         ArgumentSchema({}, form="other")  # type: ignore[arg-type]

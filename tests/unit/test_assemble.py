@@ -1,4 +1,4 @@
-"""The next prompt: system prompt, profile, and as much of the history as is asked for."""
+"""`assemble`: the system prompt, the profile, and as much of the history as was asked for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from support.turns import CONVERSATION, USER, accumulator, carry_out
 
 
 class Store:
-    """A storage that only loads, and says what it was asked."""
+    """A storage that can only load, and notes what it was asked."""
 
     def __init__(self, events: list[Event] = (), profile: Any = None) -> None:
         self._events = list(events)
@@ -219,7 +219,7 @@ async def test_the_profile_is_only_loaded_when_asked_for():
     assert store.asked == [("c", "u", None)]
 
 
-async def test_nobody_has_no_profile():
+async def test_without_a_user_there_is_no_profile():
     store = Store(profile={"who": "Ada"})
     await prompt(store, user_id="", profile_enabled=True)
     assert store.asked == [("c", "", None)]

@@ -1,4 +1,4 @@
-"""How the core was compiled, and who is told."""
+"""The warning about a core that was compiled without optimization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn at a time in a conversation: a second one waits, or is refused."""
+"""A conversation has one turn at a time: a second one waits, or is refused."""
 
 from __future__ import annotations
 

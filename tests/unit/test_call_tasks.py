@@ -1,4 +1,4 @@
-"""Every call has an asyncio task of its own, and what asyncio promises of a task holds in a tool."""
+"""Every call has an asyncio task of its own, and all that asyncio promises about tasks holds in a tool."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_tool_may_cancel_and_uncancel_its_task(options):
 
 
 @LIMITS
-async def test_a_cancellation_that_comes_too_late_hits_nobody(options):
+async def test_a_cancellation_that_comes_too_late_hits_no_other_task(options):
     async def first(**_: Any) -> str:
         asyncio.get_running_loop().call_later(0.001, asyncio.current_task().cancel)
         return "first"
@@ -101,7 +101,7 @@ async def test_debuggers_see_the_tool():
     assert task in asyncio.all_tasks()
     assert task.get_name() == "look"
     assert len(task.get_stack()) == 1
-    awaited = task.get_coro().cr_await  # one frame stands around the tool
+    awaited = task.get_coro().cr_await  # there is one frame around the tool's
     assert awaited.cr_code is look.__code__
     batch.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -171,7 +171,7 @@ async def run(*tools):
 
 
 def printed(code: str) -> list[str]:
-    """What a program prints that has no worker threads yet."""
+    """What a program without worker threads prints."""
     done = subprocess.run(
         [sys.executable, "-c", THREADS + code], capture_output=True, text=True, check=True
     )
@@ -232,7 +232,7 @@ async def test_what_a_tool_declares_is_the_model_s():
 
 
 async def test_a_tool_that_takes_no_further_arguments_is_handed_none():
-    """One of an MCP server, for example."""
+    """Such as a tool of an MCP server."""
     given: list[dict[str, Any]] = []
 
     class Tool:
@@ -287,7 +287,7 @@ def test_a_loop_that_is_abandoned_is_collected_with_its_tools(options):
     loop.run_until_complete(begin(tool))
     loop.close()
     del loop, tool
-    for _ in range(2):  # coroutines that are closed reach for their loop once more
+    for _ in range(2):  # closed coroutines use their event loop once more
         gc.collect()
     assert [each() for each in watched] == [None, None, None]
 

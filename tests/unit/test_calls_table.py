@@ -1,4 +1,4 @@
-"""The table of calls: what is in it after a turn of any kind, and files in which there is none."""
+"""The table of calls: what it has after a turn of each kind, and files without that table."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ async def test_the_calls_are_settled_when_the_breaker_opens(log):
 
 
 async def test_calls_that_are_saved_one_by_one_are_of_one_batch(log):
-    """Some other parser's: text stands between them."""
+    """The calls of another parser, with text between them."""
 
     async def events():
         yield event("call", call("ok"))
@@ -251,7 +251,7 @@ async def test_a_subclass_with_a_save_messages_of_its_own_is_asked_by_it(path):
         assert await log.calls(CONVERSATION) == []
 
 
-async def test_a_list_is_no_log_although_it_can_append():
+async def test_a_list_is_not_a_log_although_it_can_append():
     class Rows(list[Any]):
         async def save_message(self, *row: Any) -> None:
             self.append(row[2])
@@ -295,7 +295,7 @@ def tables(path: Path) -> set[str]:
 
 
 def old(path: Path) -> Path:
-    """A file as plain cogency leaves it."""
+    """A file as cogency itself makes it."""
     logs.write(
         path,
         [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from support.commands import POSIX, PROGRAM, Ended, environment
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from cogency_rs import LLMError
+from cogency_rs import LLMError, tool
 from cogency_rs.testing import ScriptedModel
 
 Ask = Callable[..., Ended]
@@ -125,6 +126,28 @@ def test_what_the_model_cannot_answer_is_1(ask):
 def test_whatever_a_model_raises_is_one_line(ask):
     ended = ask("Hi", answers=[RuntimeError("a\nb")])
     assert (ended.code, ended.out, ended.err) == (1, "", "cogency-rs: RuntimeError: a b\n")
+
+
+LOOK_AT_IT = '<execute>[{"name": "look", "args": {}}]</execute>'
+
+
+@tool
+def look() -> str:
+    """Look, where there is no light."""
+    logging.getLogger("cogency_rs.servers.connection").warning("server 'a' ended: gone")
+    raise ValueError("no light")
+
+
+@pytest.mark.parametrize(
+    ("option", "times"), [((), 1), (("--quiet",), 0), (("--json",), 0)], ids=["", "quiet", "json"]
+)
+def test_a_tool_that_fails_is_said_where_calls_are_and_a_warning_in_any_case(ask, option, times):
+    answers = [LOOK_AT_IT, "Dark."]
+    ended = ask("?", *option, "--tools", f"{__name__}:look", answers=answers)
+    assert ended.code == 0
+    assert ended.err.count("no light") == times
+    assert ended.err.count("server 'a' ended: gone") == 1
+    assert "'look' failed" not in ended.err
 
 
 def test_a_limit_is_3_with_what_was_said_until_then(ask, place):

@@ -296,7 +296,7 @@ HELLO = Reply(
     ("replies", "shown"),
     [
         ([UNKNOWN, MODELS, HELLO], "does not know the model m; it offers qwen3"),
-        ([KEY, HELLO], "refused the key (401: bad key); set OPENAI_API_KEY"),
+        ([KEY, HELLO], "refused the key (401: bad key); set OPENAI_API_KEY >"),
     ],
     ids=["unknown model", "wrong key"],
 )
@@ -316,6 +316,10 @@ def test_what_a_server_refuses_is_said_with_what_to_do(command, monkeypatch, rep
     [
         ([], "no model is named; give --model NAME, and --base-url URL"),
         (["--model", "m"], "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY"),
+        (
+            ["--model", "m", "--base-url", "a:1"],
+            "--base-url must begin with http:// or https://, got 'a:1'",
+        ),
         (["--model", "m", "--provider", "none"], "--provider is openai or anthropic, not none"),
         (["--model-from", "os"], "os names no value in a module; write MODULE:NAME"),
         (["--model-from", "nowhere:x"], "there is no module nowhere"),
@@ -339,6 +343,34 @@ def test_what_cannot_be_used_is_said_in_one_line(command, monkeypatch, tmp_path,
     ended = command("chat", *args)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert problem in ended.err
+
+
+def test_native_calls_are_shown_and_go_back_with_their_results(command, monkeypatch, place):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("What is here?\n"))
+    function = {"name": "list_files", "arguments": ""}
+    asks = [
+        {"delta": {"reasoning_content": "I look "}},
+        {"delta": {"reasoning_content": "first."}},
+        {"delta": {"tool_calls": [{"index": 0, "id": "call_1", "function": function}]}},
+        {"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}},
+        {"delta": {}, "finish_reason": "tool_calls"},
+    ]
+    pieces = [sse({"choices": [{"index": 0, **choice}]}) for choice in asks]
+    with Background() as background:
+        server = background.enter(ModelServer([Reply([*pieces, sse("[DONE]")]), HELLO]))
+        url = f"{server.url}/v1"
+        ended = command("chat", "--native", "--files", place, "--model", "m", "--base-url", url)
+    assert ended.code == 0
+    assert "thought for" in ended.out
+    assert "I look first." not in ended.out
+    assert "list_files()" in ended.out
+    assert "  Hello.\n" in ended.out
+    first, second = (asked.body for asked in server.requests)
+    assert "list_files" in [tool["function"]["name"] for tool in first["tools"]]
+    said, result = second["messages"][-2:]
+    assert said["tool_calls"][0]["id"] == result["tool_call_id"] == "call_1"
+    assert "a.txt" in result["content"]
 
 
 def test_text_of_a_model_does_not_steer_the_terminal(chat):

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from cogency_rs import ToolCall, ToolResult
 from cogency_rs.cli.chat import view as view_module
-from cogency_rs.cli.chat.events import CallBegan, CallEnded
+from cogency_rs.cli.chat.events import CallBegan, CallEnded, Warned
 
 # The live lines.
 
@@ -57,6 +57,28 @@ def test_what_is_waited_for_is_a_live_line(shown):
     ended = drawn(out)
     assert "1.50 s" in ended
     assert ended.rindex("\x1b[?25h") > ended.rfind("\x1b[?25l"), "the cursor is there again"
+
+
+def test_a_warning_stands_on_a_line_of_its_own_and_calls_go_on(shown):
+    view, out = shown
+    call = ToolCall("look", {})
+    view.happened(CallBegan("1", call))
+    drawn(out)
+    view.happened(Warned("server 'a' ended"))
+    assert "server 'a' ended" in (text := drawn(out))
+    assert "look()" in text[text.index("ended") :], "what runs is drawn again"
+
+
+def test_an_answer_is_markdown_at_a_terminal_and_as_it_is_anywhere_else(shown):
+    view, out = shown
+    view.happened({"type": "respond", "content": "**so**"})
+    view.__exit__(None, None, None)
+    assert "\x1b[1mso\x1b[0m" in drawn(out)
+    plain = io.StringIO()
+    view = view_module.View(Console(file=plain, width=60, _environ={}))
+    view.happened({"type": "respond", "content": "**so**"})
+    view.__exit__(None, None, None)
+    assert "**so**" in plain.getvalue()
 
 
 def test_words_are_counted_however_they_are_cut(shown):

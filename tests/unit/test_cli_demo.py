@@ -234,7 +234,7 @@ def test_the_shipped_session_takes_a_quarter_of_a_minute():
     tokens = sum(len(turn.tokens) for turn in turns)
     keys = len(str(turns[0].user)) + 2 * player.PONDERED
     seconds = len(turns) * pace.first_token + tokens * pace.token + keys * pace.key + 3.5
-    assert 12 < seconds < 30
+    assert 12 < seconds < 20
 
 
 def test_without_pacing_it_takes_no_time(run):

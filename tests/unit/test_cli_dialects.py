@@ -117,7 +117,8 @@ def test_what_is_said_of_one_names_its_marks(command, name):
         ("hermes", "run", "when the answer ends; all its calls are one batch"),
         ("cogency", "stop at", "<results>"),
         ("react", "stop at", "\\nObservation:"),
-        ("json-plain", "stop at", "nothing"),
+        ("json-plain", "stop at", "<tool_response>"),
+        ("forge-xml", "stop at", "nothing"),
         ("cogency", "left out", "<results> … </results>"),
     ],
 )

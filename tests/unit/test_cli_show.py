@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +16,11 @@ from support.logs import Stored, call, failure, success
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
 from rich.cells import cell_len
+from rich.console import Console
+
+from cogency_rs.cli.page import Page
+from cogency_rs.cli.show import ConversationPrinter
+from cogency_rs.cli.turns import LoggedText, LoggedTurn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,6 +184,36 @@ def test_calls_whose_times_are_in_the_log_show_them(command, tmp_path):
         ("success", logs.BEGIN + 1.5, logs.BEGIN + 1.75),
         ("timeout", logs.BEGIN + 1.25, logs.BEGIN + 3.0),
     ]
+
+
+# Large conversations.
+
+
+class Many(Sequence[LoggedTurn]):
+    """Turns that note how much was written before each was asked for."""
+
+    def __init__(self, number: int, out: io.StringIO) -> None:
+        self._number = number
+        self._out = out
+        self.written: list[int] = []
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __getitem__(self, index: Any) -> Any:
+        if index >= self._number:
+            raise IndexError
+        self.written.append(len(self._out.getvalue()))
+        return LoggedTurn(index + 1, True, [LoggedText("user", "Why?", logs.BEGIN, None)])
+
+
+def test_the_first_turns_are_written_before_the_last_is_put_together():
+    out = io.StringIO()
+    turns = Many(2000, out)
+    ConversationPrinter(Page(Console(file=out, width=80))).show("long", turns)
+    assert out.getvalue().count("Why?") == 2000
+    assert turns.written[500] > 0  # the first turns have been written
+    assert len(set(turns.written)) < 100  # and not each by itself, which takes long
 
 
 # What else a log may hold.

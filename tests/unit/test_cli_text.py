@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, strategies as st
 
 pytest.importorskip("rich", reason="the command line is in the extra cli")
+
+from rich.cells import cell_len
 
 from cogency_rs.cli import progress
 from cogency_rs.cli.progress import Progress
 from cogency_rs.cli.text import duration, first_lines, moment, one_line, signature, visible
-from cogency_rs.cli.wrap import Wrapper
+from cogency_rs.cli.wrap import Wrapper, wrapped as wrapped_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,20 +117,14 @@ def test_a_time_is_local_and_says_so_on_request():
 # Progress.
 
 
-class Terminal:
-    """Standard error as a terminal, and what is on its line."""
+STYLE = re.compile(r"\x1b\[\??[\d;]*[mlh]")
 
-    def __init__(self) -> None:
-        self.written: list[str] = []
+
+class Terminal(io.StringIO):
+    """Standard error as a terminal."""
 
     def isatty(self) -> bool:
         return True
-
-    def write(self, text: str) -> None:
-        self.written.append(text)
-
-    def flush(self) -> None:
-        pass
 
 
 @pytest.fixture
@@ -140,24 +139,41 @@ def test_work_that_is_soon_done_shows_no_progress(monkeypatch, clock):
     with Progress("reading", total=10) as shown:
         clock[0] = 0.4
         shown.at(5)
-    assert terminal.written == []
+    assert terminal.getvalue() == ""
 
 
 def test_long_work_shows_how_far_it_is_and_cleans_up(monkeypatch, clock):
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
-    monkeypatch.setenv("COLUMNS", "30")
-    with Progress("reading a\x1bfile", total=10) as shown:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    with Progress("reading a\x1b[red]file", total=10) as shown:
         clock[0] = 1.0
         shown.at(5)
         shown.at(6)  # too soon to say it again
         clock[0] = 2.0
         shown.at(20)
-    assert terminal.written == [
-        "\rreading a␛file: 1 s, 50%",
-        "\rreading a␛file: 2 s, 100%",
-        "\r" + " " * 25,
-        "\r",
+        drawn = terminal.getvalue()
+    lines = [line for line in re.split(r"\x1b\[2K", STYLE.sub("", drawn)) if "reading" in line]
+    facts = [
+        re.fullmatch(r"reading a␛\[red\]file [━╸╺]+ +(\d+%) (\S+)", line.strip()) for line in lines
     ]
+    assert [fact and fact.groups() for fact in facts][-2:] == [
+        ("50%", "0:00:01"),
+        ("100%", "0:00:02"),
+    ]
+    assert max(cell_len(line.strip()) for line in lines) <= 60
+    left = terminal.getvalue().removeprefix(drawn)
+    assert left.endswith("\x1b[2K")  # the line is empty again
+    assert "\x1b[?25h" in left  # and the cursor there
+
+
+def test_work_of_unknown_size_shows_how_long_it_takes(monkeypatch, clock):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress("reading") as shown:
+        clock[0] = 61.0
+        shown.at()
+    assert "reading 0:01:01" in STYLE.sub("", terminal.getvalue())
 
 
 def test_progress_is_for_terminals(capsys, clock):
@@ -201,6 +217,13 @@ def test_lines_end_between_words(text, lines):
 def test_lines_end_between_words_however_the_text_is_cut(size):
     text = "Reading both files side by side\nwill show:\n\n  what differs, and since when."
     assert wrapped(pieces(text, size)) == wrapped([text])
+
+
+@given(
+    st.text(st.sampled_from("abcde   \n\t東"), max_size=60), st.integers(6, 20), st.integers(0, 4)
+)
+def test_text_that_is_whole_is_wrapped_like_text_that_streams(text, width, margin):
+    assert wrapped_whole(text, width, margin) == wrapped([text], width, margin)
 
 
 @pytest.mark.parametrize("size", [1, 3, 99])

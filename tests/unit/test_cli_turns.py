@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cogency_rs.cli.log import Row
-from cogency_rs.cli.turns import Batch, Entry, Said, turns_of
+from cogency_rs.cli.turns import Entry, LoggedBatch, LoggedText, turns_of
 from support.logs import call, failure, success
 
 
@@ -26,7 +26,7 @@ def results(*items: dict[str, Any]) -> str:
 
 def outline(entry: Entry) -> Any:
     """`(type, content)` of a text, `[(call, result)]` of a batch."""
-    if isinstance(entry, Said):
+    if isinstance(entry, LoggedText):
         return entry.type, entry.content
     return [
         (call.content if call.name is None else call.name, said(call.result))
@@ -209,4 +209,7 @@ def test_a_turn_lasts_from_its_first_time_to_its_last():
 def test_the_calls_of_a_turn_are_in_order():
     [turn] = turns_of([row("call", A), row("result", ANSWER), row("call", B)])
     assert [(call.name, call.failed) for call in turn.calls] == [("a", False), ("b", False)]
-    assert [entry.answered for entry in turn.entries if isinstance(entry, Batch)] == [True, False]
+    assert [entry.answered for entry in turn.entries if isinstance(entry, LoggedBatch)] == [
+        True,
+        False,
+    ]

@@ -1,4 +1,4 @@
-"""The codec: one call or result to text and back, and what it says when it cannot."""
+"""The codec: writes one call or result as text, reads it back, and reports what it cannot read or write."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_call_is_written_as_the_log_holds_it(call, text):
 
 
 @pytest.mark.parametrize("call", [ToolCall("t", {"x": {1}}), ToolCall("t", {"x": b""})], ids=repr)
-def test_a_call_that_is_no_json_is_a_type_error(call):
+def test_a_call_that_json_cannot_hold_is_a_type_error(call):
     with pytest.raises(TypeError):
         format_call_agent(call)
 
@@ -124,7 +124,7 @@ def test_a_call_is_read_leniently(text, call):
     ],
     ids=lambda value: value[:40],
 )
-def test_what_is_no_call_is_a_parse_error_that_says_why(text, message):
+def test_text_that_is_not_a_call_is_a_parse_error_that_says_why(text, message):
     with pytest.raises(ToolParseError) as caught:
         parse_tool_call(text)
     assert str(caught.value).startswith(message)
@@ -223,7 +223,7 @@ def test_a_result_for_each_call_is_needed(calls, results):
 
 
 @pytest.mark.parametrize("content", [{1}, b"", object(), [object()]], ids=repr)
-def test_content_that_is_no_json_is_a_type_error(content):
+def test_content_that_json_cannot_hold_is_a_type_error(content):
     with pytest.raises(TypeError):
         format_results_array([ToolCall("t", {})], [ToolResult("ok", content)])
 
@@ -282,7 +282,7 @@ def test_results_are_read_from_text(text, results):
         ('{"outcome": false}', "Field 'outcome' must be str, got bool"),
     ],
 )
-def test_a_field_that_is_no_string_is_a_value_error_that_names_it(text, message):
+def test_a_field_that_is_not_a_string_is_a_value_error_that_names_it(text, message):
     with pytest.raises(ValueError, match=message):
         parse_tool_result(text)
 

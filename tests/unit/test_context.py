@@ -1,4 +1,4 @@
-"""The stored log to messages: the fold."""
+"""`to_messages` folds the stored log into messages."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
             results("é\ud83d"),
         ],
     ),
-    # Contents that are no text
+    # Contents that are not text
     ("a user's content is passed on as it is", [user(5), user(None)], [by_user(5), by_user(None)]),
     ("a user's content may have parts", [user([{"type": "text"}])], [by_user([{"type": "text"}])]),
     (
@@ -155,14 +155,14 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant("<think>5</think>", "<think>None</think>", "<think>['a']</think>")],
     ),
     ("results are formatted", [result({"a": 1}), result(5)], [results("{'a': 1}"), results("5")]),
-    ("results that are false are none", [result(None), result(0), result([]), result({})], []),
+    ("false results are left out", [result(None), result(0), result([]), result({})], []),
     ("results may lack their content", [respond(), {"type": "result"}], [by_assistant("so")]),
     (
         "results that lack their content end the turn",
         [called(), {"type": "result"}, respond()],
         [by_assistant(execute(T)), by_assistant("so")],
     ),
-    # Calls that are none
+    # Malformed calls
     (
         "a call that is JSON but no call is skipped",
         [*[event("call", text) for text in ("5", "null", "[]", "{}", '"t"')], called(), result()],
@@ -181,7 +181,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant(execute(T)), results()],
     ),
     (
-        "a batch of calls that are none is no batch",
+        "a batch of malformed calls is left out",
         [respond(), event("call", "{}"), result()],
         [results(), by_assistant("so")],
     ),
@@ -273,7 +273,7 @@ def test_an_integer_that_python_cannot_read_is_kept():
     ],
     ids=repr,
 )
-def test_rows_that_are_no_rows_are_errors(events, error):
+def test_malformed_rows_are_errors(events, error):
     with pytest.raises(error):
         to_messages(events)
 
@@ -286,12 +286,12 @@ def test_a_missing_key_is_named(key):
     assert caught.value.args == (key,)
 
 
-def test_text_that_is_no_text_is_named_with_its_place():
+def test_content_that_is_not_text_is_named_with_its_place():
     with pytest.raises(TypeError, match="sequence item 1: expected str instance, int found"):
         to_messages([think(), respond(5), respond(None)])
 
 
-def test_text_that_is_no_text_is_an_error_when_its_turn_ends():
+def test_content_that_is_not_text_is_an_error_when_its_turn_ends():
     with pytest.raises(TypeError, match="expected str instance, list found"):
         to_messages([respond([]), user()])
 

@@ -1,4 +1,4 @@
-"""`Dialect` is a value: names, fields, equality; and what a reader is told with it: tools, modes, how a text ended."""
+"""`Dialect` as a value: names, fields, equality; and parsing with it: tools, modes, and how a text ended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TEXTS = {
     ),
     "react": "Thought: hm\nOne file.\nAction: read\nAction Input: a",
 }
-"""A turn in a few dialects that differ as much as any."""
+"""A turn in a few dialects that differ much."""
 
 
 def arguments(text: str, **options: Any) -> list[dict[str, Any]]:
@@ -155,6 +155,32 @@ def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     assert not set(fields["stop"]) & {*opens, *closes} - set(ends)
 
 
+WITHOUT_STOPS = dict.fromkeys(
+    ("forge-json", "forge-xml"),
+    "any model may write it, so it ends no turn; its results begin with plain words",
+)
+
+
+def test_every_preset_has_a_string_to_stop_at_but_those_that_nothing_ends():
+    assert {name for name in Dialect.presets() if not Dialect(name).stop} == set(WITHOUT_STOPS)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gigachat3", ["</s>"]),
+        ("xlam", ["<|im_end|>", "<|eot_id|>"]),
+        ("hunyuan-v3", ["<\uff5chy_eos:opensource\uff5c>"]),
+        ("hunyuan-v4", ["<\uff5chy_eos:opensource\uff5c>"]),
+        ("k2-horizon", ["<|ifm|im_end|>"]),
+        ("dots", ["<|endofresponse|>"]),
+        ("json-plain", ["<tool_response>"]),
+    ],
+)
+def test_a_server_stops_at(name, expected):
+    assert Dialect(name).stop == expected
+
+
 # Several at once.
 
 
@@ -176,7 +202,7 @@ def test_of_a_pair_each_block_is_read_by_the_one_that_it_is_written_in():
         ({"hermes"}, TypeError, "dialect"),
     ],
 )
-def test_what_is_no_dialect_is_refused(dialect, error, message):
+def test_anything_but_a_dialect_is_refused(dialect, error, message):
     if error is None:
         assert Parser(dialect=dialect) is not None
         return
@@ -218,7 +244,7 @@ def test_what_does_not_fit_its_schema_stays_text():
 
 
 @pytest.mark.parametrize("tools", [[3], [{}], [{"function": {}}], 5])
-def test_what_is_no_tool_is_refused(tools):
+def test_anything_but_a_tool_is_refused(tools):
     with pytest.raises(TypeError):
         Parser(dialect="qwen3-coder", tools=tools)
 
@@ -236,7 +262,7 @@ def test_token_mode_says_what_event_mode_says(name):
 
 
 def without_ends(outline: list[Outline]) -> list[Outline]:
-    """Token mode hands whitespace out as it comes: at the ends of a run it says nothing."""
+    """Token mode emits white space as it arrives; at both ends of a text it has no meaning."""
     return [(kind, content and content.strip()) for kind, content in outline]
 
 

@@ -1,4 +1,4 @@
-"""The rows of a log as what was said; by the rules of the core's own fold."""
+"""`dialogue` turns the rows of a log into passages, by the rules of the core's fold."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cogency_rs._core import Folding, FoldOptions
 from cogency_rs.agent.dialogue import (
     Bounds,
     CallOutcome,
+    ModelPassage,
     Question,
     Report,
-    Said,
     compact_json,
     dialogue,
     shown_text,
@@ -44,7 +44,7 @@ Q = row("user", "q")
 
 
 def short(passages: list[Any]) -> list[Any]:
-    """Passages in short: `?` for a question, `!` for a report, calls with what became of them."""
+    """Passages in short form: `?` for a question, `!` for a report, calls with their outcomes."""
     shown: list[Any] = []
     for passage in passages:
         match passage:
@@ -52,7 +52,7 @@ def short(passages: list[Any]) -> list[Any]:
                 shown.append("?")
             case Report(raw):
                 shown.append(f"!{raw}")
-            case Said():
+            case ModelPassage():
                 values = [each.value for each in passage.outcomes]
                 shown.append((passage.thoughts, passage.texts, values))
     return shown
@@ -117,12 +117,12 @@ def test_it_says_what_the_cores_fold_says(rows) -> None:
         match passage:
             case Question():
                 ours.append(("user", 0))
-            case Said(calls=()):
+            case ModelPassage(calls=()):
                 ours.append(("model", 0))
-            case Said():
+            case ModelPassage():
                 ours += [("model", len(passage.calls)), ("user", 0)]
             case Report():
-                # What stands before it and its own text are one message there.
+                # There, a report's text and the text before it are one message.
                 if not ours or ours[-1] != ("model", 0):
                     ours.append(("model", 0))
                 ours.append(("user", 0))
@@ -170,7 +170,7 @@ def test_c11_a_result_is_a_string_as_it_is_or_json(value, text) -> None:
 def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
     item = {"tool": "t", "status": "success", "outcome": "Read 2 lines", "content": "a\nb"}
     said = dialogue([call(), row("result", [item])])[0]
-    assert isinstance(said, Said)
+    assert isinstance(said, ModelPassage)
     assert shown_text(said.outcomes[0]) == "Read 2 lines\na\nb"
 
 
@@ -187,7 +187,7 @@ def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
 )
 def test_what_is_too_long_is_cut_and_says_so(bounds, content, shown) -> None:
     said = dialogue([call(), results(content)], None, bounds)[0]
-    assert isinstance(said, Said)
+    assert isinstance(said, ModelPassage)
     assert said.outcomes[0].value == shown
 
 

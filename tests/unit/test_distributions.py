@@ -1,4 +1,4 @@
-"""What may be in a wheel and in a source distribution."""
+"""Which files may be in a wheel and in a source distribution."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ IN_SOURCE = (*TRACKED, "Cargo.toml", "README.md")
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path, monkeypatch):
-    """A checkout that git knows, with files that are not to be published beside those that are."""
+    """A git checkout, with files that are published and files that are not."""
     root = tmp_path / "checkout"
     for name in (*TRACKED, ".github/workflows/ci.yml", "Makefile"):
         file = root / name
@@ -112,8 +112,12 @@ def source(folder, *, files=IN_SOURCE, metadata=METADATA + README):
             ),
             "cogency_rs-1.2.0-cp311-abi3-musllinux_1_2_x86_64.whl",
         ),
+        (
+            (*(name.replace("abi3", "cpython-314t-x86_64-linux-gnu") for name in IN_WHEEL),),
+            "cogency_rs-1.2.0-cp314-cp314t-manylinux_2_17_x86_64.whl",
+        ),
     ],
-    ids=["Linux", "Windows", "musl"],
+    ids=["Linux", "Windows", "musl", "free-threaded"],
 )
 def test_a_wheel_has_the_package_the_module_and_the_licences(tmp_path, capsys, files, name):
     check_contents(wheel(tmp_path, files=files, name=name))
@@ -126,7 +130,7 @@ def test_a_source_distribution_has_what_the_manifest_includes(tmp_path, capsys):
 
 
 def without(files, name):
-    """The files less one."""
+    """The files without one of them."""
     assert name in files
     return tuple(each for each in files if each != name)
 
@@ -158,7 +162,7 @@ UNFIT_WHEELS = {
     ),
     "a module for one Python": (
         {"name": "cogency_rs-1.2.0-cp312-cp312-manylinux_2_17_x86_64.whl"},
-        "it is tagged cp312-cp312, not cp311-abi3",
+        "it is tagged cp312-cp312, not cp311-abi3 or cp314-cp314t",
     ),
     "too large": (
         {"size": 4 * 2**20},
@@ -237,7 +241,7 @@ def test_newer_pythons_are_tried_where_they_are_found(monkeypatch, capsys):
 
 @pytest.mark.parametrize("has_pip", [True, False], ids=["with pip", "without pip"])
 def test_an_environment_is_made_by_an_interpreter(tmp_path, monkeypatch, has_pip):
-    """Where that has no pip to give, the one that runs this puts it there."""
+    """If the new Python cannot install pip itself, the running Python does it."""
     commands = []
 
     def run(command, **_):

@@ -1,4 +1,4 @@
-"""What all drivers have in common: how an agent takes one, and that it makes the same events whatever it speaks."""
+"""What all drivers have in common: how an agent is given one, and that all make the same events."""
 
 from __future__ import annotations
 
@@ -25,29 +25,10 @@ from cogency_rs import (
     ToolCall,
     ToolCallDelta,
     UsageLimits,
-    tool,
 )
 from cogency_rs.models import Delta
 from cogency_rs.testing import ScriptedModel
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@tool
-async def echo(value: Any = None) -> Any:
-    """Return a value."""
-    return value
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
-
+from support.native_calls import add, echo, fail
 
 TOOLS = [add, echo, fail]
 UNASKED = ScriptedModel([])
@@ -86,7 +67,7 @@ def test_an_agent_takes_a_driver_or_its_name(driver, answer) -> None:
         (None, "it needs a method step"),
     ],
 )
-def test_what_is_no_driver_is_refused(driver, message) -> None:
+def test_anything_but_a_driver_is_refused(driver, message) -> None:
     with pytest.raises(ConfigError, match=message):
         agent_of(driver)
 
@@ -117,7 +98,7 @@ def test_c2_the_runtime_is_made_once_a_run_before_its_first_step() -> None:
 
 
 class Countdown:
-    """A driver of one's own: it calls a tool, then answers with what it gave."""
+    """A driver made by a program: it calls a tool, and then answers with the result."""
 
     async def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterator[dict[str, Any]]:
         if not run.steps:
@@ -190,7 +171,7 @@ SCRIPTS = st.tuples(st.lists(STEPS, max_size=3), WORDS)
 
 
 def as_text(step: Any) -> list[str | Delta]:
-    """A step as a model of text writes it."""
+    """A step as a model writes it as text."""
     thought, text, calls = step
     block = json.dumps([{"name": name, "args": args} for name, args in calls])
     return [
@@ -200,7 +181,7 @@ def as_text(step: Any) -> list[str | Delta]:
 
 
 def as_deltas(step: Any, size: int) -> list[str | Delta]:
-    """The same step as a provider hands it over."""
+    """The same step as a provider sends it."""
     thought, text, calls = step
     deltas: list[str | Delta] = [ReasoningDelta(thought)] if thought else []
     deltas += [TextDelta(character) for character in text or ""]
@@ -215,7 +196,7 @@ def as_deltas(step: Any, size: int) -> list[str | Delta]:
 
 
 def told(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
-    """What a run tells, but for times and tokens, and the ids that a provider gives."""
+    """The events of a run, without times, tokens and the provider's ids."""
     agent = agent_of(driver, model=ScriptedModel(answers))
 
     async def all() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Output that cannot be read: what it is called, what is said of it and where, and what still runs."""
+"""Output that cannot be read: the kind of error, its message and its place, and what still runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(*chunks: str, end: Any = None, **options: Any) -> list[dict[str, Any]]:
 
 
 def names(events: list[dict[str, Any]]) -> list[str]:
-    """The types of events; errors by their kind."""
+    """The types of events; the kinds of errors."""
     return [event.get("kind") or event["type"] for event in events]
 
 
@@ -64,7 +64,7 @@ def test_an_error_is_joined_to_nothing():
     assert [event["content"] for event in events[::2]] == ["Sure. ", " And on."]
 
 
-def test_a_respond_report_has_the_same_place_counted_from_behind_the_tag():
+def test_a_respond_report_has_the_same_place_counted_from_the_end_of_the_tag():
     [report] = read("<execute>[7]</execute>", errors="respond")
     assert report["type"] == "respond"
     assert report["content"].startswith("Error: Malformed tool call syntax.")
@@ -84,7 +84,7 @@ def test_what_is_kept_of_a_block_that_is_too_long_is_bounded():
     assert events[0]["raw"] == ("<execute>[" + "x" * 7000)[: 50 + len("<execute></execute>")]
 
 
-# What is wrong is the same however the text is cut.
+# The report is the same however the text is cut.
 
 
 @st.composite
@@ -128,7 +128,7 @@ def test_an_error_stands_where_the_report_stands_and_changes_nothing_else(text):
             if event["type"] == "error" or event.get("content", "").startswith(is_report)
             else (event["type"], event.get("content"))
             for event in events
-            if event.get("raw") != ""  # a call inside reasoning, of which cogency says nothing
+            if event.get("raw") != ""  # a call inside reasoning, which cogency does not report
         ]
 
     assert shape(read(text)) == shape(read(text, errors="respond"))
@@ -217,7 +217,7 @@ def test_an_exception_that_cannot_say_what_it_is_is_named():
 
 
 @pytest.mark.parametrize("reason", [1, b"stop", []])
-def test_a_reason_that_is_no_text_is_refused(reason):
+def test_a_reason_that_is_not_text_is_refused(reason):
     with pytest.raises(TypeError, match="reason must be str, not "):
         Parser().finish(reason)
     with pytest.raises(TypeError, match="reason must be str, not "):
@@ -354,6 +354,6 @@ def test_what_is_valid_means_the_same_when_read_leniently(text, end):
 
 @pytest.mark.parametrize("filler", ["`", " ", "```\n", "x", "\n```json"])
 def test_lenient_reading_is_linear(filler):
-    # With a cost that grows with the square, this would take minutes.
+    # With quadratic cost, this would take minutes.
     for text in (filler * 200_000, "[]" + filler * 200_000):
         read("<execute>", *text[:400_000], lenient=True)

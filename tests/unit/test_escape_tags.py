@@ -1,4 +1,4 @@
-"""`escape_tags`: what a tool returned cannot end the block in which the model is shown it."""
+"""`escape_tags`: what a tool returned cannot end the block in which the model sees it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def event(type: str, content: str) -> dict[str, Any]:
 
 
 def shown(content: str, **options: bool) -> str:
-    """What stands between the tags for results that are stored as `content`."""
+    """The text between the tags, for results that are stored as `content`."""
     [message] = to_messages([event("result", content)], **options)
     assert message["role"] == "user"
     text = message["content"]
@@ -49,7 +49,7 @@ def shown(content: str, **options: bool) -> str:
         (r'["\u003c<"]', r'["\u003c\u003c"]'),
         ('["\uff1c"]', '["\uff1c"]'),
         ('["\ud83d<"]', '["\ud83d\\u003c"]'),
-        # Written by others, and no JSON: there is no value to keep.
+        # Results written by another program may not be JSON; then there is no value to keep.
         ("<b>done</b>", r"\u003cb>done\u003c/b>"),
         ("</results>", r"\u003c/results>"),
     ],
@@ -82,13 +82,13 @@ def test_json_keeps_its_value_and_holds_no_tag(value, ensure_ascii, indent):
 
 
 @given(hostile.filter(bool))
-def test_what_is_no_json_holds_no_tag_either(content):
+def test_results_that_are_not_json_hold_no_tag_either(content):
     assert shown(content, escape_tags=True) == content.replace("<", r"\u003c")
 
 
 @given(values)
 def test_the_block_ends_where_it_ends(value):
-    """Read by the protocol's own parser it is one block of results, which the stored text need not be."""
+    """Our own parser reads it as one block of results, which need not be true of the stored text."""
     [message] = to_messages([event("result", json.dumps([value]))], escape_tags=True)
     parser = Parser()
     events = parser.feed(message["content"]) + parser.finish()
@@ -130,7 +130,7 @@ async def test_it_is_a_bool(mode, storage):
 
 
 def inner(messages: list[Message]) -> list[str]:
-    """What stands between the tags of each message that begins as results do."""
+    """The text between the tags, for each message that begins as results do."""
     return [
         message["content"][len(OPENING) : -len(CLOSING)]
         for message in messages
@@ -139,7 +139,7 @@ def inner(messages: list[Message]) -> list[str]:
 
 
 class Anew:
-    """The same rows, of which nothing is kept between two prompts."""
+    """A storage with the same rows, of which nothing is kept between two prompts."""
 
     def __init__(self, storage: SQLite) -> None:
         self.load_messages = storage.load_messages
@@ -188,7 +188,7 @@ numbers = itertools.count()
 )
 @given(steps=st.lists(st.one_of(st.booleans(), hostile), max_size=12))
 async def test_both_kinds_of_prompt_may_take_turns_while_the_log_grows(storage, steps):
-    """What is kept of a conversation is kept for each kind."""
+    """A conversation is kept separately with and without the option."""
     conversation = f"c{next(numbers)}"
     for step in steps:
         if isinstance(step, str):

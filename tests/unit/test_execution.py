@@ -1,4 +1,4 @@
-"""How a batch runs: where its tools run, what stops them, and who hears of it; on asyncio and uvloop."""
+"""How a batch runs: where its tools run, what stops them, and who is told; with asyncio's event loop and uvloop."""
 
 import asyncio
 import contextvars
@@ -22,7 +22,7 @@ who = contextvars.ContextVar("who", default="nobody")
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def run(request):
-    """Run a coroutine to its end on a loop of its own."""
+    """Run a coroutine to its end, on an event loop of its own."""
 
     def run(coroutine):
         with asyncio.Runner(loop_factory=request.param) as runner:
@@ -32,7 +32,7 @@ def run(request):
 
 
 class Blocking:
-    """A plain function. It waits until it is let go, without leaving its thread."""
+    """A plain function as a tool, which blocks its thread until it is released."""
 
     name, description, schema = "blocking", "Blocks.", {}
 
@@ -46,7 +46,7 @@ class Blocking:
 
 
 class Marked:
-    """A coroutine function that says it blocks."""
+    """A coroutine function as a tool that is marked as blocking."""
 
     name, description, schema, blocking = "marked", "Blocks, and awaits.", {}, True
 
@@ -67,7 +67,7 @@ class Marked:
 
 
 class Sleeping:
-    """A coroutine function like any other."""
+    """An ordinary coroutine function as a tool."""
 
     name, description, schema = "sleeping", "Awaits.", {}
 
@@ -86,7 +86,7 @@ class Sleeping:
 
 
 class Says:
-    """Whatever the function given to it says."""
+    """A tool that returns what a given function returns."""
 
     name, description, schema = "says", "Says something.", {}
 
@@ -98,7 +98,7 @@ class Says:
 
 
 def batch(*tools, calls=None, **options):
-    """Run one call of each tool, or these calls."""
+    """Run the given calls, or one call of each tool."""
     execution = cogency_rs.Execution(storage=None, tools=tools)
     calls = [ToolCall(tool.name, {}) for tool in tools] if calls is None else calls
     return execute_tools(calls, execution=execution, user_id="u", conversation_id="c", **options)
@@ -392,9 +392,9 @@ JSON_SCHEMA = {
         (FLAT, {}, "argument 'path' is required, and was not given"),
         (FLAT, {"path": ""}, "argument 'path' must have at least 1 characters, and had 0"),
         (FLAT, {"path": "äöüß"}, "argument 'path' must have at most 3 characters, and had 4"),
-        (FLAT, {"path": ["a", "b"]}, None),  # "string" stands for every type it has no word for
+        (FLAT, {"path": ["a", "b"]}, None),  # "string" also stands for all types that have no name
         (FLAT, {"path": "a", "note": "b", "size": None}, None),
-        (FLAT, {"path": "a", "note": ["b"]}, None),  # and so it does among other types
+        (FLAT, {"path": "a", "note": ["b"]}, None),  # also among other types
         (
             FLAT,
             {"path": "a", "size": "b"},

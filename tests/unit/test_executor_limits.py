@@ -1,4 +1,4 @@
-"""The executor: how many calls run at once and for how long, what blocks, and what is left when they are over."""
+"""The executor: how many calls run at once and for how long, blocking tools, and what is left afterwards."""
 
 from __future__ import annotations
 
@@ -200,13 +200,13 @@ async def test_a_limit_that_makes_no_sense_is_refused(calls, option, value):
 
 @dataclass
 class Blocking(FunctionTool):
-    """A tool that says that it blocks."""
+    """A tool that is marked as blocking."""
 
     blocking: bool = True
 
 
 class Gate:
-    """Where threads wait until they are let on. Opened at the end of a test in any case."""
+    """A gate at which threads wait until it is opened, at the latest at the end of the test."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -374,7 +374,7 @@ async def test_a_cancelled_batch_starts_no_further_call():
 
 
 async def test_a_batch_that_is_dropped_stops_its_tools():
-    """Whoever awaited it is gone without having been cancelled."""
+    """The task that awaited the batch has gone without being cancelled."""
     slow = Waiting()
     batch = execute([call("wait"), call("wait")], slow)
     batch.send(None)
@@ -394,13 +394,13 @@ async def test_a_batch_that_is_dropped_stops_its_tools():
 
 
 class Payload(list):
-    """A list that can be watched."""
+    """A list to which weak references can be made."""
 
 
 async def alive_after(batch: Callable[[Payload], Awaitable[Any]]) -> int:
-    """How many of 20 batches keep their argument alive once they are over.
+    """How many of 20 batches keep their argument alive when they are over.
 
-    One at most, the last, whose exception the interpreter may still hold.
+    At most one: the last, whose exception the interpreter may still hold.
     """
     watched = []
     for _ in range(20):
@@ -429,7 +429,7 @@ async def test_a_batch_that_is_over_keeps_nothing_alive(pause, options):
 
 
 async def test_a_batch_whose_tools_fail_keeps_nothing_alive(caplog):
-    caplog.set_level("CRITICAL", "cogency_rs")  # what is captured of the log is kept
+    caplog.set_level("CRITICAL", "cogency_rs")  # pytest would keep captured records
 
     async def batch(given: Payload) -> None:
         calls = [call("t", given=given), call("c", given=given)]

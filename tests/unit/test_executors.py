@@ -1,4 +1,4 @@
-"""Tools that run in another place: which ones, and that all which stands around calls stays around them."""
+"""Executors: which tools they run, and that hooks, approval, limits and the rest still apply to the calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(20)
 
 
 class Elsewhere(Executor):
-    """Runs tools by answering for them."""
+    """An executor that gives an answer instead of running the tool."""
 
     def __init__(self, *answers: Any, name: str = "elsewhere", marked: bool = False) -> None:
         self.answers = [*answers]
@@ -54,7 +54,7 @@ class Elsewhere(Executor):
 
 @tool
 async def free(x: int = 0) -> str:
-    """Leave it to the executor."""
+    """Run where the executor decides."""
     return "here"
 
 

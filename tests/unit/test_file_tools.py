@@ -1,4 +1,4 @@
-"""The tools for the files of a folder: what they give, what they refuse, and that nothing leads out."""
+"""The tools for the files of a folder: what they return, what they refuse, and that no path leads out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Call = Callable[..., Any]
 
 @pytest.fixture(params=["descriptors", "paths"])
 def place(request, tmp_path, monkeypatch) -> Path:
-    """A folder beside a secret; worked in by descriptors, and as where the system has none."""
+    """A folder next to a secret file; used with open folders, and as on systems that cannot open folders."""
     if request.param == "paths":
         monkeypatch.setattr(folder_module, "_BY_DESCRIPTOR", False)
     elif not folder_module._BY_DESCRIPTOR:
@@ -38,7 +38,7 @@ def place(request, tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def call(place) -> Call:
-    """Runs one call; everything is approved."""
+    """Runs one call, which is approved."""
     tools = file_tools(place)
 
     async def call(name: str, **args: object) -> ToolResult:
@@ -77,7 +77,7 @@ def test_what_reads_is_read_only_and_what_writes_asks_first_and_runs_alone(tmp_p
 
 
 @pytest.mark.parametrize("directory", ["nowhere", "a.txt"])
-def test_what_is_no_folder_is_refused(place, directory):
+def test_anything_but_a_folder_is_refused(place, directory):
     with pytest.raises(ConfigError, match="name a folder that exists"):
         file_tools(place / directory)
 
@@ -149,7 +149,7 @@ async def test_an_empty_file_is_read(call, place):
     assert (result.outcome, result.content) == ("empty, 0 lines", "")
 
 
-async def test_a_range_behind_the_end_is_refused(call):
+async def test_a_range_after_the_end_is_refused(call):
     result = await call("read_file", path="a.txt", first_line=9)
     assert problem(result) == "a.txt has only 3 lines, so there is no line 9"
 
@@ -295,7 +295,7 @@ async def test_a_large_file_is_not_edited(call, place):
 
 
 @pytest.mark.parametrize("path", ["src", ".", "", "src/main.py/x"])
-async def test_a_folder_is_no_file_to_write(call, path):
+async def test_a_folder_cannot_be_written_as_a_file(call, path):
     assert (await call("write_file", path=path, content="x")).error
 
 

@@ -1,4 +1,4 @@
-"""Assembling again costs only what is new, and gives what assembling anew would give."""
+"""Assembling again costs only what is new, and gives the same as assembling for the first time."""
 
 import gc
 import json
@@ -24,7 +24,7 @@ async def assembled(storage, user="u", conversation="c"):
 
 
 class Anew:
-    """The same rows, loaded whole each time."""
+    """A storage with the same rows, which are loaded whole each time."""
 
     def __init__(self, storage):
         self.load_messages = storage.load_messages
@@ -38,7 +38,7 @@ async def storage(tmp_path):
 
 @pytest.fixture
 def fed(monkeypatch):
-    """Every row that is folded."""
+    """Notes every row that is folded."""
     rows, folding = [], foldings.Folding
 
     class Folding:
@@ -154,7 +154,9 @@ async def test_the_messages_are_the_caller_s_to_change(storage):
 
 
 @pytest.mark.parametrize(("bound", "most"), [("CONVERSATIONS", 2), ("CHARACTERS", 10)])
-async def test_what_was_not_used_for_longest_is_let_go(storage, fed, monkeypatch, bound, most):
+async def test_the_least_recently_used_conversation_is_dropped(
+    storage, fed, monkeypatch, bound, most
+):
     monkeypatch.setattr(foldings, bound, most)
     for name in "abc":
         await storage.save_message(name, "u", "user", f"hi, {name}")
@@ -184,7 +186,7 @@ async def test_a_storage_with_a_load_messages_of_its_own_is_asked(tmp_path):
         assert await assembled(storage) == [{"role": "user", "content": "HELLO"}]
 
 
-async def test_a_row_that_is_no_json_raises_what_loading_it_raises(storage):
+async def test_a_row_that_is_not_json_raises_what_loading_it_raises(storage):
     await storage.save_message("c", "u", "call", "no json")
     for _ in range(2):
         with pytest.raises(json.JSONDecodeError):
@@ -217,7 +219,7 @@ async def test_results_that_come_later_take_the_place_of_the_failures(storage):
 
 
 async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_results(storage):
-    """As when the results could not be saved, and the program goes on."""
+    """As if the results could not be saved, and the program went on."""
     for kind, content in [*CALLS, ("respond", "again"), ("call", CALL), ("result", RESULT)]:
         await storage.save_message("c", "u", kind, content)
     messages = await assembled(storage)

@@ -1,5 +1,7 @@
-"""Forge's two notations, case by case: what its specification promises of calls as JSON (F) and as XML (X) between
-`<tool>` tags. Each case carries its id there."""
+"""Forge's two notations: what its specification promises about calls as JSON (F) and as XML (X) between `<tool>` tags.
+
+Each case has the id that it has there.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def read(*chunks: str, dialect: Any = "forge-json", **options: Any) -> Events:
 
 
 def short(events: Events) -> list[Any]:
-    """Texts and calls in order; `name{args}@server`, errors by their code."""
+    """Texts, calls as `name{args}@server`, and the codes of errors, in order."""
     said: list[Any] = []
     for event in events:
         if event["type"] == "call":
@@ -256,7 +258,7 @@ def test_x12_tags_that_do_not_match_are_both_named():
     assert "</d>" in error["content"]
 
 
-def test_x13_what_is_no_xml_is_text_unless_json_is_read_too():
+def test_x13_text_that_is_not_xml_is_text_unless_json_is_read_too():
     assert short(read("<tool>not xml</tool>", dialect="forge-xml")) == ["<tool>not xml</tool>"]
     assert short(read(CALL, dialect="forge-xml")) == [CALL]
     assert short(read(CALL, dialect=("forge-xml", "forge-json"))) == [("a", {"x": 1}, "local")]

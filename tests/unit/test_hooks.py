@@ -1,4 +1,4 @@
-"""Hooks around calls, approval, and the records that are left."""
+"""Hooks around calls, approval, and the records of calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def statuses(found: list[ToolExecution]) -> list[str]:
 
 
 class Journal(Hooks):
-    """Notes what it is told of."""
+    """Hooks that note what they are told."""
 
     def __init__(self, journal: list[str], name: str = "hook", **options: Any) -> None:
         super().__init__(**options)
@@ -57,7 +57,7 @@ class Journal(Hooks):
 
 
 class Before(Hooks):
-    """Does something before every call."""
+    """Hooks that do something before every call."""
 
     def __init__(self, does: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -240,7 +240,7 @@ async def test_a_hook_that_fails_is_named_and_fails_its_call(hook, says):
     assert says in record.error
 
 
-async def test_a_hook_that_never_answers_runs_out_of_time_and_holds_nobody_up():
+async def test_a_hook_that_never_answers_runs_out_of_time_and_delays_no_other_call():
     async def hang(ctx: Any, given: ToolCall) -> ToolCall:
         if given.args.get("n") == 0:
             await asyncio.Event().wait()

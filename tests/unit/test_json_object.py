@@ -1,4 +1,4 @@
-"""One JSON object, read while it arrives."""
+"""The reader of one JSON object, which reads while the text arrives."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_is_refused_is_what_json_refuses_at_the_same_place_however_it_is_cu
 )
 def test_a_fault_is_known_where_the_text_breaks(text, problem, place) -> None:
     reader = fed(list(text))
-    if not reader.fault:  # a number or a literal ends with what follows it
+    if not reader.fault:  # a number or a literal ends only when the next character is there
         reader.feed("}")
     assert reader.fault is not None
     assert (reader.fault.problem, line_and_column(text, reader.fault.at)) == (problem, place)

@@ -1,4 +1,4 @@
-"""An agent with tools of MCP servers: what its prompt lists, where calls go, and that approval is asked for."""
+"""An agent with tools of MCP servers: what its prompt lists, which server gets a call, and approval."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_server_that_cannot_be_started_is_the_runs_error_and_nothing_is_
     assert (await agent.storage.read("c")).rows == []
 
 
-def test_what_is_no_server_is_refused_at_once():
+def test_anything_but_a_server_is_refused_at_once():
     for servers in ("web", [5], {"local": MCPServer.stdio("x")}):
         with pytest.raises(ConfigError):
             Agent(ScriptedModel([]), servers=servers)

@@ -1,4 +1,4 @@
-"""Tools of MCP servers, which the SDK's own server offers over stdio and over HTTP."""
+"""Calls of tools of MCP servers, made with the SDK, over stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def run(server: MCPServer, *calls: ToolCall, **options: Any) -> list[ToolE
 
 
 async def until(met: Any) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(60):
         while not await met():
             await asyncio.sleep(0.01)
@@ -126,7 +126,7 @@ async def test_the_server_is_told_that_a_call_is_not_waited_for_any_more(server,
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        else:  # again and again: on a slow machine, a call may time out before it was sent
+        else:  # try again: on a slow machine, a call may time out before it was sent
             [execution] = await run(server, call, tool_timeout=0.3)
             assert execution.status == "timeout"
         [execution] = await run(server, ToolCall("was_cancelled", {}))

@@ -1,4 +1,4 @@
-"""A file of servers, `mcp.json`: what is read, and what is said of one that cannot be."""
+"""The file of servers, `mcp.json`: what is read from it, and what is reported if it is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cogency_rs import ConfigError, MCPServer, load_mcp_config
-from cogency_rs.servers.places import Address, Program
+from cogency_rs.servers.places import Program, ServerAddress
 from support.mcp_servers import HERE
 
 Load = Callable[..., dict[str, MCPServer]]
@@ -39,10 +39,10 @@ def load(tmp_path) -> Load:
         ({"command": "a", "args": ["${C:-three}", "${A:-x}"]}, Program("a", ("three", "1"))),
         ({"command": "a", "env": {"KEY": "${EMPTY}"}}, Program("a", env={"KEY": ""})),
         ({"command": "a", "args": ["${EMPTY:-}", "$A", "${}"]}, Program("a", ("", "$A", "${}"))),
-        ({"url": "https://a.example/mcp"}, Address("https://a.example/mcp")),
+        ({"url": "https://a.example/mcp"}, ServerAddress("https://a.example/mcp")),
         (
             {"type": "http", "url": "https://${A}.example", "headers": {"Authorization": "B ${B}"}},
-            Address("https://1.example", {"Authorization": "B 2"}),
+            ServerAddress("https://1.example", {"Authorization": "B 2"}),
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a server's answer becomes: text, values, and the names of all else."""
+"""What a server is given of a call, and what its answer becomes: text, values, and the names of everything else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from cogency_rs import ToolResult
+from cogency_rs import ToolOptions, ToolResult
 from cogency_rs.servers.content import as_tool_result
+from cogency_rs.servers.tool import MCPTool
+from support.tools import INJECTED
 
 DATA = base64.b64encode(b"x" * 10).decode()
 BIG = base64.b64encode(b"x" * 20_000).decode()
@@ -90,3 +92,19 @@ def test_the_content_of_a_success(parts, structured, content):
 def test_the_message_of_a_failure(parts, structured, message):
     result = result_of(*parts, structuredContent=structured, isError=True)
     assert (result.error, result.outcome) == (True, message)
+
+
+# Arguments
+
+
+async def test_what_cogencys_executor_injects_is_not_sent_to_the_server():
+    asked = []
+
+    async def call(name: str, args: Any, progress: Any) -> ToolResult:
+        asked.append((name, dict(args)))
+        return ToolResult("done")
+
+    shell = MCPTool("shell", "", {"type": "object"}, "little", "shell", ToolOptions(), call)
+    injected = dict.fromkeys(INJECTED, "injected")
+    assert (await shell.execute(command="ls", **injected)).outcome == "done"
+    assert asked == [("shell", {"command": "ls"})]

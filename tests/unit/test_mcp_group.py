@@ -1,4 +1,4 @@
-"""Several servers at once: how they start, what their tools are called, and what happens when one is missing."""
+"""Several MCP servers at once: how they start, how their tools are named, and what happens if one is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around calls: middleware, in the tool's own task and context."""
+"""Middleware runs around calls, in the tool's own task and context."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ async def test_refused_calls_pass_through_it_too():
     assert sorted(seen) == [("nobody", True), ("ok", True), ("strict", False), ("strict", True)]
 
 
-# What goes wrong in it
+# Middleware that fails
 
 
 async def _raises(invocation: Invocation, next: Any) -> ToolResult:
@@ -249,7 +249,7 @@ async def through(invocation: Invocation, next: Any) -> ToolResult:
     ("fault", "says"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
 )
 @pytest.mark.parametrize("others", [[], [through]], ids=["alone", "among others"])
-async def test_what_goes_wrong_in_it_is_that_call_s_failure_alone(fault, says, others):
+async def test_middleware_that_fails_fails_only_that_call(fault, says, others):
     def at_times(invocation: Invocation, next: Any) -> Any:
         return (fault if invocation.call.args else through)(invocation, next)
 
@@ -328,7 +328,7 @@ async def test_a_timeout_is_a_result_that_middleware_can_see():
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
         seen.append(await next(invocation))
-        await asyncio.sleep(0)  # it is not cancelled any more
+        await asyncio.sleep(0)  # the task is not cancelled any more
         return seen[0]
 
     async def hang(**_: Any) -> None:
@@ -447,7 +447,7 @@ async def test_a_barrier_does_not_wait_for_a_call_whose_task_was_cancelled_befor
 
 
 class Flaky:
-    """Fails so often, then succeeds."""
+    """Fails several times, then succeeds."""
 
     description, schema = "", {}
 
@@ -549,7 +549,7 @@ def test_options_that_no_call_could_keep_are_refused(options):
 
 
 @pytest.mark.parametrize("option", [{"middleware": [5]}, {"hooks": [5]}, {"approve": 5}], ids=repr)
-async def test_what_can_stand_around_no_call_is_refused(option):
+async def test_middleware_of_another_type_is_refused(option):
     with pytest.raises(ConfigError):
         await execute([call("ok")], OK, **option)
 

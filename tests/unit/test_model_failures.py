@@ -1,4 +1,4 @@
-"""What goes wrong with a service of models, as one line that says what to do: the same for both providers."""
+"""Failures of a model's service: one line that says what to do, the same for both providers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def event(type: str, **fields: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider: its model, and how its server says things.
+    """A provider: its model, and the messages of its server.
 
     Attributes:
-        text: the pieces of an answer with the text "Hi", up to where it would go on.
-        call: the pieces of an answer in the middle of a call.
-        reason: the piece that says why an answer ended.
+        text: the pieces of an answer with the text "Hi", without its end.
+        call: the pieces of an answer that stops in the middle of a call.
+        reason: the piece with the reason why an answer ended.
         error: the body that reports an error.
         broken: the piece that reports an error inside a stream.
     """
@@ -114,7 +114,7 @@ async def served(
 
 
 async def failed(model: Any) -> tuple[LLMError, list[Any]]:
-    """The error of a question, and what came before it."""
+    """Ask a question that fails; returns the error, and what was received before it."""
     seen: list[Any] = []
     with pytest.raises(LLMError) as raised:
         async for delta in model.stream(HI):
@@ -207,8 +207,15 @@ async def test_the_words_of_other_servers_are_found(body, words):
     assert f"refused the request (400: {words}); " in str(error)
 
 
+async def test_the_type_counts_where_the_code_only_repeats_the_status():
+    said = {"code": 400, "type": "exceed_context_size_error", "message": "request (9 tokens)"}
+    async with served(OPENAI, Reply({"error": said}, 400)) as (_, model):
+        error, _ = await failed(model)
+    assert "refused a prompt that is too long (400: request (9 tokens)); send less" in str(error)
+
+
 @providers
-async def test_a_page_that_is_no_api(provider):
+async def test_a_page_that_is_not_an_api(provider):
     async with served(provider, Reply([b"<html>\n<b>502</b> Bad Gateway</html>"], 502)) as (
         _,
         model,
@@ -371,7 +378,7 @@ async def test_nonsense_in_a_stream_is_an_error_of_the_service(provider, nonsens
 
 
 @providers
-async def test_an_answer_that_is_no_stream(provider):
+async def test_an_answer_that_is_not_a_stream(provider):
     async with served(provider, Reply({"choices": []})) as (_, model):
         error, _ = await failed(model)
     assert "broke off (it ended without a " in str(error)

@@ -1,4 +1,4 @@
-"""A model whose provider has tool calls of its own: what it is asked, and what is made of what it says."""
+"""`NativeDriver`, for providers with their own tool calls: what the model is asked, and how its answer is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of a provider's own that cannot be used, and whatever else one may give."""
+"""A provider's own tool calls that cannot be used, and everything else that it may send."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_an_answer_that_was_cut_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("text", ["So", '{"a":'])
-def test_c9_what_the_model_raises_passes_on_behind_the_text_and_is_not_tried_again(text) -> None:
+def test_c9_an_error_of_the_model_passes_on_after_the_text_and_is_not_tried_again(text) -> None:
     agent, model = agent_of([TextDelta(text), calling(), LLMError("down")])
     seen = []
 

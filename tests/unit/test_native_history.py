@@ -1,4 +1,4 @@
-"""A conversation as a provider of tool calls is shown it again: calls, results and reasoning."""
+"""A stored conversation as a provider with its own tool calls is shown it: calls, results and reasoning."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_reasoning_goes_back_with_its_signatures(deltas, expected) -> None:
     assert second == signed(("more", "u"))
 
 
-def test_reasoning_of_an_earlier_question_stays_behind() -> None:
+def test_reasoning_of_an_earlier_question_is_left_out() -> None:
     storage = Memory()
     agent, model = agent_of([ReasoningDelta("a", "s"), calling()], "42", "Bye.", storage=storage)
     agent.run_sync("19 + 23?", conversation_id="c")
@@ -151,7 +151,7 @@ def test_reasoning_of_an_earlier_question_stays_behind() -> None:
     assert not any("reasoning" in each for each in last(model))
 
 
-def test_behind_a_restart_reasoning_goes_back_unsigned() -> None:
+def test_after_a_restart_reasoning_goes_back_unsigned() -> None:
     storage = Memory()
 
     @tool(requires_approval=True)

@@ -1,4 +1,4 @@
-"""The providers' own tool calls from end to end: an agent, the SDKs, and servers on 127.0.0.1."""
+"""The providers' own tool calls, end to end: an agent, the SDKs, and servers on 127.0.0.1."""
 
 from __future__ import annotations
 

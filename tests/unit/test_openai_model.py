@@ -1,4 +1,4 @@
-"""Models behind OpenAI's API: what is read from the stream, and how turns end, against a server on 127.0.0.1."""
+"""`OpenAIModel`, against a server on 127.0.0.1: what is read from the stream, and how turns end."""
 
 from __future__ import annotations
 
@@ -197,7 +197,12 @@ async def test_of_usages_in_every_chunk_the_last_counts():
             "usage": {"prompt_tokens": 1, "completion_tokens": 5},
         }
     )
-    assert await answer(first, last, DONE) == [TextDelta("a"), Usage(1, 5), Finish("stop")]
+    assert await answer(first, last, DONE) == [
+        Usage(1),
+        TextDelta("a"),
+        Usage(1, 5),
+        Finish("stop"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +210,7 @@ async def test_of_usages_in_every_chunk_the_last_counts():
     [("stop", "stop"), ("length", "length"), ("tool_calls", "tool_calls"), ("max_tokens", "length"),
      ("function_call", "tool_calls"), ("model_length", "length"), ("odd", "odd")],
 )  # fmt: skip
-async def test_why_it_ended_is_said_in_one_set_of_words(said, read):
+async def test_finish_reasons_have_one_set_of_names(said, read):
     assert (await answer(delta(content="a"), delta(said), DONE))[-1] == Finish(read)
 
 
@@ -372,6 +377,7 @@ async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
     [
         ({}, "https://api.openai.com/v1 needs a key: set OPENAI_API_KEY, or give api_key="),
         ({"base_url": "https://openrouter.ai/api/v1"}, "https://openrouter.ai/api/v1 needs a key"),
+        ({"base_url": "a:1"}, "base_url must begin with http:// or https://, got 'a:1'"),
         ({"endpoint": "responses"}, 'endpoint must be "chat" or "completions", got \'responses\''),
         ({"endpoint": "completions"}, "needs template="),
         ({"template": str}, 'template goes with endpoint="completions"'),
@@ -415,7 +421,7 @@ def test_without_the_sdk_the_extra_is_named(monkeypatch):
         OpenAIModel("m", base_url="http://localhost/v1")
 
 
-async def test_a_connection_that_drops_behind_the_finish_has_lost_nothing():
+async def test_a_connection_that_drops_after_the_finish_has_lost_nothing():
     assert await answer(delta(content="Hi"), STOP) == [TextDelta("Hi"), Finish("stop")]
     async with served(reply(delta(content="Hi"), STOP, ending=Ending.DROPPED)) as (_, model):
         assert await ask(model) == [TextDelta("Hi"), Finish("stop")]

@@ -39,7 +39,8 @@ from cogency_rs import (
 
 
 async def test_a_request_without_tools_is_messages_and_no_more():
-    assert await body() == {"model": "m", "messages": HI, "stream_options": {"include_usage": True}}
+    along = {"include_usage": True, "continuous_usage_stats": True}
+    assert await body() == {"model": "m", "messages": HI, "stream_options": along}
 
 
 async def test_history_is_sent_without_what_is_ours():
@@ -133,9 +134,45 @@ REFUSED = Reply({"error": {"message": "Unknown field: stream_options", "code": 4
 
 
 async def test_a_server_that_refuses_to_be_asked_for_the_usage_is_asked_without_from_then_on():
-    async with served(REFUSED, reply(STOP), reply(STOP)) as (server, model):
+    async with served(REFUSED, REFUSED, reply(STOP), reply(STOP)) as (server, model):
         assert await ask(model) == await ask(model) == [Finish("stop")]
-    assert ["stream_options" in asked.body for asked in server.requests] == [True, False, False]
+    asked = [request.body.get("stream_options", {}).keys() for request in server.requests]
+    assert asked == [{"include_usage", "continuous_usage_stats"}, {"include_usage"}, set(), set()]
+
+
+async def test_a_server_that_knows_the_usage_at_the_end_only_is_asked_for_that():
+    refused = Reply({"error": {"message": "extra field continuous_usage_stats"}}, 422)
+    async with served(refused, reply(STOP), reply(STOP)) as (server, model):
+        assert await ask(model) == await ask(model) == [Finish("stop")]
+    asked = [request.body["stream_options"].keys() for request in server.requests]
+    assert asked == [
+        {"include_usage", "continuous_usage_stats"},
+        {"include_usage"},
+        {"include_usage"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_asked"), [("https://api.openai.com/v1", False), ("http://10.0.0.7:8000/v1", True)]
+)
+async def test_only_a_server_of_one_s_own_is_asked_for_the_usage_in_each_chunk(url, is_asked):
+    sent: list[Any] = []
+
+    class Client:
+        base_url = url
+        api_key = "k"
+
+        class chat:  # noqa: N801
+            class completions:  # noqa: N801
+                @staticmethod
+                async def create(**fields: Any) -> Any:
+                    sent.append(fields["extra_body"])
+                    raise LookupError("no network here")
+
+    client: Any = Client()
+    with pytest.raises(LLMError, match="no network here"):
+        await ask(OpenAIModel("m", client=client))
+    assert ("continuous_usage_stats" in sent[0]["stream_options"]) is is_asked
 
 
 async def test_another_refusal_is_not_taken_for_one_of_the_usage():
@@ -176,7 +213,7 @@ async def test_a_plain_completion_is_asked_with_the_prompt_of_the_template():
         "prompt": "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n",
         "stop": ["<|im_end|>"],
         "stream": True,
-        "stream_options": {"include_usage": True},
+        "stream_options": {"include_usage": True, "continuous_usage_stats": True},
         "skip_special_tokens": False,
     }
 

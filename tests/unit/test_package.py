@@ -1,4 +1,4 @@
-"""What the package shows to someone who looks around in it."""
+"""What the package exports, and what it imports for that."""
 
 from __future__ import annotations
 

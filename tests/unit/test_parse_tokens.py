@@ -1,4 +1,4 @@
-"""`parse_tokens`: how the parser takes chunks from a source, and how it lets go of it."""
+"""`parse_tokens`: how it reads chunks from a source, and when it closes the source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STREAMS = ["event", "token"]
 
 
 class Source:
-    """Chunks in turn, errors raised, and a record of how they were asked for."""
+    """A source that yields chunks and raises errors in order, and notes how it was asked."""
 
     def __init__(self, *items: Any) -> None:
         self.items = iter(items)
@@ -51,7 +51,7 @@ async def collect(source: AsyncIterable[Any] | str, **options) -> list[tuple[str
 async def collect_until_raised(
     source: AsyncIterable[Any], **options
 ) -> tuple[list[tuple[str, str | None]], BaseException | None]:
-    """What came, and the exception that ended it."""
+    """The events, and the exception that ended them."""
     stream = parse_tokens(source, **options)
     events: list[tuple[str, str | None]] = []
     try:
@@ -155,7 +155,7 @@ async def test_two_streams_may_run_in_turn():
     )
 
 
-# What is no source.
+# Wrong sources.
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ async def test_two_streams_may_run_in_turn():
     [None, 5, b"<end>", ["<end>"], iter(["<end>"]), object()],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_source_is_refused_at_the_call(source):
+def test_anything_but_a_source_is_refused_at_the_call(source):
     with pytest.raises(TypeError, match=type(source).__name__):
         parse_tokens(source)
 
@@ -187,12 +187,12 @@ def test_stream_is_a_keyword():
 
 
 @pytest.mark.parametrize("chunk", [5, None, b"a", ["a"]], ids=lambda value: type(value).__name__)
-async def test_a_chunk_that_is_no_str_is_a_type_error_that_names_what_came(chunk):
+async def test_a_chunk_that_is_not_a_str_is_a_type_error_that_names_its_type(chunk):
     with pytest.raises(TypeError, match=type(chunk).__name__):
         await collect(Source("a", chunk))
 
 
-async def test_a_chunk_that_is_no_str_closes_the_source():
+async def test_a_chunk_that_is_not_a_str_closes_the_source():
     source = Source("a", 5, "b")
     await collect_until_raised(source)
     assert (source.asked, source.closed) == (2, 1)
@@ -223,7 +223,7 @@ async def test_after_execute_the_source_is_closed_once(stream):
 
 @pytest.mark.parametrize("stream", STREAMS)
 async def test_the_source_is_closed_when_execute_arrives(stream):
-    """Whoever runs the calls on `execute` does not keep the model's stream open meanwhile."""
+    """A program that runs the calls on `execute` does not keep the model's stream open meanwhile."""
     source = Source(CALL, "b")
     events = parse_tokens(source, stream=stream)
     while (await anext(events))["type"] != "execute":
@@ -424,8 +424,8 @@ async def test_an_error_thrown_into_the_events_closes_the_source():
     assert source.closed == 1
 
 
-async def test_an_error_thrown_into_the_events_is_no_error_of_the_source():
-    """It comes back at once: what was received but not yet given is given up."""
+async def test_an_error_thrown_into_the_events_is_not_an_error_of_the_source():
+    """Closing returns at once: events that were not yielded yet are dropped."""
     events = parse_tokens(Source("<end>a", "b"))
     await anext(events)
     error = ValueError("enough")

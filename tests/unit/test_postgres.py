@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from cogency_rs import CallRecord, ConfigError, PostgreSQL, SQLite
 from cogency_rs.storage.postgres.text import pack, unpack
-from cogency_rs.storage.postgres.writes import Step, Write, steps_of
+from cogency_rs.storage.postgres.writes import Write, WriteStep, steps_of
 from cogency_rs.testing import LogConformance
 
 asyncpg = pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
@@ -189,12 +189,12 @@ async def test_the_calls_of_one_batch_may_be_opened_and_settled_at_once(dsn):
 class Wanted(Write):
     """A write of one of several kinds, which is not carried out."""
 
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: WriteStep) -> bool:
         return step.owners.keys().isdisjoint(self.owners)
 
 
 class Shared(Wanted):
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: WriteStep) -> bool:
         return all(step.owners.get(id, owner) == owner for id, owner in self.owners.items())
 
 
@@ -208,7 +208,7 @@ class Shared(Wanted):
     )
 )
 def test_steps_keep_the_order_within_each_conversation(wanted):
-    async def make() -> tuple[list[Write], list[Step]]:
+    async def make() -> tuple[list[Write], list[WriteStep]]:
         writes: list[Write] = [kind(owners) for kind, owners in wanted]
         return writes, steps_of(writes)
 

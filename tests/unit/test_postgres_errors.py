@@ -134,7 +134,7 @@ async def test_what_the_server_says(dsn, monkeypatch, kind, parts, retryable):
     async with PostgreSQL(dsn) as log:
         await log.append("c", user_id="u", rows=[("user", "before", 1.0)])
         with monkeypatch.context() as patch:
-            patch.setattr(session.Step, "carry_out", fails)
+            patch.setattr(session.WriteStep, "carry_out", fails)
             saves = [log.append(id, user_id="u", rows=[("user", "now", 2.0)]) for id in "cd"]
             for save in saves:
                 with pytest.raises(StorageError) as caught:

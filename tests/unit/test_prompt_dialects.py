@@ -1,4 +1,4 @@
-"""A prompt in the dialect that its model writes: what it teaches and shows, and that nothing gets out of its frame."""
+"""Prompts in each dialect: what they teach and show, and that no text escapes from its frame."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_result_says_what_happened_and_whether_it_failed():
     )
 
 
-def test_results_that_are_no_array_are_one_result():
+def test_results_that_are_not_an_array_are_one_result():
     *_, results = said([called("t"), event("result", "all done")], dialect="glm47")
     assert results == "<tool_response>all done</tool_response>"
 
@@ -130,7 +130,7 @@ def test_a_dialect_of_one_s_own_is_written_by_its_marks():
 
 
 @pytest.mark.parametrize("write", [to_messages, system_prompt])
-def test_a_name_that_is_none_is_refused(write):
+def test_an_unknown_name_is_refused(write):
     with pytest.raises(ConfigError, match=r'there is no dialect "hermse"; there are .*hermes'):
         write([], dialect="hermse")
 
@@ -190,7 +190,7 @@ async def test_assemble_writes_the_whole_prompt_in_the_dialect():
         for item in TALK:
             await storage.save_message(CONVERSATION, USER, item["type"], item["content"])
         for history in (None, History(window=9)):
-            for name in ("hermes", "cogency", "hermes"):  # each keeps a conversation of its own
+            for name in ("hermes", "cogency", "hermes"):  # foldings are kept for each dialect
                 prompt, *messages = await assemble(
                     USER, CONVERSATION, tools=[OK], storage=storage, dialect=name, history=history
                 )

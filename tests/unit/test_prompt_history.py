@@ -30,7 +30,7 @@ CALL = execute(("t", {}))
 
 
 class Store:
-    """A log that tells what it was asked for."""
+    """A storage that notes what it was asked."""
 
     def __init__(self, events: list[Event]) -> None:
         self.events = events
@@ -108,7 +108,7 @@ async def test_what_is_loaded_grows_until_enough_turns_are_there(history):
     [(History(window=2), 1, 1024), (History(window=5), 2, 4096), (History(max_tokens=5), 1, 1024)],
 )
 async def test_a_long_turn_is_loaded_whole(history, turns, last):
-    """Until it is known that the turn before it does not fit."""
+    """Rows are loaded until it is known that the turn before does not fit."""
     long = [user("long"), *[think()] * 1000]
     store = Store(long * 10)
     sent = await prompt(store, history)
@@ -293,9 +293,9 @@ async def test_what_a_transform_returns_is_merged():
         (None, "returned None: is there a return at its end"),
         ("text", "returned str: 'text'"),
         ({"role": "user", "content": ""}, "returned dict"),
-        ([{"role": "user", "content": ""}, "x"], "number 1 is none: 'x'"),
-        ([{"role": "user"}], "number 0 is none: {'role': 'user'}"),
-        ([{"role": 5, "content": ""}], "number 0 is none"),
+        ([{"role": "user", "content": ""}, "x"], "number 1 is not a message: 'x'"),
+        ([{"role": "user"}], "number 0 is not a message: {'role': 'user'}"),
+        ([{"role": 5, "content": ""}], "number 0 is not a message"),
     ],
 )
 async def test_what_is_not_a_list_of_messages_is_refused(returned, problem):

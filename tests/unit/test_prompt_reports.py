@@ -1,4 +1,4 @@
-"""Rows of type `error`: the model is shown what it wrote and what was wrong with it, until it does better."""
+"""Rows of type `error`: the model sees what it wrote and what was wrong with it, until a later step succeeds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folded(events: list[Event], **options: Any) -> list[Said]:
 
 
 FOLDS: list[tuple[str, list[Event], list[Said]]] = [
-    ("a report stands behind the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
+    ("a report stands after the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
     (
         "the text is joined to what was said and thought in that step",
         [user(), think(), respond(), error()],
@@ -86,7 +86,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant("a", "<x>"), by_user("Again.")],
     ),
     (
-        "a call that is none is nothing better",
+        "a malformed call is not a success",
         [error(), event("call", "{}")],
         [by_assistant("<x>"), by_user("Again.")],
     ),
@@ -97,7 +97,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [error("é\ud83d😀", "日\n")],
         [by_assistant("é\ud83d😀"), by_user("日\n")],
     ),
-    # Nothing of it is left when the model did better
+    # A report is not shown any more when a later step succeeded
     ("a call follows", [error(), called(), result()], [by_assistant(CALL), results()]),
     (
         "a call follows, and what was said stays",
@@ -108,7 +108,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
     ("a question follows", [respond(), error(), user()], [by_assistant("so"), by_user()]),
     ("a question follows, and nothing was said", [error(), user()], [by_user()]),
     ("results follow that no call precedes", [respond(), error(), result()], [by_assistant("so")]),
-    # Rows that are no reports
+    # Malformed reports
     *(
         (
             f"it is not a report: {content!r}",
@@ -178,7 +178,7 @@ STRAYS: list[tuple[str, list[Event], list[Said]]] = [
         [called(), user(), result()],
         [by_assistant(CALL), interrupted(), by_user()],
     ),
-    ("after a call that is none", [event("call", "{}"), result()], []),
+    ("after a malformed call", [event("call", "{}"), result()], []),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The parts of `RayExecutor` that need no Ray: options, what is sent, what a worker does with it, what errors mean."""
+"""The parts of `RayExecutor` that work without Ray: options, what is sent, what a worker does, what errors mean."""
 
 from __future__ import annotations
 

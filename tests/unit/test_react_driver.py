@@ -1,4 +1,4 @@
-"""A model that decides in JSON, one decision a step."""
+"""`ReActDriver`: a model that writes one decision a step, as JSON."""
 
 from __future__ import annotations
 
@@ -26,24 +26,13 @@ from cogency_rs import (
 )
 from cogency_rs.agent.drivers.react_decision import DecisionReader
 from cogency_rs.testing import ScriptedModel
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from support.agents import add, fail
 
 
 @tool
 async def look(where: str = "here") -> str:
     """Look around."""
     return "x"
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 TOOLS = [add, look, fail]
@@ -71,7 +60,7 @@ def run(*answers: Any, **options: Any) -> tuple[Any, ScriptedModel]:
 
 
 def events(agent: Agent, mode: Any = "event") -> list[dict[str, Any]]:
-    """The events of a run, also of one that fails."""
+    """The events of a run, which may fail."""
     seen: list[dict[str, Any]] = []
 
     async def all() -> None:
@@ -228,7 +217,7 @@ def test_equal_errors_in_a_row_stop_the_run_before_that_where_their_limit_is_low
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5, None])
-def test_c17_retries_that_are_none_are_refused(bad) -> None:
+def test_c17_wrong_retries_are_refused(bad) -> None:
     with pytest.raises(ConfigError, match="max_retries must be"):
         ReActDriver(max_retries=bad)
 

@@ -1,6 +1,6 @@
 """A call that is not quite right costs one step, not the conversation; and the context stays whole.
 
-Everything here goes through the public names only, with the loop of the documentation.
+The tests use only public names, with the loop of the documentation.
 """
 
 from __future__ import annotations
@@ -27,22 +27,11 @@ from cogency_rs import (
     parse_tokens,
     tool,
 )
+from support.agents import add, fail
 
 MODES = ["event", "token"]
 GO_ON = {TurnOutcome.ACTED, TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED}
 Message = dict[str, str]
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@tool
-async def fail() -> str:
-    """Fail."""
-    raise ValueError("no")
 
 
 @tool
@@ -57,11 +46,11 @@ RIGHT = f"<execute>[{CALL}]</execute>"
 
 
 class Talk:
-    """One conversation, with a model that says these answers, one a step, whatever it is sent.
+    """One conversation, with a model that gives these answers, one for each step, whatever it is sent.
 
     Attributes:
-        prompts: what the model was sent, without the system prompt.
-        events: what the user was sent.
+        prompts: the messages that the model was sent, without the system prompt.
+        events: the events that the user was sent.
     """
 
     def __init__(self, storage: Any, *answers: Any, mode: str = "event") -> None:
@@ -77,7 +66,7 @@ class Talk:
         return messages[1:]
 
     async def ask(self, query: str = "19 + 23?", *, most: int = 20) -> str:
-        """Ask the model until it has answered; returns what it said in the last step."""
+        """Ask the model until it has answered; returns the text of the last step."""
         await self._storage.save_message("c", "u", "user", query)
         for _ in range(most):
             self.prompts.append(await self.prompt())
@@ -128,7 +117,7 @@ MISTAKES = {
     "half a call": (1, '<execute>[{"name": "add"'),
     "half a call, and it stopped": (1, ('<execute>[{"name": "add"', Finish("stop"))),
     "cut at its length": (1, ('<execute>[{"name": "add", "args": {"a": "', Finish("length"))),
-    "text behind it": (1, "<execute>[7]</execute> Let me know if you need more."),
+    "text after it": (1, "<execute>[7]</execute> Let me know if you need more."),
     "an unknown tool": (1, RIGHT.replace('"add"', '"ad"')),
     "a missing argument": (1, RIGHT.replace(', "b": 23', "")),
     "a misspelt argument": (1, RIGHT.replace('"b"', '"bb"')),
@@ -263,7 +252,7 @@ async def test_the_same_mistake_three_times_in_one_batch_is_read_by_the_model(mo
         assert await talk.ask() == "42."
 
 
-async def test_a_question_behind_one_that_failed_is_not_ended_at_its_first_failure():
+async def test_a_question_after_a_failed_one_is_not_ended_at_its_first_failure():
     fails = '<execute>[{"name": "fail", "args": {}}]</execute>'
     async with SQLite(":memory:") as log:
         talk = Talk(log, *[fails] * 3, fails, RIGHT, "42.")

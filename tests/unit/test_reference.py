@@ -1,4 +1,4 @@
-"""The parser and its specification agree: `reference` reads it literally, over the whole text."""
+"""The parser agrees with the reference parser, which is written as the specification reads."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ BLOCKS = (
     | st.builds("<execute>{}{}".format, bodies(), st.sampled_from(["</execute", " ", "<", "1"]))
 )
 
-# In token mode the report of a broken block would join the text behind it: reports go by a type of their own.
+# In token mode the report of a broken block would join the text after it, so reports get a type of their own.
 
 
 def named(events: Iterable[Outline]) -> list[Outline]:
-    """Events, of which a report of a malformed block is `reference.MALFORMED`."""
+    """The events, with `reference.MALFORMED` for the report of a malformed block."""
     return [
         reference.MALFORMED
         if (content or "").startswith("Error: Malformed tool call syntax.")

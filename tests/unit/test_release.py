@@ -1,4 +1,4 @@
-"""What may be released under a tag."""
+"""What must hold before a tag may be released."""
 
 from __future__ import annotations
 

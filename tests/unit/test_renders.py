@@ -1,7 +1,7 @@
-"""Prompts beside those of the models' own chat templates, rendered whole: between the marks of roles they are equal.
+"""Our prompts equal those of the models' own chat templates, between the marks of roles.
 
-The marks of roles are the server's, so of each turn only its inside is compared: the assistant's with its calls, the
-results, and the declaration of the tools.
+The server writes the marks of roles, so only what is inside of each turn is compared: the assistant's text with its
+calls, the results, and the declaration of the tools.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIALECTS = {
     "llama4_pythonic": "pythonic",
     "mistral_pre11": "mistral",
 }
-"""Our names, where they are others than the recording's."""
+"""Our names of dialects, if they differ from the recording's."""
 
 SCHEMA = {
     "type": "object",
@@ -48,13 +48,13 @@ ARGUMENTS = ({"a": 1, "s": "x y"}, {"a": 2, "s": '<b>"q"\n'})
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a prompt of ours is not the template's, and why."""
+    """Where our prompt differs from the template's, and why."""
 
     template: str
     part: str
     reason: str
     mend: Callable[[str], str] | None = None
-    """What makes the template's text ours; `None` where nothing does."""
+    """Functions that change the template's text into ours; `None` if that is impossible."""
 
 
 ROLE = "the template gives each result a turn and a role of its own; in the user's turn a frame says what it is"
@@ -175,7 +175,7 @@ def events_of(render: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def parts_of(render: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Of each part, what we write, and the template's text that it must be or stand in."""
+    """For each part, our text, and the template's text that must be equal to it or contain it."""
     dialect = dialect_of(render)
     calls, results = (
         message["content"] for message in to_messages(events_of(render), dialect=dialect)

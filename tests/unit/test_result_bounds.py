@@ -1,4 +1,4 @@
-"""`max_result_chars`: what the model sees of a result, and what it is told of the rest."""
+"""`max_result_chars`: how much the model sees of a result, and what it is told about the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.conversations import called, result
 
 
 def shown(stored: str, **options: Any) -> str:
-    """What stands between the tags."""
+    """The text between the tags."""
     folding = Folding(FoldOptions(**options))
     folding.extend([called(), result(stored)])
     text: str = folding.messages()[1]["content"]
@@ -70,7 +70,7 @@ def test_a_value_is_cut_in_its_json_and_becomes_text(value, most):
         assert repr(item["content"]) == repr(value)
         return
     if (isinstance(value, float) and value != value) or value in (float("inf"), float("-inf")):
-        return  # words of Python's JSON, which are never long
+        return  # a number or a literal, which is never long
     begins, missing, total = re.fullmatch(
         r"(.*)\n\[… ([\d,]+) of ([\d,]+) characters are not shown\]", item["content"], re.DOTALL
     ).groups()
@@ -126,7 +126,7 @@ def test_options_that_are_equal_are_one():
         ({"tool_result_chars": {"a": None}}, TypeError),
     ],
 )
-def test_options_that_are_none_are_refused(options, error):
+def test_wrong_options_are_refused(options, error):
     with pytest.raises(error):
         FoldOptions(**options)
 
@@ -136,13 +136,13 @@ def test_options_that_are_none_are_refused(options, error):
 
 @tool(max_result_chars=5)
 def brief() -> str:
-    """Say much, of which little is shown."""
+    """Return much, of which little is shown."""
     return ""
 
 
 @tool
 def other() -> str:
-    """Say much."""
+    """Return much."""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""How a turn saves what must not be lost: to the end, and with no more tasks than that needs."""
+"""How a turn saves what must not be lost: to the end, and with no more tasks than needed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_storage_that_does_not_wait_costs_no_task(made):
     log = PlainLog()
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(f"a{block('ok')}"))
     assert types(log.rows) == ["respond", "call", "result"]
-    assert made[1:] == ["ToolBatch._attempt"]  # after the test's own
+    assert made[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
 
 
 async def test_sqlite_costs_no_task(made, tmp_path):
@@ -67,7 +67,7 @@ async def test_sqlite_costs_no_task(made, tmp_path):
         await carry_out(turns, parse_tokens(f"a{block('ok')}"))
         rows = await log.load_messages(CONVERSATION, USER)
     assert [row["type"] for row in rows] == ["respond", "call", "result"]
-    assert made[1:] == ["ToolBatch._attempt"]  # after the test's own
+    assert made[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
 
 
 async def test_a_storage_whose_saves_are_coroutines_is_brought_to_its_end_in_a_task(made):
@@ -78,7 +78,7 @@ async def test_a_storage_whose_saves_are_coroutines_is_brought_to_its_end_in_a_t
 
 
 async def test_a_storage_that_limits_its_own_time_is_limited():
-    """Its timeout cancels the task it runs in, which must be its own."""
+    """A storage's timeout cancels the task in which it runs, which must be the storage's own."""
 
     class Hangs(Log):
         async def _save(self, rows: Any) -> None:
@@ -91,7 +91,7 @@ async def test_a_storage_that_limits_its_own_time_is_limited():
 
 
 async def test_a_save_that_everybody_s_cancellation_hits_is_seen_by_debuggers():
-    """Nothing is hidden from `all_tasks`; what a program cancels there, it cancels."""
+    """No task is hidden from `all_tasks`, and a program can cancel every task that it finds there."""
     entered = asyncio.Event()
 
     class Held(Log):

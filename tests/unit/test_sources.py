@@ -1,4 +1,4 @@
-"""A source is awaited like any other: what the event loop sends, throws or closes reaches its iterator."""
+"""Awaiting a `Source`: what the event loop sends, throws or closes reaches its iterator."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ from cogency_rs._core import Parser, Source, Turn
 
 
 class Items:
-    """An async iterator of what it is given; an exception is raised."""
+    """An async iterator over the given items; raises exceptions among them."""
 
     def __init__(self, *items, awaitable=None):
         self.items = list(items)
@@ -41,7 +41,7 @@ class Items:
 
 
 class Awaitable:
-    """Written by hand, with nothing but `__await__`."""
+    """An awaitable written by hand, with only `__await__`."""
 
     def __init__(self, items):
         self.items = items
@@ -52,7 +52,7 @@ class Awaitable:
 
 
 def run(source):
-    """Drive `await source` by hand; gives what it yields and what it returns."""
+    """Drive `await source` by hand; returns what it yields and what it returns."""
     yielded = []
     while True:
         try:
@@ -73,7 +73,7 @@ async def test_the_next_item_may_be_any_awaitable(kind):
     assert content(await source) + content(await source) == ["a", "b"]
 
 
-async def test_what_is_no_awaitable_is_refused():
+async def test_anything_but_an_awaitable_is_refused():
     source = Source(Items(awaitable=lambda: "text"), Parser())
     with pytest.raises(TypeError, match="must be an awaitable, not str"):
         await source
@@ -91,13 +91,13 @@ async def test_an_awaitable_without_an_iterator_is_refused(returned):
 
 
 @pytest.mark.parametrize("iterator", [iter("ab"), None, "text", object()])
-def test_what_is_no_async_iterator_is_refused(iterator):
+def test_anything_but_an_async_iterator_is_refused(iterator):
     with pytest.raises(TypeError, match="source must be an async iterator"):
         Source(iterator, Parser())
 
 
 @pytest.mark.parametrize("sink", [None, "parser", object()])
-def test_what_reads_no_text_is_refused(sink):
+def test_anything_but_a_parser_or_a_turn_is_refused(sink):
     with pytest.raises(TypeError):
         Source(Items(), sink)
 
@@ -112,7 +112,7 @@ async def test_it_reads_on_until_there_is_something_to_hand_out():
     assert content(parser.finish()) == ["d"]
 
 
-async def test_behind_a_complete_batch_nothing_is_read():
+async def test_after_a_complete_batch_nothing_is_read():
     items = Items("<execute>[]</execute>", "more")
     source = Source(items, parser := Parser())
     assert await source is None
@@ -129,7 +129,7 @@ async def test_an_error_of_the_iterator_passes_on_and_what_was_read_stays():
     assert content(parser.finish()) == ["ab"]
 
 
-async def test_an_item_that_is_no_text_is_refused():
+async def test_an_item_that_is_not_text_is_refused():
     with pytest.raises(TypeError, match="a chunk must be str, Thought or Finish, not bytes"):
         await Source(Items(b"ab"), Parser())
 
@@ -270,7 +270,7 @@ def test_a_cycle_through_a_source_is_collected(waits):
 
 
 @pytest.mark.parametrize("stream", ["event", "token"])
-async def test_an_empty_chunk_is_no_event(stream):
+async def test_an_empty_chunk_gives_no_event(stream):
     source = Source(Items("a", "", "b", ""), parser := Parser(stream=stream))
     events = []
     while (came := await source) is not None:

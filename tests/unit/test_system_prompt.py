@@ -80,6 +80,8 @@ def test_it_speaks_of_recall_only_where_there_is_such_a_tool():
     other = FunctionTool("remember", nothing, "Searches.", {"query": {}})
     assert "`recall`" in system_prompt([OK, recall])
     assert "`recall`" not in system_prompt([OK, other])
+    given = system_prompt([OK, recall], instructions="Be brief.")
+    assert given.index("`recall`") < given.index("Be brief.")
 
 
 def test_an_identity_replaces_the_one_it_has():
@@ -96,7 +98,7 @@ def test_instructions_are_added():
 
 
 @pytest.mark.parametrize("empty", [None, ""])
-def test_what_is_empty_was_not_given(empty):
+def test_empty_texts_count_as_not_given(empty):
     assert system_prompt([OK], empty, empty) == system_prompt([OK])
 
 
@@ -107,5 +109,5 @@ def test_what_was_given_is_kept_as_it_is(text):
     assert text in system_prompt([FunctionTool("t", nothing, text)])
 
 
-def test_the_same_is_said_to_the_same():
+def test_equal_arguments_give_equal_prompts():
     assert system_prompt([OK], "a", "b") == system_prompt([OK], "a", "b")

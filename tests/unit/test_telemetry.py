@@ -1,4 +1,4 @@
-"""Which spans there are around runs, requests and calls, how they nest, and what turns them on and off."""
+"""Which spans there are around runs, requests and calls, how they nest, and how they are turned on and off."""
 
 from __future__ import annotations
 
@@ -270,13 +270,13 @@ except ConfigError as error:
 
 
 @pytest.mark.parametrize("wrong", [3, "on", None, object()])
-def test_a_telemetry_that_is_none_is_refused(wrong):
+def test_a_telemetry_of_another_type_is_refused(wrong):
     with pytest.raises(ConfigError, match="telemetry must be True, False, a TracerProvider or"):
         agent("", telemetry=wrong)
 
 
 @pytest.mark.parametrize("option", ["tracer_provider", "meter_provider"])
-def test_a_provider_that_is_none_is_refused(option):
+def test_a_provider_of_another_type_is_refused(option):
     with pytest.raises(ConfigError, match=f"{option} must have a method get_"):
         instrument(**{option: 3})
     with pytest.raises(ConfigError, match=f"{option} must have a method get_"):

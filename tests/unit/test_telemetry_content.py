@@ -1,4 +1,4 @@
-"""What was said is in spans only if that is asked for, and then in the form that the conventions name."""
+"""Spans hold messages only if that is asked for, and then in the form of the conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What spans and metrics say: who answered, what it took, and what went wrong."""
+"""What spans and metrics hold: who answered, how long it took, and what went wrong."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_a_call_that_failed_is_an_error_of_its_span_alone(traces, called, 
 
 
 class TooFastError(Exception):
-    """What the SDK of a service might raise."""
+    """An exception as the SDK of a service may raise it."""
 
 
 async def test_a_model_that_fails_is_an_error_of_the_request_and_the_run(traces):
@@ -209,7 +209,7 @@ async def test_a_stream_that_is_closed_early_ends_its_spans_without_an_error(tra
         assert cancelled or span.status.status_code is StatusCode.UNSET
 
 
-async def test_a_run_that_waits_is_no_error_and_what_resumes_it_is_another_trace(traces):
+async def test_a_waiting_run_is_not_an_error_and_resuming_it_is_another_trace(traces):
     mine = agent(calls("pay"), "Paid.", tools=[pay], telemetry=traces.provider)
     result = await mine.run("?")
     assert traces.tree() == ["invoke_agent agent", "  chat scripted"]

@@ -1,4 +1,4 @@
-"""The helpers that read events: the same of both modes of streaming, and nothing that is not there."""
+"""The helpers that read events give the same in both modes of streaming, and invent nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture: a test fails if it leaves answers, or asks for more than there are, and only then."""
+"""The fixture `scripted_model`: a test fails if it leaves answers, or asks for more than there are, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings: what was asked and answered comes back, however the answer ended."""
+"""Recordings: requests and answers are read back as they were, however the answer ended."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_a_plain_function_is_recorded_and_replayed_as_one(path: Path):
 
 
 class UndefinedError(Exception):
-    """As SDKs have them."""
+    """An exception as SDKs have it, with arguments besides the message."""
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ async def test_answers_at_once_are_replayed_in_the_order_of_their_requests(path:
     assert [await pieces_of(replay) for _ in range(2)] == [["slow"], ["quick"]]
 
 
-# Files that are none
+# Files that are not recordings
 
 
 async def test_a_recording_is_not_overwritten(path: Path):

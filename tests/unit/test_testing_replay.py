@@ -1,4 +1,4 @@
-"""Replays: the pieces come as they were recorded, and a request that is not the recorded one is named."""
+"""Replays: the pieces come as they were recorded, and a request that differs from the recorded one is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted model: what it answers, in which pieces, and what it says when the script does not fit."""
+"""The scripted model: what it answers, in which pieces, and what it reports if the script does not fit."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def test_a_call_of_the_provider_s_own_kind_is_not_dropped_from_a_text():
 # Closing
 
 
-async def test_a_parser_closes_an_answer_behind_its_calls():
+async def test_a_parser_closes_an_answer_after_its_calls():
     model = ScriptedModel([f"{CALL} and on it goes", "to its end"])
     events = [event["type"] async for event in parse_tokens(model(HI.messages))]
     assert (events, model.closed_early) == (["call", "execute"], 1)

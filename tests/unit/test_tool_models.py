@@ -1,4 +1,4 @@
-"""Hints that pydantic knows: its models, its constraints, and types such as `datetime`; as arguments and as values."""
+"""Hints that are left to pydantic: models, enums, tuples, unions, bounds, `datetime`; as arguments and as values."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ import decimal
 import pathlib
 import uuid
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from enum import Enum, IntEnum
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,  # before Python 3.12 pydantic takes no other
+)
 
 import annotated_types
 import jsonschema
 import pydantic
 import pytest
+from typing_extensions import TypedDict
 
 from cogency_rs import ConfigError, FunctionTool, Param, ToolResult, execute_tool, tool
 from support.tools import call, with_tools
 
+INTEGER, STRING = {"type": "integer"}, {"type": "string"}
 UUID = "12345678-1234-5678-1234-567812345678"
 NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
 
@@ -48,6 +57,40 @@ class Cat(pydantic.BaseModel):
 
 class Dog(pydantic.BaseModel):
     kind: Literal["dog"]
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Mixed(Enum):
+    ONE = 1
+    NONE = None
+
+
+class Pair(NamedTuple):
+    a: int
+    b: str = "b"
+
+
+class Options(TypedDict):
+    """How to look."""
+
+    deep: bool
+    kinds: NotRequired[list[Literal["file", "folder"]]]
+    near: NotRequired[Team]
+
+
+@dataclass
+class Tree:
+    color: Color | None
+    children: list[Tree | int]
 
 
 Pet = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
@@ -92,6 +135,28 @@ ADA = {"name": "Ada", "age": 36, "boss": None}
         (bytes, "ab", b"ab", "ab"),
         (dict[int, str], {"1": "a"}, {1: "a"}, {1: "a"}),
         (list[datetime.date], ["2024-02-29"], [NOON.date()], ["2024-02-29"]),
+        (Color, "blue", Color.BLUE, "blue"),
+        (Color | None, None, None, None),
+        (dict[str, Color], {"a": "red"}, {"a": Color.RED}, {"a": "red"}),
+        (Level, 2, Level.HIGH, 2),
+        (Mixed, None, Mixed.NONE, None),
+        (tuple[int, str], [1, "a"], (1, "a"), [1, "a"]),
+        (tuple[int, ...], [1, 2.0], (1, 2), [1, 2]),
+        (tuple[()], [], (), []),
+        (list[tuple[float, Color]], [[1, "red"]], [(1.0, Color.RED)], [[1.0, "red"]]),
+        (Pair, [1], Pair(1), [1, "b"]),
+        (int | str, "1", "1", "1"),
+        (int | str | None, None, None, None),
+        (str | Color, "red", "red", "red"),
+        (Color | str, "red", "red", "red"),  # pydantic takes the closest, not the first
+        (Team | int, {"name": "t", "members": []}, Team("t", []), {"name": "t", "members": []}),
+        (Options, {"deep": True, "kinds": ["file"]}, {"deep": True, "kinds": ["file"]},
+         {"deep": True, "kinds": ["file"]}),
+        (Options, {"deep": True, "near": {"name": "t", "members": []}}, {"deep": True, "near": Team("t", [])},
+         {"deep": True, "near": {"name": "t", "members": []}}),
+        (Options, {"deep": True, "wide": 1}, {"deep": True}, {"deep": True}),  # what pydantic does not know is left out
+        (Tree, {"color": "red", "children": [1, {"color": None, "children": []}]}, Tree(Color.RED, [1, Tree(None, [])]),
+         {"color": "red", "children": [1, {"color": None, "children": []}]}),
         (Annotated[int, annotated_types.Gt(0)], 1, 1, 1),
         (Annotated[str, pydantic.StringConstraints(pattern="^a+$")], "aa", "aa", "aa"),
         (Annotated[list[int], pydantic.Field(max_length=2)], [1, 2], [1, 2], [1, 2]),
@@ -123,6 +188,15 @@ async def test_a_value_arrives_as_an_instance_and_returns_as_json(hint, value, g
                                 'short; it was a string: "soon"'),
         (Annotated[int, annotated_types.Gt(0)], 0,
          "argument 'x' must be more than 0, and was 0"),
+        (Color, "RED", 'argument \'x\' must be "red" or "blue", and was a string: "RED"'),
+        (tuple[int, str], [1], "argument 'x' must have 2 items, and had 1"),
+        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, and was a string: "a"; '
+                                   "argument 'x[1]' must be a string, and was an integer: 1"),
+        (int | str, None, "argument 'x' must be an integer or a string, and was null"),
+        (list[int] | int, ["a"], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
+        (Options, {}, "argument 'x.deep' is required, and was not given"),
+        (Options, {"deep": True, "kinds": ["link"]},
+         'argument \'x.kinds[0]\' must be "file" or "folder", and was a string: "link"'),
     ],
     ids=repr,
 )  # fmt: skip
@@ -132,6 +206,34 @@ async def test_a_value_that_does_not_fit_is_refused_with_its_place(hint, value, 
     assert await made.execute(x=value) == expected
     # In a turn, what the executor checks first says the same of the outermost value.
     assert (await run(made, value)).error
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (Color, {"title": "Color", "type": "string", "enum": ["red", "blue"]}),
+        (tuple[int, str], {"type": "array", "prefixItems": [INTEGER, STRING], "minItems": 2, "maxItems": 2}),
+        (tuple[int, ...], {"type": "array", "items": INTEGER}),
+        (int | str, {"anyOf": [INTEGER, STRING]}),
+        (int | str | None, {"anyOf": [INTEGER, STRING, {"type": "null"}]}),
+        (Annotated[tuple[int, ...], Param("all", min_length=1)],
+         {"type": "array", "items": INTEGER, "minItems": 1, "description": "all"}),
+        (Annotated[int, Param("how many", ge=1, le=9)] | str,
+         {"anyOf": [INTEGER | {"minimum": 1, "maximum": 9, "description": "how many"}, STRING]}),
+        (tuple[Annotated[str, Param(min_length=1)]],
+         {"type": "array", "prefixItems": [STRING | {"minLength": 1}], "minItems": 1, "maxItems": 1}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_schema_is_pydantic_s_and_a_param_counts_wherever_it_stands(hint, schema):
+    assert takes(hint).json_schema["properties"]["x"] == schema
+
+
+def test_a_default_is_written_as_json():
+    @tool
+    async def f(color: Color = Color.RED, at: tuple[int, ...] = (1, 2)) -> None: ...
+
+    assert [f.json_schema["properties"][name]["default"] for name in ("color", "at")] == ["red", [1, 2]]  # fmt: skip
 
 
 def test_a_model_is_a_definition():

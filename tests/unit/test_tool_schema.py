@@ -1,30 +1,26 @@
-"""Hints: the JSON Schema that a hint becomes, the values it takes and refuses, and what the function gets."""
+"""Hints that need nothing but the standard library: their JSON Schema, the values that fit, what the function gets."""
 
 from __future__ import annotations
 
 import asyncio
 import collections.abc
 import dataclasses
-import enum
 import json
 import math
 import sys
 import typing
 from dataclasses import InitVar, dataclass, field
-from enum import Enum, IntEnum, StrEnum
+from enum import Enum
 from typing import (
     Annotated,
     Any,
     Literal,
     NamedTuple,
     NewType,
-    NotRequired,
     Optional,
-    Required,
-    TypedDict,
-    Union,
 )
 
+import annotated_types
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -75,21 +71,6 @@ class Color(Enum):
     BLUE = "blue"
 
 
-class Level(IntEnum):
-    LOW = 1
-    HIGH = 2
-
-
-class Word(StrEnum):
-    YES = "yes"
-
-
-class Mixed(Enum):
-    ONE = 1
-    NONE = None
-    FALSE = False
-
-
 @dataclass
 class Point:
     """A place.
@@ -106,20 +87,8 @@ class Point:
 class Tree:
     value: int
     children: list[Tree] = field(default_factory=list)
-    color: Color | None = None
+    color: Literal["red", "blue"] | None = None
     depth: int = field(default=0, init=False)
-
-
-class Options(TypedDict, total=False):
-    """How to look."""
-
-    deep: Required[bool]
-    kinds: list[Literal["file", "folder"]]
-
-
-class Entry(TypedDict):
-    name: str
-    at: NotRequired[Point]
 
 
 @dataclass
@@ -158,16 +127,6 @@ TREE = {
     "required": ["value"],
     "additionalProperties": False,
 }
-OPTIONS = {
-    "description": "How to look.",
-    "type": "object",
-    "properties": {
-        "deep": {"type": "boolean"},
-        "kinds": {"type": "array", "items": {"type": "string", "enum": ["file", "folder"]}},
-    },
-    "required": ["deep"],
-    "additionalProperties": False,
-}
 
 
 @pytest.mark.usefixtures("either_way")
@@ -189,23 +148,14 @@ OPTIONS = {
         (list["int"], {"type": "array", "items": INTEGER}, None),
         (collections.abc.Sequence[str], {"type": "array", "items": STRING}, None),
         (collections.abc.Iterable, {"type": "array", "items": {}}, None),
-        (tuple[int, ...], {"type": "array", "items": INTEGER}, None),
-        (tuple, {"type": "array", "items": {}}, None),
-        (typing.Tuple, {"type": "array", "items": {}}, None),  # noqa: UP006
-        (tuple[int, str], {"type": "array", "prefixItems": [INTEGER, STRING], "minItems": 2, "maxItems": 2}, None),
-        (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}, None),
         (dict[str, int], {"type": "object", "additionalProperties": INTEGER}, None),
         (dict, {"type": "object", "additionalProperties": {}}, None),
         (collections.abc.Mapping[str, Any], {"type": "object", "additionalProperties": {}}, None),
         (Literal["a"], {"type": "string", "enum": ["a"]}, None),
         (Literal["a", 1, None, True], {"enum": ["a", 1, None, True]}, None),
         (Literal[Color.RED], {"type": "string", "enum": ["red"]}, None),
-        (Color, {"type": "string", "enum": ["red", "blue"]}, None),
-        (Level, {"type": "integer", "enum": [1, 2]}, None),
-        (Mixed, {"enum": [1, None, False]}, None),
         (int | None, {"anyOf": [INTEGER, {"type": "null"}]}, None),
         (Optional[int], {"anyOf": [INTEGER, {"type": "null"}]}, None),  # noqa: UP045
-        (Union[int, str], {"anyOf": [INTEGER, STRING]}, None),  # noqa: UP007
         (Annotated[int, "how many"], INTEGER | {"description": "how many"}, None),
         (Annotated[int, Param("n", ge=1, le=9)],
          INTEGER | {"description": "n", "minimum": 1, "maximum": 9}, None),
@@ -217,7 +167,6 @@ OPTIONS = {
         (Point, REFERENCE, {"Point": POINT}),
         (list[Point] | None, {"anyOf": [{"type": "array", "items": REFERENCE}, {"type": "null"}]}, {"Point": POINT}),
         (Tree, {"$ref": "#/$defs/Tree"}, {"Tree": TREE}),
-        (Options, {"$ref": "#/$defs/Options"}, {"Options": OPTIONS}),
     ],
     ids=repr,
 )  # fmt: skip
@@ -239,35 +188,18 @@ def test_a_hint_becomes_a_schema(hint, schema, definitions):
         (float, math.inf, math.inf),
         (UserId, 7, 7),
         (list[int], [1, 2.0], [1, 2]),
-        (tuple[int, ...], [1, 2], (1, 2)),
-        (tuple[int, str], [1, "a"], (1, "a")),
-        (tuple[()], [], ()),
-        (dict[str, tuple[int]], {"a": [1]}, {"a": (1,)}),
+        (dict[str, list[float]], {"a": [1]}, {"a": [1.0]}),
         (Literal["a", 1, None], None, None),
         (Literal[1, True], True, True),
         (Literal[1], 1.0, 1),
         (Literal[Color.RED], "red", Color.RED),
-        (Color, "blue", Color.BLUE),
-        (list[Color], ["blue", "red"], [Color.BLUE, Color.RED]),
-        (Level, 2, Level.HIGH),
-        (Word, "yes", Word.YES),
-        (Mixed, False, Mixed.FALSE),
-        (Mixed, None, Mixed.NONE),
-        (int | str, "1", "1"),
-        (Color | str, "red", Color.RED),
-        (Color | str, "green", "green"),
-        (str | Color, "red", "red"),
         (int | None, None, None),
         (Annotated[int, Param(ge=1, le=1)], 1, 1),
         (Annotated[int | None, Param(ge=1)], None, None),
         (Point, {"x": 1}, Point(1, 0.0)),
         (list[Point], [{"x": 1, "y": 2}], [Point(1, 2.0)]),
         (dict[str, Point | None], {"a": {"x": 1}, "b": None}, {"a": Point(1), "b": None}),
-        (Point | Options, {"deep": True}, {"deep": True}),
-        (Tree, {"value": 1, "children": [{"value": 2, "color": "red"}]}, Tree(1, [Tree(2, color=Color.RED)])),
-        (Options, {"deep": True, "kinds": ["file"]}, {"deep": True, "kinds": ["file"]}),
-        (Entry, {"name": "n"}, {"name": "n"}),
-        (Entry, {"name": "n", "at": {"x": 1}}, {"name": "n", "at": Point(1)}),
+        (Tree, {"value": 1, "children": [{"value": 2, "color": "red"}]}, Tree(1, [Tree(2, color="red")])),
         (Any, {"a": [None]}, {"a": [None]}),
     ],
     ids=repr,
@@ -296,16 +228,11 @@ def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
         (list[int], "12", 'argument \'x\' must be an array, and was a string: "12"'),
         (list[int], [1, "2"], 'argument \'x[1]\' must be an integer, and was a string: "2"'),
         (list[list[int]], [[], [0, None]], "argument 'x[1][1]' must be an integer, and was null"),
-        (tuple[int, str], [1], "argument 'x' must have 2 items, and had 1"),
-        (tuple[int, str], ["a", 1], 'argument \'x[0]\' must be an integer, and was a string: "a"; '
-                                   "argument 'x[1]' must be a string, and was an integer: 1"),
         (dict[str, int], [], "argument 'x' must be an object, and was an array: []"),
         (dict[str, int], {"a": "é"}, 'argument \'x.a\' must be an integer, and was a string: "é"'),
         (Literal["a", 1], "b", 'argument \'x\' must be "a" or 1, and was a string: "b"'),
         (Literal[1], True, "argument 'x' must be 1, and was a boolean: true"),
-        (Color, "RED", 'argument \'x\' must be "red" or "blue", and was a string: "RED"'),
         (int | None, "a", 'argument \'x\' must be an integer or null, and was a string: "a"'),
-        (list[int] | int, ["a"], 'argument \'x[0]\' must be an integer, and was a string: "a"'),
         (Annotated[int, Param(ge=1)], 0, "argument 'x' must be at least 1, and was 0"),
         (Annotated[float, Param(le=1.5)], 1.6, "argument 'x' must be at most 1.5, and was 1.6"),
         (Annotated[float, Param(ge=1)], math.nan, "argument 'x' must be a number, and was NaN"),
@@ -321,10 +248,7 @@ def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
         (Tree, {"value": 1, "children": [{"value": None}]},
          "argument 'x.children[0].value' must be an integer, and was null"),
         (Tree, {"value": 1, "depth": 1}, "argument 'x.depth' is not known; known are value, children, color"),
-        (Options, {}, "argument 'x.deep' is required, and was not given"),
-        (Options, {"deep": True, "kinds": ["link"]},
-         'argument \'x.kinds[0]\' must be "file" or "folder", and was a string: "link"'),
-        (Positive, {"n": 0}, "argument 'x' is no Positive: 0 is not above 0"),
+        (Positive, {"n": 0}, "argument 'x' is not a Positive: 0 is not above 0"),
     ],
     ids=repr,
 )  # fmt: skip
@@ -353,14 +277,6 @@ class Lock:
     pass
 
 
-class Tuples(Enum):
-    A = (1, 2)
-
-
-class Empty(Enum):
-    pass
-
-
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize(
     ("hint", "message"),
@@ -371,8 +287,6 @@ class Empty(Enum):
         (HasMissing, "parameter 'x' of tool 'f' is a HasMissing, whose hints cannot be resolved: name 'Missing' is"),
         (HasLock, "parameter 'x' of tool 'f' is a HasLock, whose 'lock' has the hint "),
         (list[Lock], "parameter 'x' of tool 'f' has the hint "),
-        (Tuples, "parameter 'x' of tool 'f' has the hint test_tool_schema.Tuples; [1, 2] is no single JSON value"),
-        (Empty, "parameter 'x' of tool 'f' has the hint test_tool_schema.Empty, which has no values"),
         (Annotated[str, Param(ge=1)], "parameter 'x' of tool 'f' is a string, which ge cannot bound"),
         (Annotated[int, Param(max_length=1)], "parameter 'x' of tool 'f' is an integer, which max_length cannot bound"),
         (Annotated[Any, Param(le=1)], "parameter 'x' of tool 'f' is any JSON value, which le cannot bound"),
@@ -386,7 +300,26 @@ def test_a_hint_that_says_nothing_about_json_is_an_error_that_names_the_paramete
 
 
 @pytest.mark.parametrize(
-    "hint", [set[int], "datetime.datetime", Lock, dict[int, str], "pathlib.Path", complex], ids=repr
+    "hint",
+    [
+        set[int],
+        "datetime.datetime",
+        Lock,
+        dict[int, str],
+        "pathlib.Path",
+        complex,
+        Color,
+        tuple[int, str],
+        tuple[int, ...],
+        tuple,
+        int | str,
+        int | str | None,
+        list[int | str],
+        dict[str, Color],
+        typing.TypedDict("Made", {"n": int}),
+        Annotated[int, annotated_types.Gt(0)],
+    ],
+    ids=repr,
 )
 def test_without_pydantic_a_hint_of_another_kind_is_an_error_that_says_what_to_install(
     monkeypatch, hint
@@ -394,8 +327,11 @@ def test_without_pydantic_a_hint_of_another_kind_is_an_error_that_says_what_to_i
     monkeypatch.setitem(sys.modules, "pydantic", None)
     if isinstance(hint, str):
         hint = getattr(__import__(hint.partition(".")[0]), hint.partition(".")[2])
-    with pytest.raises(ConfigError, match=r"needs pydantic: pip install 'cogency-rs\[schema\]'"):
+    with pytest.raises(ConfigError) as raised:
         takes(hint)
+    message = str(raised.value)
+    assert message.startswith("parameter 'x' of tool 'f' has the hint ")
+    assert message.endswith(", which needs pydantic: pip install 'cogency-rs[schema]'")
 
 
 def test_notes_that_are_for_others_are_passed_over(monkeypatch):
@@ -412,9 +348,7 @@ def test_notes_that_are_for_others_are_passed_over(monkeypatch):
     ("hint", "default", "schema"),
     [
         (int, 3, INTEGER | {"default": 3}),
-        (Color, Color.RED, {"type": "string", "enum": ["red", "blue"], "default": "red"}),
         (Point, Point(1), REFERENCE | {"default": {"x": 1, "y": 0.0}}),
-        (tuple[int, ...], (1, 2), {"type": "array", "items": INTEGER, "default": [1, 2]}),
         (int, None, {"anyOf": [INTEGER, {"type": "null"}], "default": None}),
         (int | None, None, {"anyOf": [INTEGER, {"type": "null"}], "default": None}),
         (Any, None, {"default": None}),
@@ -521,32 +455,19 @@ def same(hint: Any, values: st.SearchStrategy[Any]) -> Case:
     return Case(hint, values.map(lambda value: (value, value)))
 
 
-def choices(values: list[Any]) -> st.SearchStrategy[Case]:
-    names = [f"M{number}" for number in range(len(values))]
-    made = enum.Enum("Made", dict(zip(names, values, strict=True)))
-    return st.sampled_from(
-        [
-            same(Literal[tuple(values)], st.sampled_from(values)),
-            Case(made, st.sampled_from([(member.value, member) for member in made])),
-        ]
-    )
+def choices(values: list[Any]) -> Case:
+    return same(Literal[tuple(values)], st.sampled_from(values))
 
 
 @st.composite
 def classes(draw: st.DrawFn, cases: st.SearchStrategy[Case]) -> Case:
     names = draw(st.lists(st.sampled_from("abcde"), unique=True, max_size=3))
     fields = {name: draw(cases) for name in names}
-    build: Any = dict
-    if draw(st.booleans()):
-        hint: Any = TypedDict("Made", {name: case.hint for name, case in fields.items()})
-    else:
-        build = hint = dataclasses.make_dataclass(
-            "Made", [(name, case.hint) for name, case in fields.items()]
-        )
+    hint = dataclasses.make_dataclass("Made", [(name, case.hint) for name, case in fields.items()])
 
     def pair(values: dict[str, tuple[Any, Any]]) -> tuple[Any, Any]:
         written = {name: value for name, (value, _) in values.items()}
-        return written, build(**{name: value for name, (_, value) in values.items()})
+        return written, hint(**{name: value for name, (_, value) in values.items()})
 
     pairs = st.fixed_dictionaries({name: case.pairs for name, case in fields.items()}).map(pair)
     return Case(hint, pairs)
@@ -555,12 +476,6 @@ def classes(draw: st.DrawFn, cases: st.SearchStrategy[Case]) -> Case:
 def lists_of(case: Case) -> Case:
     pairs = st.lists(case.pairs, max_size=3)
     return Case(list[case.hint], pairs.map(lambda items: ([w for w, _ in items], [v for _, v in items])))  # fmt: skip
-
-
-def tuples_of(cases: list[Case]) -> Case:
-    pairs = st.tuples(*(case.pairs for case in cases))
-    hint = tuple[tuple(case.hint for case in cases)]
-    return Case(hint, pairs.map(lambda items: ([w for w, _ in items], tuple(v for _, v in items))))
 
 
 def dicts_of(case: Case) -> Case:
@@ -591,10 +506,9 @@ scalars = st.sampled_from(
 )
 keys = st.lists(st.text(max_size=3) | st.integers(-3, 3), min_size=1, max_size=4, unique=True)
 hints = st.recursive(
-    scalars | keys.flatmap(choices),
+    scalars | keys.map(choices),
     lambda cases: st.one_of(
         cases.map(lists_of),
-        st.lists(cases, min_size=1, max_size=3).map(tuples_of),
         cases.map(dicts_of),
         cases.map(optional),
         classes(cases),

@@ -1,4 +1,4 @@
-"""How a turn came out: a value for whoever asks the model again, and rows that lose nothing of what it wrote."""
+"""How a turn came out: an outcome for the program that asks the model again, and rows that lose no text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_a_log_that_fails_leaves_a_turn_that_failed():
     assert turns.outcome is FAILED
 
 
-async def test_a_turn_that_nobody_reads_to_its_end_has_no_outcome():
+async def test_a_turn_that_is_not_read_to_its_end_has_no_outcome():
     turns = accumulator(with_tools(OK, storage=Log()))
     await carry_out(turns, parse_tokens("hi"))
     stream = turns.process(parse_tokens("a<think>b</think>c"))
@@ -136,7 +136,7 @@ async def test_what_the_model_wrote_is_in_the_log_and_also_what_was_wrong_with_i
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_behind_a_block_that_cannot_be_read_belongs_to_it(mode):
+async def test_text_after_a_block_that_cannot_be_read_belongs_to_it(mode):
     log = Log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     text = f"a {BAD} b <think>c</think>{BAD} d"
@@ -149,7 +149,7 @@ async def test_text_behind_a_block_that_cannot_be_read_belongs_to_it(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_text_behind_such_a_block_is_a_row_of_its_own_where_calls_follow(mode):
+async def test_text_after_such_a_block_is_a_row_of_its_own_where_calls_follow(mode):
     log = Log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     events = await carry_out(turns, parse_tokens(f"{BAD}b{block('ok')}", errors="event"))

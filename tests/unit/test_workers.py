@@ -1,4 +1,4 @@
-"""Worker threads: programs that end, fork, or bound them, in the middle of tools that block."""
+"""Worker threads: programs that end or fork while tools block, or that bound the number of threads."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from cogency_rs import ConfigError, set_worker_threads
 
 
 def run_python(code):
-    """Run code in a Python of its own."""
+    """Run code in a Python process of its own."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 

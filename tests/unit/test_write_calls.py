@@ -1,4 +1,4 @@
-"""`Dialect.write_calls`: calls as a model writes them, and what is refused."""
+"""`Dialect.write_calls`: writes calls as a model does, and refuses what JSON cannot hold."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_no_calls_are_no_text(name):
         ("a", AttributeError, "args"),
     ],
 )
-def test_what_is_no_call_is_refused(call, error, message):
+def test_anything_but_a_call_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         Dialect("hermes").write_calls([call])
 

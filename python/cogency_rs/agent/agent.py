@@ -33,7 +33,7 @@ from .results import Deps, Output, RunResult
 from .run import Run
 from .runtime import check_model
 from .serving import Serving
-from .settings import Settings
+from .settings import AgentSettings
 from .stored import Decisions
 from .stream import EventStream, StepStream
 
@@ -52,7 +52,7 @@ class Agent(Generic[Deps, Output]):
         model: a function from messages to an async iterable of text, or an object with `stream(request)`; see `Model`.
         tools: what it may call: functions with `@tool`, or any `Tool`.
         servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
-            behind it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
+            after it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
         driver: how it is asked: `"text"` where it writes its calls as text, `"native"` where its provider has tool
             calls of its own, `"react"` for one JSON decision a step; or any `Driver`.
         dialect: of the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
@@ -74,10 +74,10 @@ class Agent(Generic[Deps, Output]):
         tool_timeout: seconds one call may take, where its tool says nothing else.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
         require_tool: whether each answer must call a tool. The run is then over when a tool ends it.
-        stop_at_tools: names of tools behind which the run is over, as with `@tool(ends_run=True)`.
+        stop_at_tools: names of tools after which the run is over, as with `@tool(ends_run=True)`.
         finish_reasons: the provider's words for which a run stops, such as `"content_filter"`.
         on_failure: `"raise"` to raise `ToolError` when a call fails, once its batch is in the log.
-        on_block: `"stop"` to stop the run where a hook blocks a call; those behind it are not started.
+        on_block: `"stop"` to stop the run where a hook blocks a call; those after it are not started.
         on_busy: where another run has the conversation: `"wait"` for it, or `"error"`.
         calls: `"stream"` to show calls before they are complete, too, where the driver can.
         sandbox_dir: handed to tools that are objects; see `Execution`.
@@ -87,8 +87,8 @@ class Agent(Generic[Deps, Output]):
             `otel`. Without it, a run has what the run that calls it has, or what `instrument` turned on.
 
     Raises:
-        ConfigError: there is no model, or it is none; two tools of one name; a hook that is none; an option that no run
-            could keep. Says what to do.
+        ConfigError: there is no model, or it cannot be asked; two tools of one name; a hook that is not `Hooks`; an
+            option that no run could keep. Says what to do.
 
     One agent may have any number of runs at once; those of one conversation wait for each other.
     """
@@ -134,7 +134,8 @@ class Agent(Generic[Deps, Output]):
         check_choice("calls", calls, "whole", "stream")
         chosen = driver_of(driver, dialect, lenient)
         check_model(model)
-        known = Toolbox.of(listed).names
+        toolbox = Toolbox.of(listed)
+        known = toolbox.names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
         if unknown and not servers:  # which may have it
@@ -151,9 +152,10 @@ class Agent(Generic[Deps, Output]):
         )
         check_remote(known, around)
         self.name = name
-        self._settings = Settings(
+        self._settings = AgentSettings(
             model=model,
             tools=listed,
+            toolbox=toolbox,
             serving=Serving(servers) if servers else None,
             driver=chosen,
             storage=storage_of(storage, on_busy),
@@ -264,7 +266,7 @@ class Agent(Generic[Deps, Output]):
 
         Returns:
             An async iterator of event dicts, to be closed if it is left early. Besides those of a turn there are
-            `user` (the question), `metric` behind each step (tokens and seconds of the `step` and in `total`),
+            `user` (the question), `metric` after each step (tokens and seconds of the `step` and in `total`),
             `interrupt` and `cancelled` where it was asked to stop. Its `result` is there when it is over.
         """
         return EventStream(self._run(question, conversation_id, user_id, deps, mode, limits))
@@ -372,8 +374,9 @@ class Agent(Generic[Deps, Output]):
         given: object = question
         if not isinstance(given, str):
             raise TypeError(f"a question is text, not {type(given).__name__}")
+        is_new = not conversation_id
         ctx = self._context(conversation_id or uuid7(), user_id, deps, question, limits, parent)
-        return Run(self._settings, ctx, stream=stream, parent=parent)
+        return Run(self._settings, ctx, stream=stream, is_new=is_new, parent=parent)
 
     def _resumed(
         self,

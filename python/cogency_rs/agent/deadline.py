@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TypeVar
 
 from .limits import Account
@@ -24,29 +25,25 @@ class Deadline:
         self._account = account
         self.is_over = False
 
-    @property
-    def is_set(self) -> bool:
-        """Whether there is one."""
-        return self._account.seconds_left is not None
-
-    async def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """The events that come in time. After that their source is closed: its calls are cancelled and settled."""
-        while (left := self._account.seconds_left) is not None:
-            if left <= 0:
-                self.is_over = True
-                await events.aclose()
-                return
-            limit = asyncio.timeout(left)
-            try:
-                async with limit:
-                    event = await anext(events)
-            except StopAsyncIteration:
-                return
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                self.is_over = True
-                return
-            yield event
-        async for event in events:
-            yield event
+        return events if self._account.seconds_left is None else self._until(events)
+
+    async def _until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+        async with aclosing(events):
+            while (left := self._account.seconds_left) is not None:
+                if left <= 0:
+                    self.is_over = True
+                    return
+                limit = asyncio.timeout(left)
+                try:
+                    async with limit:
+                        event = await anext(events)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    self.is_over = True
+                    return
+                yield event

@@ -20,10 +20,10 @@ from ..types import ToolCall
 __all__ = [
     "Bounds",
     "CallOutcome",
+    "ModelPassage",
     "Passage",
     "Question",
     "Report",
-    "Said",
     "compact_json",
     "dialogue",
     "shown_text",
@@ -57,7 +57,7 @@ class CallOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelPassage:
     """What the model said, up to the results of its calls if it made any.
 
     Attributes:
@@ -74,7 +74,7 @@ class Said:
 
     @property
     def text(self) -> str:
-        """What it said to the user, a line behind the other."""
+        """What it said to the user, one line after the other."""
         return "\n".join(text for text in self.texts if text.strip())
 
 
@@ -91,7 +91,7 @@ class Report:
     content: str
 
 
-Passage = Question | Said | Report
+Passage = Question | ModelPassage | Report
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class _Fold:
         if not self._calls:
             self._forget_reports()
             return
-        # A report that came behind the calls is of the same answer: it is shown behind their results.
+        # A report that came after the calls is of the same answer: it is shown after their results.
         late = [piece for piece in self.pieces if isinstance(piece, Report)]
         self._forget_reports()
         self._close(self.pieces, self._outcomes(content))
@@ -271,13 +271,13 @@ class _Fold:
     ) -> None:
         said = [piece for piece in pieces if not isinstance(piece, Report)]
         calls, self._calls = self._calls, []
-        # Results are saved right behind their calls, so it is the first calls that lack them.
+        # Results are saved right after their calls, so it is the first calls that lack them.
         missing = len(calls) - len(outcomes)
         failed = [CallOutcome(INTERRUPTED, is_error=True)] * missing
         outcomes = [*failed, *outcomes[max(-missing, 0) :]]
         if said or calls:
             self._passages.append(
-                Said(
+                ModelPassage(
                     tuple(text for kind, text in said if kind == "think"),
                     tuple(text for kind, text in said if kind == "respond"),
                     tuple(calls),

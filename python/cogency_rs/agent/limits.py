@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
-from ..models import Usage
+from ..models.deltas import NO_USAGE, Usage
 from ..tools.options import check_count, check_seconds
 from .results import StopReason, StopSignal
 
@@ -60,11 +60,14 @@ class Account:
 
     def __init__(self, limits: UsageLimits, parent: Account | None = None) -> None:
         self._limits = limits
-        self._parent = parent
+        self._upwards: tuple[Account, ...] = (
+            self,
+            *(parent._upwards if parent is not None else ()),
+        )
         self._began: float | None = None
         self.steps = 0
         self.tool_calls = 0
-        self.usage = Usage()
+        self.usage: Usage = NO_USAGE
 
     def begin(self) -> None:
         """Start the clock."""
@@ -83,58 +86,44 @@ class Account:
 
     def take_step(self) -> None:
         """Count an answer of the model."""
-        for account in self._upwards():
+        for account in self._upwards:
             account.steps += 1
 
     def take_usage(self, usage: Usage) -> None:
         """Count tokens."""
-        for account in self._upwards():
+        for account in self._upwards:
             account.usage = account.usage + usage
 
     @property
     def counts_calls(self) -> bool:
         """Whether a limit of calls has to be kept."""
-        return any(account._limits.tool_calls is not None for account in self._upwards())
+        return any(account._limits.tool_calls is not None for account in self._upwards)
 
     def take_call(self) -> StopSignal | None:
         """Count a call, if it may be carried out; otherwise say why not."""
-        for account in self._upwards():
+        for account in self._upwards:
             most = account._limits.tool_calls
             if most is not None and account.tool_calls >= most:
                 text = f"Tool call limit reached: {account.tool_calls}/{most}"
                 return StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
-        for account in self._upwards():
+        for account in self._upwards:
             account.tool_calls += 1
         return None
 
     def reached(self) -> Iterator[StopSignal]:
         """The limits for which no further step may begin."""
-        for account in self._upwards():
-            limits = account._limits
-            for reason, what, used, most in (
-                (StopReason.STEPS_LIMIT, "Step", account.steps, limits.steps),
-                (
-                    StopReason.TOKEN_LIMIT,
-                    "Token",
-                    account.usage.total_tokens,
-                    limits.total_tokens,
-                ),
-            ):
-                if most is not None and used >= most:
-                    yield StopSignal(
-                        reason, f"{what} limit reached: {used}/{most}", source="limits"
-                    )
-            left = account.seconds_left
-            if left is not None and left <= 0:
+        for account in self._upwards:
+            limits, used = account._limits, account.usage
+            if (most := limits.steps) is not None and account.steps >= most:
+                text = f"Step limit reached: {account.steps}/{most}"
+                yield StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+            if (most := limits.total_tokens) is not None and used.total_tokens >= most:
+                text = f"Token limit reached: {used.total_tokens}/{most}"
+                yield StopSignal(StopReason.TOKEN_LIMIT, text, source="limits")
+            if limits.seconds is not None and account.seconds >= limits.seconds:
                 yield account.out_of_time()
 
     def out_of_time(self) -> StopSignal:
         """That the time is over."""
         message = f"Time limit reached: {self.seconds:.1f}/{self._limits.seconds:g} s"
         return StopSignal(StopReason.TIME_LIMIT, message, source="limits")
-
-    def _upwards(self) -> Iterator[Account]:
-        account: Account | None = self
-        while account is not None:
-            yield account
-            account = account._parent

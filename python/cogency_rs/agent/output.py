@@ -103,7 +103,7 @@ class ValueOutput:
         try:
             value = json.loads(written, strict=False)
         except (ValueError, RecursionError) as error:
-            return self._fault(f"it is no JSON: {error}")
+            return self._fault(f"it is not JSON: {error}")
         if faults := self._check.faults({_NAME: value}):
             return self._fault("; ".join(faults))
         try:

@@ -10,11 +10,11 @@ from typing import Any
 from ..codec import format_call_agent
 from ..errors import ConfigError
 from ..middleware import Invocation, Middleware, Next, ToolApproved, ToolDenied
-from ..middleware.approval import Approve, needs_approval
+from ..middleware.approval import Approve, Decision, needs_approval
 from ..toolbox import Toolbox
 from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
-from .stored import Decision, OpenBatch, StoredState, unknown
+from .stored import OpenBatch, StoredState, unknown
 
 __all__ = ["approved_by", "calls_again", "check_decisions", "not_twice", "undecided"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from time import time
 from typing import Any
@@ -20,25 +20,31 @@ from .._core import decide
 from ..codec import format_results_array
 from ..middleware import ToolApproved, ToolDenied
 from ..middleware.approval import Approve, needs_approval
-from ..middleware.hooks import sorted_hooks
 from ..storage.log import CallRecord, Row, is_log
 from ..storage.worker import worker
 from ..telemetry import current
 from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
+from .prompts import Prompts
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
 from .run_log import RunLog
 from .runtime import Runtime
-from .settings import Settings
-from .stepping import FinishedStep, Refused, Stepping
+from .serving import Serving
+from .settings import AgentSettings
+from .stepping import FinishedStep, Refused, RunningStep, Stepping
 from .stored import OpenBatch, StoredState, decisions_of, given_up_records
 from .triggers import Triggers
 
 __all__ = ["Run"]
 
 logger: logging.Logger = logging.getLogger(__name__)
+
+_CUT = "You were interrupted after what you said last, which the user has read. Go on from there, and do not repeat it."
+
+Beginning = tuple[list[dict[str, Any]], RunningStep | None]
+"""The events that a run begins with, and the step that it goes on with where an earlier run left one."""
 
 
 class Run:
@@ -49,6 +55,7 @@ class Run:
         ctx: what hooks and drivers see.
         stream: whether text comes as it arrives.
         decisions: of a run that is resumed, what somebody decided.
+        is_new: whether nothing can be in the log of its conversation yet.
         is_resumed: whether it goes on where an earlier one stopped, and asks no question.
         parent: the run that called it, where its agent is a tool of another.
 
@@ -60,20 +67,22 @@ class Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AgentSettings,
         ctx: RunContext[Any],
         *,
         stream: StreamMode,
         decisions: Mapping[str, ToolApproved | ToolDenied | bool] | None = None,
+        is_new: bool = False,
         is_resumed: bool = False,
         parent: Run | None = None,
     ) -> None:
         self.ctx = ctx
         self._stream: StreamMode = stream
         self._decisions = decisions_of(decisions)
+        self._is_new = is_new
         self._is_resumed = is_resumed
         self._parent = parent
-        self.triggers = Triggers(sorted_hooks(settings.hooks), ctx)
+        self.triggers = Triggers(settings.hooks, ctx)
         self._use(settings)
         self._log = RunLog(ctx)
         self._waiting: tuple[ToolCall, ...] = ()
@@ -104,13 +113,26 @@ class Run:
             try:
                 await self.triggers.tell("before_run")
                 self._prepare()
-                begin = self._go_on() if self._is_resumed else self._ask_question()
-                async with aclosing(begin) as begun:
-                    async for event in begun:
+                events, step = await (self._go_on() if self._is_resumed else self._ask_question())
+                for event in events:
+                    yield event
+                # The steps stand here, and not in generators of their own, each of which every event would pass.
+                while step is not None or (step := await self._next_step()) is not None:
+                    said = step.said
+                    try:
+                        async for event in step.events:
+                            said.take(event)
+                            yield event
+                    finally:
+                        await step.events.aclose()
+                    done = await self._finish_step(step)
+                    step = None
+                    for event in done.reports:
                         yield event
-                async with aclosing(self._steps()) as steps:
-                    async for event in steps:
-                        yield event
+                    yield done.step
+                    yield done.metric
+                    if done.error is not None:
+                        raise done.error
                 if (why := self._stopped_by_person()) is not None:
                     cancelled = await self._log.cancelled(why)
                     yield {"type": "interrupt", "timestamp": cancelled["timestamp"]}
@@ -146,18 +168,20 @@ class Run:
         )
         return claim
 
-    @asynccontextmanager
-    async def _served(self) -> AsyncGenerator[None, None]:
+    def _served(self) -> AbstractAsyncContextManager[None]:
         """The agent's servers, with the tools that they offer now."""
-        settings = self._settings
-        if settings.serving is None:
-            yield
-            return
-        async with settings.serving as serving:
-            self._use(replace(settings, tools=await serving.tools(settings.tools)))
+        serving = self._settings.serving
+        return nullcontext() if serving is None else self._serving(serving)
+
+    @asynccontextmanager
+    async def _serving(self, serving: Serving) -> AsyncGenerator[None, None]:
+        async with serving:
+            tools = await serving.tools(self._settings.tools)
+            toolbox = Toolbox.of(tools)
+            self._use(replace(self._settings, tools=tools, toolbox=toolbox, prompts=Prompts()))
             yield
 
-    def _use(self, settings: Settings) -> None:
+    def _use(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._execution = Execution(
             storage=settings.storage,
@@ -166,7 +190,7 @@ class Run:
             access=settings.access,
             deps=self.ctx.deps,
         )
-        self._tools = Toolbox.of(settings.tools)
+        self._tools = settings.toolbox
 
     def _prepare(self) -> None:
         """Make what the steps share."""
@@ -176,12 +200,15 @@ class Run:
             ctx=self.ctx,
             model=settings.model,
             execution=self._execution,
+            toolbox=self._tools,
             triggers=self.triggers,
             history=settings.history,
             instructions="\n\n".join(part for part in parts if part),
             identity=settings.identity,
             stream=self._stream,
             calls=settings.calls,
+            output_schema=_schema_for(settings),
+            prompts=settings.prompts,
         )
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
@@ -192,12 +219,12 @@ class Run:
         approve, parent = self._settings.approve, self._parent
         return approve if approve is not None or parent is None else parent._approve()
 
-    async def _ask_question(self) -> AsyncGenerator[Any, None]:
+    async def _ask_question(self) -> Beginning:
         """Settle what an earlier run left, and put the question into the log."""
         ctx, storage = self.ctx, self._settings.storage
         rows: list[Row] = []
         calls: list[CallRecord] = []
-        if is_log(storage):
+        if is_log(storage) and not self._is_new:
             state = await StoredState.before_question(storage, ctx.conversation_id)
             calls += given_up_records(state.stale)
             if state.batch is not None:
@@ -206,9 +233,9 @@ class Run:
                 calls += records
         now = time()
         await self._log.append([*rows, ("user", ctx.question, now)], calls)
-        yield {"type": "user", "content": ctx.question, "timestamp": now}
+        return [{"type": "user", "content": ctx.question, "timestamp": now}], None
 
-    async def _go_on(self) -> AsyncGenerator[Any, None]:
+    async def _go_on(self) -> Beginning:
         """Go on where an earlier run stopped."""
         ctx = self.ctx
         state = await StoredState.read(self._settings.storage, ctx.conversation_id)
@@ -220,17 +247,16 @@ class Run:
             if state.last == "respond":
                 output = self._stepping.read(state.answer)
             if isinstance(output, Refused):
-                yield await self._log.report(output.code, output.message)
-            else:
-                self._output = output
-                self.status = "completed"
+                return [await self._log.report(output.code, output.message)], None
+            self._output = output
+            self.status = "completed"
         elif state.batch is not None:
-            batch = state.batch.with_decisions(self._decisions)
-            async with aclosing(self._go_on_with(batch)) as events:
-                async for event in events:
-                    yield event
+            return [], await self._go_on_with(state.batch.with_decisions(self._decisions))
+        elif state.is_cut:  # a prompt ends with a message of the user
+            return [await self._log.report("interrupted", _CUT, kind="truncated")], None
+        return [], None
 
-    async def _go_on_with(self, batch: OpenBatch) -> AsyncGenerator[Any, None]:
+    async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
         """Carry out calls that an earlier run left, if nobody has yet to agree to them."""
         approve = self._approve()
         waiting = [] if approve is not None else await undecided(batch, self._tools)
@@ -240,50 +266,39 @@ class Run:
                 await self._log.append((), put_off.records)
             self._waiting = tuple(waiting)
             self.status = "waiting"
-            return
+            return None
         taken = batch.taken_over(worker())
         await self._log.append((), taken)
-        step = self._stepping.carry_out(
-            lambda: calls_again(batch.calls),
+        return self._stepping.carry_out(
+            calls_again(batch.calls),
             taken,
             approved_by(batch.decided(), approve),
             [not_twice(batch.not_begun)],
         )
-        async with aclosing(self._step(step)) as events:
-            async for event in events:
-                yield event
 
     # Its steps
 
-    async def _steps(self) -> AsyncGenerator[Any, None]:
-        """Ask the model, step by step."""
-        while self.status == "in_progress":
-            if await self._is_stopped(self.ctx.account.reached()):
-                return
+    async def _next_step(self) -> RunningStep | None:
+        """Ask the model once more; `None` where the run is over, or stops."""
+        if self.status != "in_progress" or await self._is_stopped(self.ctx.account.reached()):
+            return None
+        if self.triggers.has("before_step"):
             await self.triggers.tell("before_step")
             if await self._is_stopped(()):
-                return
-            self.ctx.account.take_step()
-            async with aclosing(self._step(self._stepping.ask())) as events:
-                async for event in events:
-                    yield event
+                return None
+        self.ctx.account.take_step()
+        return self._stepping.ask()
 
-    async def _step(self, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        """Carry out a step, and do what follows it."""
-        async with aclosing(events):
-            async for event in events:
-                yield event
-        done = self._stepping.finished
+    async def _finish_step(self, step: RunningStep) -> FinishedStep:
+        """Put together what came of a step, and do what follows it."""
+        done = await self._stepping.finish(step)
         self.ctx.steps.append(done.step)
         self.ctx.step += 1
         if done.output is not None:
             self._output = done.output
         if done.error is None:
             await self._follow(done)
-        yield done.step
-        yield done.metric
-        if done.error is not None:
-            raise done.error
+        return done
 
     async def _is_stopped(self, signals: Iterator[StopSignal] | tuple[()]) -> bool:
         """Whether the run stops here, before a step."""
@@ -386,6 +401,14 @@ class Run:
                 await self._finish()
         except Exception:
             logger.exception("A hook failed when it was told of %r", error)
+
+
+def _schema_for(settings: AgentSettings) -> Mapping[str, Any] | None:
+    """The schema that the model is sent: where every answer calls a tool, none is of that form."""
+    wants = (
+        getattr(settings.model, "structured_output", False) is True
+    )  # a mock has every attribute
+    return settings.output.schema if wants and not settings.require_tool else None
 
 
 def _status_of(signal: StopSignal) -> RunStatus:

@@ -34,10 +34,10 @@ class RunLog:
         self._has_begun = True
         await save_to_the_end(ctx.storage, ctx.conversation_id, ctx.user_id, rows, calls)
 
-    async def report(self, code: str, content: str) -> dict[str, Any]:
+    async def report(self, code: str, content: str, *, kind: str = "malformed") -> dict[str, Any]:
         """Say what is wrong with an answer, so that the model is shown it; returns the event that says it."""
         now = time()
-        report = {"kind": "malformed", "code": code, "content": content, "raw": ""}
+        report = {"kind": kind, "code": code, "content": content, "raw": ""}
         await self.append((("error", json.dumps(report), now),))
         return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
 

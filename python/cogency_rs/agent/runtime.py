@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._core import FoldOptions
-from ..context import StoredConversation, assemble_behind, bounds_of, system_prompt
+from .._core import FoldOptions, Thought
+from ..context import StoredRows, assemble_after, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
-from ..models import Delta, Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from ..models import Finish, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from ..models.deltas import NO_USAGE
 from ..records import ToolExecution
 from ..signature import is_object, json_schema_of
 from ..storage.log import CallRecord, is_log
@@ -23,6 +32,7 @@ from ..tools import options_of
 from ..types import CallMode, Dialects, Execution, StreamMode
 from .context import RunContext
 from .dialogue import Bounds, Passage, dialogue, stored_calls, with_ids
+from .prompts import Prompts
 from .response import ModelResponse
 from .triggers import Triggers
 
@@ -42,6 +52,7 @@ class Runtime:
         identity: who the model is; `None` for a neutral sentence.
         stream: whether text comes as it arrives, or in whole.
         calls: whether calls come before they are complete, too.
+        output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
         finish_reason: why the model stopped, in the step that runs.
         used: the tokens of the step that runs.
         toolbox: which tool a call means.
@@ -49,35 +60,39 @@ class Runtime:
         refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
             failed; they are in the `Step`, and not in the log.
         error: what the driver raises when the step that runs is over and in `RunResult.steps`.
-        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls behind the last question
+        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls after the last question
             that they led to, from 0.
+        prompts: system prompts that were written for these tools, in earlier runs too.
     """
 
     ctx: RunContext[Any]
     model: Any
     execution: Execution
+    toolbox: Toolbox
     triggers: Triggers
     history: History
     instructions: str = ""
     identity: str | None = None
     stream: StreamMode = "token"
     calls: CallMode = "whole"
+    output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
-    used: Usage = field(default_factory=Usage)
+    used: Usage = NO_USAGE
     refused: list[ToolExecution] = field(default_factory=list[ToolExecution])
     error: Exception | None = None
     reasoning: dict[int, list[dict[str, Any]]] = field(
         default_factory=dict[int, list[dict[str, Any]]]
     )
+    prompts: Prompts = field(default_factory=Prompts)
     _pin: Pin = field(default_factory=Pin)
-    _prompts: dict[Any, str] = field(default_factory=dict[Any, str])
+    _options: dict[Dialects, FoldOptions] = field(default_factory=dict[Dialects, FoldOptions])
 
     def __post_init__(self) -> None:
-        self.toolbox = Toolbox.of(self.execution.tools)
         # Once a run: what is listed must not change between two of its prompts.
-        self.visible_tools: list[Any] = [
-            tool for tool in self.execution.tools if _is_visible(tool, self.ctx)
-        ]
+        tools = self.execution.tools
+        listed = [place for place, tool in enumerate(tools) if _is_visible(tool, self.ctx)]
+        self._visible = tuple(listed)
+        self.visible_tools: list[Any] = [tools[place] for place in listed]
 
     async def messages(
         self, dialect: Dialects = "cogency", *, declares_tools: bool = True
@@ -88,30 +103,34 @@ class Runtime:
             dialect: how the model writes its calls and reads results.
             declares_tools: whether the system prompt teaches the model its tools.
         """
-        ctx, key = self.ctx, (dialect, declares_tools)
-        prompt = self._prompts.get(key)
-        if prompt is None:
-            tools = self.visible_tools if declares_tools else []
-            prompt = system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
-            self._prompts[key] = prompt
-        return await assemble_behind(
-            lambda: prompt,
-            None,
-            StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id),
-            history=self.history,
-            options=FoldOptions(
+        ctx = self.ctx
+
+        def write() -> str:
+            tools = self.visible_tools if declares_tools else ()
+            return system_prompt(tools, self.identity, self.instructions or None, dialect=dialect)
+
+        prompt = self.prompts.get((dialect, self._visible if declares_tools else ()), write)
+        options = self._options.get(dialect)
+        if options is None:
+            options = self._options[dialect] = FoldOptions(
                 escape_tags=True,
                 max_result_chars=self.history.max_result_chars,
                 tool_result_chars=bounds_of(self.execution.tools),
                 dialect=dialect,
-            ),
+            )
+        return await assemble_after(
+            lambda: prompt,
+            None,
+            StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id),
+            history=self.history,
+            options=options,
             pin=self._pin,
         )
 
     async def rows(self) -> Sequence[Any]:
         """The rows that the history leaves, oldest first: for drivers that write their own prompt."""
         ctx = self.ctx
-        conversation = StoredConversation(ctx.storage, ctx.user_id, ctx.conversation_id)
+        conversation = StoredRows(ctx.storage, ctx.user_id, ctx.conversation_id)
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:
@@ -130,53 +149,65 @@ class Runtime:
     @property
     def introduction(self) -> str:
         """How a system prompt begins that a driver writes: who the model is, and what it is asked for."""
-        prompt = self._prompts.get("introduction")
-        if prompt is None:
-            # All that this dialect's prompt has behind it, where there are no tools, is that there are none.
+
+        def write() -> str:
+            # All that this dialect's prompt has after it, where there are no tools, is that there are none.
             whole = system_prompt((), self.identity, self.instructions or None, dialect="hermes")
-            prompt = self._prompts["introduction"] = whole.rpartition("\n\n# Tools\n\n")[0]
-        return prompt
+            return whole.rpartition("\n\n# Tools\n\n")[0]
+
+        return self.prompts.get("introduction", write)
 
     async def behind_system(self, prompt: str, messages: Messages) -> Messages:
-        """Messages as they are sent: changed and merged as the history wants it, behind a system prompt."""
+        """Messages as they are sent: changed and merged as the history wants it, after a system prompt."""
         return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]
 
     async def ask(
-        self, request: ModelRequest, *, model: Any = None
-    ) -> AsyncGenerator[str | Delta, None]:
+        self,
+        request: ModelRequest | Callable[[], Awaitable[ModelRequest]],
+        *,
+        model: Any = None,
+        read: Callable[[Any], Any] | None = None,
+    ) -> AsyncGenerator[Any, None]:
         """Ask the model. Its tokens count for the run, whether or not the answer is read to its end.
 
         Args:
-            request: what to ask.
+            request: what to ask, or what makes it once the answer is wanted.
             model: whom, in place of the agent's model.
+            read: what to make of each piece; one of which it makes `None` is left out. It is not asked of a `str`
+                as it comes from the model.
+
+        Yields:
+            The answer's `str`s and `Delta`s, or what `read` makes of them.
 
         Raises:
             TypeError: the model gives something else than text and `Delta`s.
 
         What the model raises passes on.
         """
+        if not isinstance(request, ModelRequest):
+            request = await request()
         request = await self.triggers.change("before_model_request", request)
         answer = _Answer(request, self.history)
         source: Any = await self._asked(self.model if model is None else model, request)
         try:
             if self.triggers.has("after_model_response"):
-                deltas: list[Any] = []
-                async for delta in source:
-                    answer.take(delta)
-                    deltas.append(delta)
-                response = ModelResponse(request.id, tuple(deltas), answer.usage)
-                response = await self.triggers.change("after_model_response", response)
+                response = await self._whole_response(request, source, answer)
                 self.finish_reason = response.finish_reason
                 for delta in response.deltas:
-                    yield delta
+                    piece = delta if read is None else read(delta)
+                    if piece is not None:
+                        yield piece
             else:
                 take, written = answer.take, answer.written
                 async for delta in source:
                     if type(delta) is str:  # as most are
                         written.append(delta)
-                    else:
-                        take(delta)
-                    yield delta
+                        yield delta
+                        continue
+                    delta = take(delta)
+                    piece = delta if read is None else read(delta)
+                    if piece is not None:
+                        yield piece
                 self.finish_reason = answer.finish_reason
         finally:
             close = getattr(source, "aclose", None)
@@ -185,6 +216,17 @@ class Runtime:
             usage = answer.usage
             self.used = self.used + usage
             self.ctx.account.take_usage(usage)
+
+    async def _whole_response(
+        self, request: ModelRequest, source: AsyncIterator[Any], answer: _Answer
+    ) -> ModelResponse:
+        """The answer as hooks leave it, once it is whole."""
+        deltas: list[Any] = []
+        async for delta in source:
+            answer.take(delta)
+            deltas.append(delta)
+        response = ModelResponse(request.id, tuple(deltas), answer.usage)
+        return await self.triggers.change("after_model_response", response)
 
     async def _asked(self, model: Any, request: ModelRequest) -> AsyncIterator[Any]:
         tracing = current()
@@ -205,9 +247,12 @@ class _Answer:
         self._reported: Usage | None = None
         self.finish_reason: str | None = None
 
-    def take(self, delta: Any) -> None:
-        """See the next piece."""
+    def take(self, delta: Any) -> Any:
+        """See the next piece; return it as the drivers know it."""
         match delta:
+            case Thought():  # as functions that `parse_tokens` reads give it
+                delta = ReasoningDelta(delta.text)
+                self.written.append(delta.text)
             case Usage():
                 self._reported = delta
             case Finish(reason):
@@ -221,6 +266,7 @@ class _Answer:
             case _:
                 kind = type(delta).__name__
                 raise TypeError(f"a model gives str or a Delta, not {kind}: {delta!r:.100}")
+        return delta
 
     @property
     def usage(self) -> Usage:
@@ -282,7 +328,7 @@ def check_model(model: object) -> None:
     """Refuse what cannot answer.
 
     Raises:
-        ConfigError: it is none, a coroutine, or nothing that can be asked.
+        ConfigError: there is none, or it is a coroutine, or something that cannot be asked.
     """
     if model is None:
         raise ConfigError(

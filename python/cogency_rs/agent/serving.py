@@ -17,7 +17,7 @@ __all__ = ["Serving"]
 
 
 class Serving:
-    """Servers that several runs share; each of them, and whoever wants them to last longer, is inside `async with`.
+    """Servers that several runs share; each of them is inside `async with`, and a caller who wants them to last longer.
 
     Args:
         servers: by the names that the model may call them by, or a list.
@@ -68,7 +68,7 @@ class Serving:
                 await group.__aexit__(None, None, None)
 
     async def tools(self, own: Sequence[Any]) -> tuple[Any, ...]:
-        """The agent's own tools, and behind them those of the servers as they are now."""
+        """The agent's own tools, and after them those of the servers as they are now."""
         if self._group is None:
             raise RuntimeError("servers are asked inside `async with`")
         listed = await self._group.tools(own)

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..history import History
 from ..middleware import Hooks, Middleware
 from ..middleware.approval import Approve
+from ..toolbox import Toolbox
 from ..types import Access, CallMode
 from .drivers import Driver
 from .limits import UsageLimits
 from .output import OutputReader
+from .prompts import Prompts
 from .recovery import Recovery
 from .serving import Serving
 
 if TYPE_CHECKING:
     from ..telemetry.spans import Tracing
 
-__all__ = ["Settings"]
+__all__ = ["AgentSettings"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class AgentSettings:
     """The options of an agent, checked; see `Agent`."""
 
     model: Any
     tools: tuple[Any, ...]
+    toolbox: Toolbox
     serving: Serving | None
     driver: Driver
     storage: Any
@@ -53,3 +56,4 @@ class Settings:
     access: Access
     name: str
     tracing: Tracing | None
+    prompts: Prompts = field(default_factory=Prompts)

@@ -5,8 +5,7 @@ What follows from it is the run's to decide.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,37 +13,70 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..accumulator import Accumulator
 from ..errors import BlockTool, HookError, ToolError
 from ..middleware import Approve, Invocation, Middleware, Next
-from ..models import Usage
+from ..models.deltas import NO_USAGE, Usage
 from ..records import ToolExecution
 from ..results import failure
 from ..storage.log import CallRecord
-from ..toolbox import Toolbox
-from ..tools import options_of
+from ..tools.options import all_options, options_of
 from ..types import ToolCall, ToolResult, TurnOutcome
 from .deadline import Deadline
 from .delegate import calling, has_delegate
+from .limits import Account
 from .output import Fault
 from .recovery import Repetition
 from .results import Step, StopReason, StopSignal
-from .said import Said, kind_of
+from .step_content import StepContent, kind_of
 
 if TYPE_CHECKING:
     from .run import Run
     from .run_log import RunLog
     from .runtime import Runtime
-    from .settings import Settings
+    from .settings import AgentSettings
 
-__all__ = ["FinishedStep", "Refused", "Stepping"]
+__all__ = ["FinishedStep", "Refused", "RunningStep", "Stepping"]
 
 _NEVER = 2**31
 """Failures in a row at which a turn's breaker opens: a run counts equal errors itself."""
 
 
-@dataclass(frozen=True, slots=True)
+class RunningStep:
+    """A step while it is carried out.
+
+    Args:
+        accumulator: what carries it out.
+        source: its driver's events.
+        known: records of calls that the log has already.
+        account: what its run has taken, against its limits.
+
+    Attributes:
+        events: what happens, to be read to its end or closed. The reader shows each to `said`.
+        said: what the events say.
+    """
+
+    __slots__ = ("accumulator", "began", "deadline", "events", "said")
+
+    def __init__(
+        self,
+        accumulator: Accumulator,
+        source: AsyncIterable[Any],
+        known: Sequence[CallRecord],
+        account: Account,
+    ) -> None:
+        self.said = StepContent()
+        self.accumulator = accumulator
+        self.began = monotonic()
+        self.deadline = Deadline(account)
+        self.events: AsyncGenerator[Any, None] = self.deadline.until(
+            accumulator.process(source, known=known)
+        )
+
+
+@dataclass(slots=True)
 class FinishedStep:
     """What came of a step.
 
     Attributes:
+        reports: events that say what is wrong with its answer; they come before the step itself.
         step: the step, as hooks left it.
         outcome: how its turn came out; of one that a tool or a hook ended, that it acted.
         output: the answer, or what a tool that ends the run gave; `None` where there is neither.
@@ -56,6 +88,7 @@ class FinishedStep:
         metric: the event that says what it took.
     """
 
+    reports: tuple[dict[str, Any], ...]
     step: Step
     outcome: TurnOutcome
     output: Any
@@ -76,17 +109,12 @@ class Stepping:
         runtime: what drivers work with.
         log: the run's.
         approve: who is asked of calls that require approval; `"wait"` to let the run wait.
-
-    Attributes:
-        finished: what came of the last step; set when it is over.
     """
-
-    finished: FinishedStep
 
     def __init__(
         self,
         run: Run,
-        settings: Settings,
+        settings: AgentSettings,
         runtime: Runtime,
         log: RunLog,
         approve: Approve | Literal["wait"] | None,
@@ -95,45 +123,46 @@ class Stepping:
         self._settings = settings
         self._runtime = runtime
         self._log = log
-        self._tools = Toolbox.of(settings.tools)
+        self._tools = runtime.toolbox
+        self._may_end = bool(settings.stop_at_tools) or any(
+            options.ends_run for options in all_options(settings.tools)
+        )
         self._repetition = Repetition(settings.recovery)
         self._over_limit: list[StopSignal] = []  # for each call that was refused for a limit
         self._accumulator = self._make_accumulator(approve)
 
-    def ask(self) -> AsyncGenerator[Any, None]:
-        """Ask the model, and carry out what it calls: the events of the step."""
-        driver, ctx = self._settings.driver, self._run.ctx
-        return self._step(self._accumulator, lambda: driver.step(ctx, self._runtime))
+    def ask(self) -> RunningStep:
+        """Ask the model, and carry out what it calls."""
+        source = self._settings.driver.step(self._run.ctx, self._runtime)
+        return self._begin(self._accumulator, source)
 
     def carry_out(
         self,
-        calls: Callable[[], AsyncIterable[Any]],
+        calls: AsyncIterable[Any],
         known: Sequence[CallRecord],
         approve: Approve,
         layers: Sequence[Middleware],
-    ) -> AsyncGenerator[Any, None]:
-        """Carry out calls that the log has already: the events of the step."""
-        return self._step(self._make_accumulator(approve, layers), calls, known)
+    ) -> RunningStep:
+        """Carry out calls that the log has already."""
+        return self._begin(self._make_accumulator(approve, layers), calls, known)
 
-    async def _step(
+    def _begin(
         self,
         accumulator: Accumulator,
-        source: Callable[[], AsyncIterable[Any]],
+        source: AsyncIterable[Any],
         known: Sequence[CallRecord] = (),
-    ) -> AsyncGenerator[Any, None]:
-        ctx, runtime, said = self._run.ctx, self._runtime, Said()
-        runtime.used, runtime.finish_reason = Usage(), None
+    ) -> RunningStep:
+        runtime = self._runtime
+        runtime.used, runtime.finish_reason = NO_USAGE, None
         runtime.refused, runtime.error = [], None
         self._over_limit.clear()
-        began, deadline = monotonic(), Deadline(ctx.account)
-        events: AsyncGenerator[Any, None] = accumulator.process(source(), known=known)
-        in_time = deadline.until(events) if deadline.is_set else events
-        async with aclosing(events), aclosing(in_time):
-            async for event in in_time:
-                said.take(event)
-                yield event
+        return RunningStep(accumulator, source, known, self._run.ctx.account)
+
+    async def finish(self, running: RunningStep) -> FinishedStep:
+        """Put together what came of a step whose events have been read."""
+        runtime, said, accumulator = self._runtime, running.said, running.accumulator
         outcome = accumulator.outcome or TurnOutcome.FAILED
-        if deadline.is_over:
+        if running.deadline.is_over:
             outcome = TurnOutcome.TRUNCATED
         executions = tuple(accumulator.executions)
         is_answer = (
@@ -141,43 +170,47 @@ class Stepping:
             and not (said.errors or said.calls)
             and accumulator.stop is None
         )
-        output = self.read(said.text) if is_answer else None
-        is_refused = isinstance(output, Refused)
+        text = said.text
+        output = self.read(text) if is_answer else None
+        reports: tuple[dict[str, Any], ...] = ()
         if isinstance(output, Refused):
-            report = await self._log.report(output.code, output.message)
-            said.take(report)
-            yield report
+            reports = (await self._log.report(output.code, output.message),)
+            said.take(reports[0])
             output = None
+        finish_reason = runtime.finish_reason or accumulator.finish_reason
         step = Step(
-            index=ctx.step,
+            index=self._run.ctx.step,
             kind=kind_of(
-                outcome, calls=bool(executions or accumulator.waiting), is_refused=is_refused
+                outcome,
+                calls=bool(executions or accumulator.waiting),
+                is_refused=bool(reports),
             ),
             outcome=outcome,
-            text=said.text,
+            text=text,
             thoughts=said.reasoning,
             calls=tuple(said.calls),
             executions=(*executions, *runtime.refused),
             usage=runtime.used,
-            finish_reason=runtime.finish_reason or accumulator.finish_reason,
+            finish_reason=finish_reason,
             error=said.error,
         )
-        step = await self._run.triggers.change("after_step", step)
-        ending = next(filter(self._ends_run, executions), None)
+        if self._run.triggers.has("after_step"):
+            step = await self._run.triggers.change("after_step", step)
+        ending = self._ending(executions)
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
-            outcome = (
-                TurnOutcome.ACTED
-            )  # a tool asked for the end: a signal, and a hook may ask to go on
-        self.finished = FinishedStep(
+            # A tool asked for the end: a signal, and a hook may ask to go on.
+            outcome = TurnOutcome.ACTED
+        return FinishedStep(
+            reports=reports,
             step=step,
             outcome=outcome,
             output=output if ending is None else _given_by(ending),
-            is_refused=is_refused,
-            is_answer=is_answer and not is_refused and said.text != "",
+            is_refused=bool(reports),
+            is_answer=is_answer and not reports and text != "",
             waiting=tuple(accumulator.waiting),
-            signals=tuple(self._signals(executions, said, accumulator, deadline, ending)),
+            signals=tuple(self._signals(executions, running, finish_reason, ending)),
             error=runtime.error or self._error_of(executions),
-            metric=self._metric(step, monotonic() - began),
+            metric=self._metric(step, monotonic() - running.began),
         )
 
     def read(self, text: str) -> Any:
@@ -192,6 +225,12 @@ class Stepping:
         value = self._settings.output.read(text)
         return Refused("invalid_output", value.message) if isinstance(value, Fault) else value
 
+    def _ending(self, executions: Sequence[ToolExecution]) -> ToolExecution | None:
+        """The first call that ended the run."""
+        if not self._may_end:
+            return None
+        return next(filter(self._ends_run, executions), None)
+
     def _ends_run(self, execution: ToolExecution) -> bool:
         ends = options_of(self._tools.find(execution.call)).ends_run
         asked = ends or execution.name in self._settings.stop_at_tools
@@ -200,26 +239,24 @@ class Stepping:
     def _signals(
         self,
         executions: Sequence[ToolExecution],
-        said: Said,
-        accumulator: Accumulator,
-        deadline: Deadline,
+        running: RunningStep,
+        finish_reason: str | None,
         ending: ToolExecution | None,
     ) -> Iterator[StopSignal]:
         """What a step asks for: that the run stops, and why."""
-        if accumulator.stop is not None:
-            yield StopSignal.of(accumulator.stop)
+        if (stop := running.accumulator.stop) is not None:
+            yield StopSignal.of(stop)
         if ending is not None:
             text = f"Tool '{ending.name}' ended the run"
             yield StopSignal(StopReason.COMPLETED, text, source=ending.name)
-        finish_reason = self._runtime.finish_reason or accumulator.finish_reason
         if finish_reason in self._settings.finish_reasons:
             text = f"The model stopped for {finish_reason!r}"
             yield StopSignal(StopReason.FINISH_REASON, text, source="model")
-        if deadline.is_over:
+        if running.deadline.is_over:
             yield self._run.ctx.account.out_of_time()
         if self._over_limit and len(self._over_limit) == len(executions):
             yield self._over_limit[0]
-        repeated = self._repetition.enter(said.happened(executions, self._tools))
+        repeated = self._repetition.enter(running.said.happened(executions, self._tools))
         if repeated is not None:
             yield repeated
 

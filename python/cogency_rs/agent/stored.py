@@ -15,7 +15,8 @@ from typing import Any
 
 from ..codec import parse_tool_call
 from ..errors import DeniedError, ToolParseError, UnknownOutcome
-from ..middleware import ToolApproved, ToolDenied
+from ..middleware import Decision, ToolApproved, ToolDenied
+from ..middleware.approval import read_decision, write_decision
 from ..records import status_of
 from ..results import failure
 from ..storage.log import UNSETTLED, CallRecord, CallStatus
@@ -23,7 +24,6 @@ from ..types import ToolCall, ToolResult
 
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
-Decision = ToolApproved | ToolDenied
 Decisions = Mapping[str, Decision | bool]
 """What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
 
@@ -32,7 +32,7 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        TypeError: one is none.
+        TypeError: one is something else.
     """
     read: dict[str, Decision] = {}
     for id, decision in (decisions or {}).items():
@@ -46,23 +46,6 @@ def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
                     f"a decision is True, False, ToolApproved or ToolDenied, not {decision!r:.100} for {id!r}"
                 )
     return read
-
-
-def _written(decision: Decision) -> str:
-    """A decision as the table of calls holds it."""
-    if isinstance(decision, ToolDenied):
-        return json.dumps({"approved": False, "message": decision.message})
-    args = {} if decision.args is None else {"args": decision.args}
-    return json.dumps({"approved": True, **args})
-
-
-def _read(stored: str | None) -> Decision | None:
-    if stored is None:
-        return None
-    read = json.loads(stored)
-    if not read["approved"]:
-        return ToolDenied(read.get("message", ""))
-    return ToolApproved(read.get("args"))
 
 
 def unknown(call: ToolCall) -> ToolResult:
@@ -93,13 +76,16 @@ class OpenBatch:
 
     def decided(self) -> dict[str, Decision]:
         """What has been decided, by id."""
-        found = {record.id: _read(record.decision) for record in self.records}
-        return {id: decision for id, decision in found.items() if decision is not None}
+        return {
+            record.id: read_decision(record.decision)
+            for record in self.records
+            if record.decision is not None
+        }
 
     def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
         """The batch with what was decided now; a call that has been decided of stays as it is."""
         records = [
-            replace(record, decision=_written(decisions[record.id]))
+            replace(record, decision=write_decision(decisions[record.id]))
             if record.id in decisions and record.decision is None
             else record
             for record in self.records
@@ -170,6 +156,7 @@ class StoredState:
         last: the type of its last row, those aside that say nothing; `None` of an empty one.
         answer: the text of the last answer, where that came last; of a run that a tool ended, its output.
         batch: the calls that have no results; `None` if all have.
+        is_cut: whether somebody stopped the model after it had said something, so that no question follows that.
         stale: records of earlier calls that were never settled.
         ids: those of all its calls.
     """
@@ -177,6 +164,7 @@ class StoredState:
     last: str | None
     answer: Any
     batch: OpenBatch | None
+    is_cut: bool
     stale: tuple[CallRecord, ...]
     ids: frozenset[str]
 
@@ -218,12 +206,14 @@ class StoredState:
             last=said[-1]["type"] if said else None,
             answer=_answer(said),
             batch=batch,
+            is_cut=[row["type"] for row in said[-2:]] in _CUT,
             stale=tuple(record for record in open_records if record not in ours),
             ids=frozenset(record.id for record in records),
         )
 
 
 _SILENT = frozenset({"metric", "execute"})
+_CUT = (["think", "cancelled"], ["respond", "cancelled"])
 
 
 def _answer(rows: Sequence[Any]) -> Any:

@@ -38,7 +38,7 @@ class RunStream(Generic[Item, Output]):
             RuntimeError: it is not over.
         """
         if self._run.result is None:
-            raise RuntimeError("the run is not over: its result is there behind its last item")
+            raise RuntimeError("the run is not over: its result is there after its last item")
         return self._run.result
 
     def stop(self, message: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .chat.events import is_event
+from .chat.events import Warned, is_event
 from .chat.options import (
     AgentOptions,
     BaseUrl,
@@ -24,7 +24,7 @@ from .chat.options import (
     ModelName,
     Native,
     ProviderName,
-    Steps,
+    StepLimit,
     Tools,
     Yes,
 )
@@ -63,7 +63,7 @@ def ask(
     ] = None,
     yes: Yes = False,
     instructions: Instructions = "",
-    steps: Steps = 20,
+    steps: StepLimit = 20,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print each event as a line of JSON; the last is the result."),
@@ -122,7 +122,8 @@ def _answered(
     from .chat.assembly import assembled
     from .chat.background import Background, Watched
 
-    with complaints(), Background() as background:
+    background = Background()
+    with complaints(background.warn), background:
         assembly = background.enter(assembled(options))
         agent = assembly.agent(middleware=[background.watch], calls="whole")
         run = Watched(
@@ -153,10 +154,8 @@ def _watch(run: Watched, shown: Callable[[Any], None]) -> None:
 
 def _shown(*, json: bool, quiet: bool) -> Callable[[Any], None]:
     """What shows what happens meanwhile."""
-    if json:
-        return _print_event
-    if quiet:
-        return lambda _: None
+    if json or quiet:
+        return _print_event if json else _complain_of
     from rich.console import Console
 
     from .chat.view import View
@@ -178,6 +177,12 @@ def _is_answer(item: Any) -> bool:
 def _print_event(item: Any) -> None:
     if is_event(item):
         print(json_.dumps(item), flush=True)
+    _complain_of(item)
+
+
+def _complain_of(item: Any) -> None:
+    if isinstance(item, Warned):
+        complain(item.text)
 
 
 def _as_json(result: RunResult[str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ __all__ = [
     "discard_closed_outputs",
     "ends",
     "exit_codes",
+    "words_of",
 ]
 
 FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = (
@@ -35,11 +36,19 @@ FAILED, UNUSABLE, STOPPED, INTERRUPTED, PIPE_CLOSED = (
     141,
 )  # 128 + the number of the signal
 
+_OF_CALLS = "cogency_rs.batch"
+"""The logger of calls that fail."""
+
 EXIT_CODES = (
     "Exit codes: 0 done; 1 it could not be done; 2 what was given cannot be used; "
     "3 ask has no answer, because it reached a limit or a call waits for approval; "
     "130 interrupted; 141 nobody reads the output any more."
 )
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says, without what only a program can do."""
+    return str(error).removesuffix(", or give api_key=")
 
 
 class UnusableError(CogencyError):
@@ -90,15 +99,18 @@ def exit_codes() -> Generator[None, None, None]:
         _drop_what_is_buffered()
         sys.exit(PIPE_CLOSED)
     except (CogencyError, OSError) as error:
-        complain(str(error))
+        complain(words_of(error))
         _drop_what_is_buffered()
         sys.exit(FAILED)
 
 
 @contextmanager
-def complaints() -> Generator[None, None, None]:
-    """While the block lasts, print warnings that the package logs, a line each."""
-    logger, handler = logging.getLogger(__name__.partition(".")[0]), _Complaints(logging.WARNING)
+def complaints(tell: Callable[[str], None] = complain) -> Generator[None, None, None]:
+    """While the block lasts, tell the warnings that the package logs, a line each; from any thread.
+
+    That a tool failed is not among them: what shows the calls shows that.
+    """
+    logger, handler = logging.getLogger(__name__.partition(".")[0]), _Complaints(tell)
     logger.addHandler(handler)
     try:
         yield
@@ -107,8 +119,13 @@ def complaints() -> Generator[None, None, None]:
 
 
 class _Complaints(logging.Handler):
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+
     def emit(self, record: logging.LogRecord) -> None:
-        complain(record.getMessage())
+        if record.name != _OF_CALLS:
+            self._tell(record.getMessage())
 
 
 def _drop_what_is_buffered() -> None:

@@ -21,6 +21,7 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar
@@ -265,8 +266,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
+_decoded = methodcaller("decode", "utf-8", "replace")
 
 
 @contextlib.contextmanager

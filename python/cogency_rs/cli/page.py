@@ -1,20 +1,30 @@
-"""Lines on a console, behind a margin that says what they are; written once, from top to bottom.
+"""Lines on a console, each after a margin that says what it is; written once, from top to bottom.
 
 On a terminal they are coloured and at most `WIDEST` columns wide; anywhere else they are the same text without colour,
 `PLAIN` columns wide.
+
+What rich does for every `Console.print` (it measures the terminal, wraps, takes styles apart) costs more than all else
+that `show` does with a row. So a page hands rich pieces that are wrapped already, and many of them at once.
 """
 
 from __future__ import annotations
 
-from rich.cells import set_cell_size
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.rule import Rule
+from rich.segment import Segment, Segments
+from rich.style import Style
 from rich.text import Text
 
 from .text import visible
-from .wrap import Wrapper
+from .wrap import wrapped
 
-__all__ = ["KINDS", "NARROWEST", "PLAIN", "STATES", "TEXTS", "WIDEST", "Page", "cut"]
+__all__ = ["KINDS", "NARROWEST", "PLAIN", "STATES", "TEXTS", "WIDEST", "Page", "Piece", "cut"]
+
+Piece = tuple[str, str]
+"""Text without line breaks, and the name of its style; "" for none."""
 
 NARROWEST, WIDEST, PLAIN = 40, 88, 80
 
@@ -60,35 +70,93 @@ class Page:
         self.console = console or _StandardOutput()
         columns = self.console.width if self.console.is_terminal else PLAIN
         self.width = min(max(columns, NARROWEST), WIDEST)
+        self._collected: list[Segment] = []
+        self._looks: dict[str, Style | None] = {}
+        self._most = 0  # how many segments are collected before they are written
+
+    @contextmanager
+    def together(self) -> Generator[None, None, None]:
+        """Write what the block writes in large parts, which is much quicker than each piece by itself."""
+        self._most, before = _TOGETHER, self._most
+        try:
+            yield
+        finally:
+            self._most = before
+            self._put(())
 
     def heading(self, title: str) -> None:
-        """Write an empty line and a rule with a title."""
+        """Write an empty line, and a title with a rule after it."""
+        title = cut(title, self.width - 4)
+        mark = "─" if self.console.encoding.lower().startswith("utf") else "-"
+        rule = mark * (self.width - cell_len(title) - 1)
         self.line()
-        rule = Rule(Text(cut(title, self.width - 4), "bold"), align="left", style="dim")
-        self.console.print(rule, width=self.width)
+        self.line([(title, "bold"), (" ", ""), (rule, "dim")])
 
-    def line(self, text: Text | str = "") -> None:
+    def line(self, text: Text | Iterable[Piece] | str = "") -> None:
         """Write a line as it is."""
-        self.console.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
+        self._put([*self._segments(text), _NEW_LINE])
 
-    def hanging(self, prefix: Text, text: str, style: str | None = None) -> None:
-        """Write a text, wrapped, behind a prefix that stands in its first line."""
-        margin = prefix.cell_len
-        wrapper = Wrapper(max(self.width, margin + NARROWEST // 2), margin)
-        self.begin(prefix)
-        self.write(wrapper.feed(visible(text)) + wrapper.finish() + "\n", style)
+    def hanging(self, prefix: Text | Iterable[Piece], text: str, style: str | None = None) -> None:
+        """Write a text, wrapped, after a prefix that stands in its first line."""
+        begun = self._segments(prefix)
+        margin = Segment.get_line_length(begun)
+        width = max(self.width, margin + NARROWEST // 2)
+        lines = self._styled(wrapped(visible(text), width, margin), style)
+        self._put([*begun, *lines, _NEW_LINE])
 
     def begin(self, prefix: Text) -> None:
         """Write the beginning of a line."""
-        self.console.print(prefix, end="", soft_wrap=True)
+        self._put(self._segments(prefix))
+
+    def styled(self, text: Text) -> None:
+        """Write a piece of text that has styles of its own, as it is."""
+        self.console.print(text, end="", soft_wrap=True)
 
     def write(self, text: str, style: str | None = None) -> None:
         """Write a piece of text as it is."""
-        self.console.out(text, style=style, highlight=False, end="")
+        self._put(self._styled(text, style))
+
+    def _segments(self, text: Text | Iterable[Piece] | str) -> list[Segment]:
+        if isinstance(text, str):
+            return self._styled(text, None)
+        if isinstance(text, Text):
+            styled = text.copy()
+            styled.expand_tabs()
+            base = self.console.get_style(text.style)
+            return list(Segment.apply_style(styled.render(self.console), base))
+        return [Segment(part.expandtabs(), self._look(name)) for part, name in text]
+
+    def _styled(self, text: str, style: str | None) -> list[Segment]:
+        """Text in one style. The ends of its lines are in none: a terminal would go on with a background."""
+        text = text.expandtabs()
+        if not style:
+            return [Segment(text)]
+        first, *others = text.split("\n")
+        look = self._look(style)
+        segments = [Segment(first, look)]
+        for other in others:
+            segments += _NEW_LINE, Segment(other, look)
+        return segments
+
+    def _look(self, style: str) -> Style | None:
+        if style not in self._looks:
+            self._looks[style] = self.console.get_style(style) if style else None
+        return self._looks[style]
+
+    def _put(self, segments: Iterable[Segment]) -> None:
+        self._collected += segments
+        if self._collected and len(self._collected) >= self._most:
+            collected, self._collected = self._collected, []
+            self.console.print(Segments(collected), end="", soft_wrap=True)
+
+
+_NEW_LINE = Segment("\n")
+_TOGETHER = 1000
+"""Segments, about two hundred lines."""
 
 
 class _StandardOutput(Console):
-    """Standard output; that nobody reads it any more is an error like any other."""
+    """Standard output. That nobody reads it any more is an error like any other."""
 
     def __init__(self) -> None:
         super().__init__(highlight=False)
@@ -99,4 +167,4 @@ class _StandardOutput(Console):
 
 def cut(text: str, columns: int) -> str:
     """The beginning of a text, as much as fits in so many columns."""
-    return text if Text(text).cell_len <= columns else set_cell_size(text, columns - 1) + "…"
+    return text if cell_len(text) <= columns else set_cell_size(text, columns - 1) + "…"

@@ -21,7 +21,7 @@ from rich.cells import cell_len
 
 from .page import cut
 from .text import count, duration, first_lines, moment, one_line, shown, signature, visible
-from .turns import Batch, Call, Said, Turn
+from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,7 +87,7 @@ _UNDATED = (
 )
 
 
-def draw(conversation_id: str, turns: Sequence[Turn], *, of: int) -> str:
+def draw(conversation_id: str, turns: Sequence[LoggedTurn], *, of: int) -> str:
     """Draw turns of a conversation, one below the other, each with a clock of its own.
 
     Args:
@@ -143,13 +143,15 @@ class _Mark:
 class _Panel:
     """One turn: a heading, a clock, and its lines."""
 
-    def __init__(self, turn: Turn, of: int) -> None:
+    def __init__(self, turn: LoggedTurn, of: int) -> None:
         self._turn = turn
         self._of = of
-        self._lines: list[_Mark | Batch] = []  # a batch of several calls stands above their marks
+        self._lines: list[
+            _Mark | LoggedBatch
+        ] = []  # a batch of several calls stands above their marks
         before: float | None = None
         for entry in turn.entries:
-            if isinstance(entry, Said):
+            if isinstance(entry, LoggedText):
                 self._lines.append(_said(entry, before))
             else:
                 if len(entry.calls) > 1:
@@ -176,7 +178,7 @@ class _Panel:
         top, bottom = y, y + sum(map(_height, self._lines))
         scale = _Scale(turn.began, span)
         for line in self._lines:
-            if isinstance(line, Batch):
+            if isinstance(line, LoggedBatch):
                 height = HEAD + LINE * len(line.calls)
                 svg.box(NAMES - 12, y + 2, WIDTH - 2 * (NAMES - 12), height - 4, "band", radius=6)
             y += _height(line)
@@ -186,7 +188,7 @@ class _Panel:
             svg.text(x, top - 12, _tick(seconds), "soft", size=11, anchor="middle")
         y = top
         for line in self._lines:
-            if isinstance(line, Batch):
+            if isinstance(line, LoggedBatch):
                 _head(svg, scale, y, line)
             else:
                 _line(svg, scale, y, line)
@@ -194,11 +196,11 @@ class _Panel:
         return bottom + 8
 
 
-def _height(line: _Mark | Batch) -> int:
-    return HEAD if isinstance(line, Batch) else LINE
+def _height(line: _Mark | LoggedBatch) -> int:
+    return HEAD if isinstance(line, LoggedBatch) else LINE
 
 
-def _head(svg: _Svg, scale: _Scale, y: float, batch: Batch) -> None:
+def _head(svg: _Svg, scale: _Scale, y: float, batch: LoggedBatch) -> None:
     """The line above a batch of several calls: how many, and what they took together."""
     svg.text(
         NAMES,
@@ -236,7 +238,7 @@ def _line(svg: _Svg, scale: _Scale, y: float, mark: _Mark) -> None:
     svg.close_group()
 
 
-def _said(said: Said, before: float | None) -> _Mark:
+def _said(said: LoggedText, before: float | None) -> _Mark:
     colour = _SAID.get(said.type, "other")
     return _Mark(
         name=one_line(said.type),
@@ -249,7 +251,7 @@ def _said(said: Said, before: float | None) -> _Mark:
     )
 
 
-def _calls(batch: Batch, before: float | None) -> Iterable[_Mark]:
+def _calls(batch: LoggedBatch, before: float | None) -> Iterable[_Mark]:
     several = len(batch.calls) > 1
     for number, call in enumerate(batch.calls):
         colour, detail = _outcome(call)
@@ -269,7 +271,7 @@ def _calls(batch: Batch, before: float | None) -> Iterable[_Mark]:
         )
 
 
-def _outcome(call: Call) -> tuple[str, str]:
+def _outcome(call: LoggedCall) -> tuple[str, str]:
     if call.result is None:
         return "open", "no result in the log"
     said = call.result.get("content") if call.failed else call.result.get("outcome")
@@ -297,7 +299,7 @@ def _notes(marks: Sequence[_Mark], *, dated: bool) -> Iterable[str]:
     return [line for note, holds in said.items() if holds for line in textwrap.wrap(note, columns)]
 
 
-def _summary(calls: Sequence[Call]) -> str:
+def _summary(calls: Sequence[LoggedCall]) -> str:
     failed = sum(call.failed for call in calls)
     return f"{count(len(calls), 'call')}, {failed or 'none'} failed"
 

@@ -1,11 +1,11 @@
-"""How far long work is: one line on a terminal's standard error, gone when the work is done.
+"""How far long work is: one line of rich's on a terminal's standard error, gone when the work is done.
 
-Nothing is written where standard error is no terminal, nor for work that is done in less than `PATIENCE`.
+Nothing is written where standard error is not a terminal, nor for work that is done in less than `PATIENCE`; for those,
+rich's part of it is not even imported.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, Self
@@ -15,10 +15,12 @@ from .text import one_line
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from rich import progress as bars
+
 __all__ = ["PATIENCE", "Progress"]
 
 PATIENCE = 0.5
-"""Seconds before the first line."""
+"""Seconds before the line is shown."""
 
 _EVERY = 0.1
 
@@ -37,17 +39,17 @@ class Progress:
         self._visible = sys.stderr.isatty() if visible is None else visible
         self._began = time.monotonic()
         self._next = self._began + PATIENCE
-        self._written = 0
+        self._shown: bars.Progress | None = None
 
     def at(self, done: int = 0) -> None:
         """Say that the work goes on, and how much of it is done."""
         if not self._visible or (now := time.monotonic()) < self._next:
             return
         self._next = now + _EVERY
-        line = f"{self._what}: {now - self._began:.0f} s"
-        if self._total:
-            line += f", {min(done / self._total, 1):.0%}"
-        self._write(line[: shutil.get_terminal_size().columns - 1])
+        if self._shown is None:
+            self._shown = _line(self._what, self._total, self._began)
+        [task] = self._shown.task_ids
+        self._shown.update(task, completed=done, refresh=True)
 
     def __enter__(self) -> Self:
         return self
@@ -58,12 +60,27 @@ class Progress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._written:
-            self._write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
+        if self._shown is not None:
+            self._shown.stop()
 
-    def _write(self, line: str) -> None:
-        sys.stderr.write(f"\r{line:<{self._written}}")
-        sys.stderr.flush()
-        self._written = len(line)
+
+def _line(what: str, total: int, began: float) -> bars.Progress:
+    """A line that is drawn only when it is told to: nothing runs beside the work."""
+    from rich import progress as bars
+    from rich.console import Console
+
+    shown = bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        *([bars.BarColumn(), bars.TaskProgressColumn()] if total else []),
+        bars.TimeElapsedColumn(),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        get_time=time.monotonic,
+    )
+    shown.add_task(what, total=total or None)
+    shown.tasks[0].start_time = began
+    shown.start()
+    return shown

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json as json_
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
+from rich.cells import cell_len
 
 from . import logs
-from .page import KINDS, NARROWEST, STATES, TEXTS, Page, cut
+from .page import KINDS, NARROWEST, STATES, TEXTS, Page, Piece, cut
 from .text import count, duration, first_lines, moment, one_line, shown, signature
-from .turns import Batch, Call, Said, Turn, turns_of
+from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
-__all__ = ["Reading", "show"]
+__all__ = ["ConversationPrinter", "show"]
 
-LABEL, CLOCK = (
-    10,
-    12,
-)  # columns of what stands in the margin, and before it, where there is room, of when
+LABEL = 10  # columns of what stands in the margin
+CLOCK = 12  # and before it, on a page of at least `ROOMY` columns, of when it began
 ROOMY = 60
 CALL_LINES, CONTENT_LINES = 4, 8
 
@@ -55,7 +53,7 @@ def show(
     if json:
         _print_lines(_as_json(turns))
     else:
-        Reading(Page(), full=full).show(conversation, turns)
+        ConversationPrinter(Page(), full=full).show(conversation, turns)
 
 
 def _print_lines(values: Iterable[Any]) -> None:
@@ -63,11 +61,11 @@ def _print_lines(values: Iterable[Any]) -> None:
         print(json_.dumps(value))
 
 
-def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
+def _as_json(turns: Iterable[LoggedTurn]) -> Iterator[dict[str, Any]]:
     for turn in turns:
         for entry in turn.entries:
             times = {"began": entry.began, "ended": entry.ended}
-            if isinstance(entry, Said):
+            if isinstance(entry, LoggedText):
                 yield {"turn": turn.number, "type": entry.type, "content": entry.content} | times
             else:
                 calls = [
@@ -87,18 +85,19 @@ def _as_json(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
 
 def _list(db: str, listed: list[logs.Conversation]) -> None:
     page = Page()
-    page.line(Text(f"{count(len(listed), 'conversation')} in {one_line(logs.named(db))}", "bold"))
-    for entry in listed:
-        first, last = moment(entry.first), moment(entry.last)
-        span = first if last == first else f"{first} to {last.removeprefix(first[:11])}"
-        user = f"user {one_line(entry.user_id)}, " if entry.user_id else ""
-        page.line(Text(one_line(entry.conversation_id), KINDS["user"]))
-        page.hanging(Text("    "), f"{user}{count(entry.rows, 'row')}, {span}", "dim")
-        if entry.question is not None:
-            page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
+    with page.together():
+        page.line([(f"{count(len(listed), 'conversation')} in {one_line(logs.named(db))}", "bold")])
+        for entry in listed:
+            first, last = moment(entry.first), moment(entry.last)
+            span = first if last == first else f"{first} to {last.removeprefix(first[:11])}"
+            user = f"user {one_line(entry.user_id)}, " if entry.user_id else ""
+            page.line([(one_line(entry.conversation_id), KINDS["user"])])
+            page.hanging([("    ", "")], f"{user}{count(entry.rows, 'row')}, {span}", "dim")
+            if entry.question is not None:
+                page.line("    " + cut(one_line(entry.question).strip(), page.width - 4))
 
 
-class Reading:
+class ConversationPrinter:
     """Writes a conversation for a person to read.
 
     Args:
@@ -112,33 +111,39 @@ class Reading:
         self._clock = CLOCK if self._page.width >= ROOMY else 0
         self._margin = self._clock + LABEL
 
-    def show(self, conversation_id: str, turns: list[Turn], *, of: int | None = None) -> None:
+    def show(
+        self, conversation_id: str, turns: Sequence[LoggedTurn], *, of: int | None = None
+    ) -> None:
         """Write all turns, or the last ones of so many."""
         total = len(turns) if of is None else of
         facts = f"conversation {one_line(conversation_id)}, {count(total, 'turn')}"
-        self._page.line(Text(facts, "bold"))
-        if not all(turn.dated for turn in turns):
+        self._page.line([(facts, "bold")])
+        if turns and not turns[0].dated:
             self._page.hanging(
-                Text(), "How long things took is not known: the ids of its rows do not say it."
+                (), "How long things took is not known: the ids of its rows do not say it."
             )
-        for turn in turns:
-            title = f"turn {turn.number}  {moment(turn.began)}"
-            if turn.ended > turn.began:
-                title += f"  {duration(turn.ended - turn.began)}"
-            self._page.heading(title)
-            for entry in turn.entries:
-                if isinstance(entry, Said):
-                    self._said(turn, entry)
-                else:
-                    self._batch(turn, entry)
+        with self._page.together():
+            for turn in turns:
+                self._turn(turn)
 
-    def _said(self, turn: Turn, said: Said) -> None:
+    def _turn(self, turn: LoggedTurn) -> None:
+        title = f"turn {turn.number}  {moment(turn.began)}"
+        if turn.ended > turn.began:
+            title += f"  {duration(turn.ended - turn.began)}"
+        self._page.heading(title)
+        for entry in turn.entries:
+            if isinstance(entry, LoggedText):
+                self._said(turn, entry)
+            else:
+                self._batch(turn, entry)
+
+    def _said(self, turn: LoggedTurn, said: LoggedText) -> None:
         prefix = self._label(turn, said.type, said.began)
         if not said.content.strip():
-            prefix.rstrip()
+            prefix = _stripped(prefix)
         self._page.hanging(prefix, said.content, TEXTS.get(said.type))
 
-    def _batch(self, turn: Turn, batch: Batch) -> None:
+    def _batch(self, turn: LoggedTurn, batch: LoggedBatch) -> None:
         took = None if batch.ended is None else duration(batch.ended - batch.began)
         if len(batch.calls) == 1:
             prefix = self._label(turn, "call", batch.began)
@@ -150,43 +155,57 @@ class Reading:
             facts += f", over after {took}"
         self._page.hanging(self._label(turn, "calls", batch.began), facts)
         for number, call in enumerate(batch.calls, start=1):
-            prefix = Text.assemble(" " * self._margin, (f"{number:<3}", "dim"))
+            prefix = [(" " * self._margin, ""), (f"{number:<3}", "dim")]
             self._call(prefix, call, None if call.took is None else duration(call.took))
 
-    def _call(self, prefix: Text, call: Call, took: str | None) -> None:
-        margin = prefix.cell_len
+    def _call(self, prefix: list[Piece], call: LoggedCall, took: str | None) -> None:
+        margin = _columns(prefix)
         asked = one_line(call.content) if call.name is None else signature(call.name, call.args)
         self._page.hanging(prefix, self._limited(asked, margin, CALL_LINES))
         if call.result is None:
-            self._page.hanging(Text(" " * margin), "no result in the log", "yellow")
+            self._page.hanging([(" " * margin, "")], "no result in the log", "yellow")
             return
         status = call.status or one_line(shown(call.result.get("status")))
         outcome, content = call.result.get("outcome"), shown(call.result.get("content"))
         lines = first_lines(content, len(content) + 1 if self._full else CONTENT_LINES)
         if outcome is None and (call.failed or len(lines) <= 1):
             outcome, lines = "\n".join(lines), []
-        prefix = Text.assemble(" " * margin, (status, STATES.get(status, "")), "  ")
+        facts = [(" " * margin, ""), (status, STATES.get(status, "")), ("  ", "")]
         if took is not None:
-            prefix.append(f"{took}  ", "dim")
-        if prefix.cell_len > self._page.width - NARROWEST // 2:
-            prefix.rstrip()
-            self._page.line(prefix)
-            prefix = Text(" " * (margin + 2))
-        said = self._limited(shown(outcome), prefix.cell_len, CONTENT_LINES)
-        if not said:
-            prefix.rstrip()
-        self._page.hanging(prefix, said, "red" if call.failed else None)
+            facts.append((f"{took}  ", "dim"))
+        if _columns(facts) > self._page.width - NARROWEST // 2:
+            self._page.line(_stripped(facts))
+            facts = [(" " * (margin + 2), "")]
+        said = self._limited(shown(outcome), _columns(facts), CONTENT_LINES)
+        self._page.hanging(
+            facts if said else _stripped(facts), said, "red" if call.failed else None
+        )
         for line in lines:
             indented = " " * (margin + 2) + line
             shown_line = indented if self._full else cut(indented, self._page.width)
-            self._page.write(shown_line.rstrip() + "\n", "dim")
+            self._page.line([(shown_line.rstrip(), "dim")])
 
     def _limited(self, text: str, margin: int, lines: int) -> str:
         """As much of a text as fits about so many lines."""
         return text if self._full else cut(text, lines * max(self._page.width - margin, 1))
 
-    def _label(self, turn: Turn, label: str, began: float) -> Text:
+    def _label(self, turn: LoggedTurn, label: str, began: float) -> list[Piece]:
         kind = "call" if label == "calls" else label
         clock = f"{duration(began - turn.began):>{CLOCK - 2}}  " if self._clock else ""
         name = cut(one_line(label), LABEL - 1)
-        return Text.assemble((clock, "dim"), (f"{name:<{LABEL}}", KINDS.get(kind, "bold")))
+        return [(clock, "dim"), (f"{name:<{LABEL}}", KINDS.get(kind, "bold"))]
+
+
+def _columns(pieces: Iterable[Piece]) -> int:
+    return sum(cell_len(text) for text, _ in pieces)
+
+
+def _stripped(pieces: list[Piece]) -> list[Piece]:
+    """Pieces without the spaces that nothing follows."""
+    kept = list(pieces)
+    while kept and not kept[-1][0].strip():
+        kept.pop()
+    if kept:
+        text, style = kept.pop()
+        kept.append((text.rstrip(), style))
+    return kept

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..storage.log import CallRecord
 from .exits import UnusableError
@@ -12,10 +14,10 @@ from .text import quoted
 __all__ = ["Doubtful", "Lease", "Row", "choose_user", "saved_at", "shown_time"]
 
 _LATEST = 253370764800.0  # the year 9999
+_VERSION_7 = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A row of a conversation.
 
     Attributes:
@@ -103,8 +105,11 @@ def shown_time(timestamp: float) -> float:
 
 def saved_at(id: object) -> float | None:
     """When a row of this id was saved, in seconds since the epoch; `None` if the id does not say it."""
+    text = str(id)
+    if _VERSION_7.fullmatch(text):  # as all are that were written by us; quicker than to parse it
+        return int(text[:8] + text[9:13], 16) / 1000
     try:
-        parsed = uuid.UUID(str(id))
+        parsed = uuid.UUID(text)
     except ValueError:
         return None
     return (parsed.int >> 80) / 1000 if parsed.version == 7 else None

@@ -24,6 +24,8 @@ __all__ = [
     "visible",
 ]
 
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
 # Control characters have pictures of their own; those that turn the direction of writing are named, since they make a
 # text look like another one.
 _CONTROLS: dict[int, str | None] = {
@@ -37,12 +39,12 @@ _CONTROLS: dict[int, str | None] = {
 
 def visible(text: str) -> str:
     """Replace what would steer a terminal by a picture or the name of it; line breaks and tabs stay."""
-    return text.replace("\r\n", "\n").translate(_CONTROLS)
+    return text if text.isprintable() else text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
 def one_line(text: str) -> str:
     """The same, on one line."""
-    return " ".join(visible(text).split("\n"))
+    return visible(text).replace("\n", " ")
 
 
 def first_lines(text: str, most: int) -> list[str]:
@@ -57,12 +59,12 @@ def shown(value: Any) -> str:
     """Any JSON value as text: a string as it is, no value as nothing."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else _json(value)
 
 
 def signature(name: str, args: dict[str, Any]) -> str:
     """A call as one would write it in Python, on one line."""
-    arguments = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in args.items())
+    arguments = (f"{key}={_json(value)}" for key, value in args.items())
     return one_line(f"{name}({', '.join(arguments)})")
 
 

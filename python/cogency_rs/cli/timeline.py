@@ -1,4 +1,4 @@
-"""`cogency-rs timeline`: a picture of what happened when."""
+"""`cogency-rs timeline`: what happened when, as a picture or as a trace."""
 
 import contextlib
 import os
@@ -13,6 +13,7 @@ from . import logs
 from .exits import UnusableError
 from .picture import draw
 from .text import count, one_line
+from .trace import trace as as_trace
 from .turns import turns_of
 
 __all__ = ["timeline", "write_whole"]
@@ -22,11 +23,18 @@ def timeline(
     db: Annotated[str, typer.Argument(metavar="DB", help=logs.DB)],
     conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Its id.")],
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output", "-o", metavar="FILE", help="The SVG to write; - for standard output."
         ),
-    ],
+    ] = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The trace to write, for Perfetto (ui.perfetto.dev) or a browser's viewer; - as above.",
+        ),
+    ] = None,
     turn: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Draw the Nth turn instead of the last one."),
@@ -38,12 +46,21 @@ def timeline(
         str | None, typer.Option(help="Whose conversation, if several users have one of that id.")
     ] = None,
 ) -> None:
-    """Draw a turn of a conversation.
+    """Draw a turn of a conversation, or write it as a trace.
 
     The SVG shows when text came, which tools ran together and for how long, and which failed. A turn begins with what
     the user wrote and ends before the user writes again. The picture needs nothing beside it, and is light or dark like
     the page it is on.
     """
+    files = [file for file in (output, trace) if file is not None]
+    if not files:
+        raise UnusableError(
+            "no file is named; give -o FILE for a picture, or --trace FILE for a trace"
+        )
+    if output == trace:
+        raise UnusableError(
+            f"{output} cannot be both; name one file with -o and another with --trace"
+        )
     if turn is not None and all:
         raise UnusableError("--turn and --all exclude each other; give one of them")
     turns = turns_of(logs.rows(db, conversation, user))
@@ -51,20 +68,27 @@ def timeline(
         raise UnusableError(
             f"there is no turn {turn}: the conversation has {count(len(turns), 'turn')}"
         )
-    drawn = turns if all else [turns[(turn or len(turns)) - 1]]
-    picture = draw(conversation, drawn, of=len(turns))
-    if output == "-":
-        # By lines: of one large write that a closed pipe cuts short, an unbuffered output says nothing.
-        sys.stdout.writelines(picture.splitlines(keepends=True))
-        return
-    file = Path(output)
-    if any(_same(file, part) for part in (db, f"{db}-wal", f"{db}-shm")):
-        raise UnusableError(f"{output} is the log itself; name another file with -o")
-    write_whole(file, picture)
+    drawn = list(turns) if all else [turns[(turn or len(turns)) - 1]]
+    if output is not None:
+        _write("-o", output, draw(conversation, drawn, of=len(turns)), db)
+    if trace is not None:
+        _write("--trace", trace, as_trace(conversation, drawn), db)
     calls = [call for turn in drawn for call in turn.calls]
     what = "all turns" if all else f"turn {drawn[0].number} of {len(turns)}"
     failed = sum(call.failed for call in calls)
-    print(one_line(f"{output}: {what}, {count(len(calls), 'call')}, {failed} failed"))
+    for file in files:
+        if file != "-":
+            print(one_line(f"{file}: {what}, {count(len(calls), 'call')}, {failed} failed"))
+
+
+def _write(option: str, file: str, text: str, db: str) -> None:
+    if file == "-":
+        # By lines: of one large write that a closed pipe cuts short, an unbuffered output says nothing.
+        sys.stdout.writelines(text.splitlines(keepends=True))
+        return
+    if any(_same(Path(file), part) for part in (db, f"{db}-wal", f"{db}-shm")):
+        raise UnusableError(f"{file} is the log itself; name another file with {option}")
+    write_whole(Path(file), text, option=option)
 
 
 def _same(file: Path, other: Path | str) -> bool:
@@ -73,8 +97,13 @@ def _same(file: Path, other: Path | str) -> bool:
     return False
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, option: str = "-o") -> None:
     """Write a file, or leave everything as it was.
+
+    Args:
+        path: where to.
+        text: all of it.
+        option: what named the file, for the message.
 
     Raises:
         UnusableError: it cannot be written there.
@@ -96,7 +125,7 @@ def write_whole(path: Path, text: str) -> None:
             raise
     except OSError as error:
         raise UnusableError(
-            f"{path} cannot be written ({error.strerror}); name another file with -o"
+            f"{path} cannot be written ({error.strerror}); name another file with {option}"
         ) from error
 
 

@@ -16,24 +16,25 @@ What the log holds of time, and what follows from it:
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ..storage.log import CallStatus
-    from .log import Row
+    from .stored import Row
 
-__all__ = ["Batch", "Call", "Entry", "Said", "Turn", "turns_of"]
+__all__ = ["Entry", "LoggedBatch", "LoggedCall", "LoggedText", "LoggedTurn", "turns_of"]
 
 _SLACK = 1.0
 """Seconds that a clock may be set back, or a save wait, before its times are not believed."""
 
 
 @dataclass
-class Said:
+class LoggedText:
     """A row that is text: `type` is `user`, `think`, `respond`, or whatever else somebody logged.
 
     Attributes:
@@ -48,7 +49,7 @@ class Said:
 
 
 @dataclass
-class Call:
+class LoggedCall:
     """A call and its result.
 
     Attributes:
@@ -60,6 +61,7 @@ class Call:
         began: when it began to be carried out; `None` if the log does not say, or it never was.
         ended: when its result was there; `None` if the log does not say.
         status: how it ended, if the log says; finer than that of the result.
+        id: the call's own, if the log says.
     """
 
     name: str | None
@@ -70,6 +72,7 @@ class Call:
     began: float | None = None
     ended: float | None = None
     status: CallStatus | None = None
+    id: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -88,7 +91,7 @@ class Call:
 
 
 @dataclass
-class Batch:
+class LoggedBatch:
     """Calls that ran together.
 
     Attributes:
@@ -96,7 +99,7 @@ class Batch:
         ended: when the last tool was done; `None` if it is not known.
     """
 
-    calls: list[Call]
+    calls: list[LoggedCall]
     began: float
     ended: float | None
 
@@ -106,11 +109,11 @@ class Batch:
         return self.calls[0].result is not None
 
 
-Entry = Said | Batch
+Entry = LoggedText | LoggedBatch
 
 
 @dataclass
-class Turn:
+class LoggedTurn:
     """A turn.
 
     Attributes:
@@ -133,27 +136,55 @@ class Turn:
         return max(entry.began if entry.ended is None else entry.ended for entry in self.entries)
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[LoggedCall]:
         """The calls of all its batches, in order."""
-        return [call for entry in self.entries if isinstance(entry, Batch) for call in entry.calls]
+        return [
+            call for entry in self.entries if isinstance(entry, LoggedBatch) for call in entry.calls
+        ]
 
 
-def turns_of(rows: Sequence[Row]) -> list[Turn]:
-    """Put a conversation together, of all its rows in order."""
-    dated = _are_dated(rows)
-    if not dated:
-        rows = [replace(row, saved=None) for row in rows]
-    turns: list[Turn] = []
-    for entry in _entries(rows):
-        if not turns or (isinstance(entry, Said) and entry.type == "user"):
-            turns.append(Turn(len(turns) + 1, dated))
-        turns[-1].entries.append(entry)
-    for turn in turns:
-        for entry, after in zip(turn.entries, [*turn.entries[1:], None], strict=True):
+def turns_of(rows: Sequence[Row]) -> Sequence[LoggedTurn]:
+    """Put a conversation together, of all its rows in order.
+
+    Complexity:
+        Linear in the rows, of which only types and times are read. What a turn says is put together when the turn is
+        asked for, at a cost that is linear in its own rows.
+    """
+    return _Turns(rows)
+
+
+class _Turns(Sequence[LoggedTurn]):
+    """Turns that are made when they are asked for, so that the first can be shown before the last is put together."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._dated = _are_dated(rows)
+        self._starts = [n for n, row in enumerate(rows) if row.type == "user" or not n]
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> LoggedTurn: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[LoggedTurn]: ...
+    def __getitem__(self, index: int | slice) -> LoggedTurn | Sequence[LoggedTurn]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return [self._turn(number) for number in numbers]
+        return self._turn(numbers)
+
+    def _turn(self, number: int) -> LoggedTurn:
+        start, *end = self._starts[number : number + 2]
+        rows = self._rows[start : end[0] if end else None]
+        if not self._dated:
+            rows = [row._replace(saved=None) for row in rows]
+        entries = _entries(rows)
+        for entry, after in zip(entries, [*entries[1:], None], strict=True):
             if entry.ended is not None:
                 latest = entry.ended if after is None else min(entry.ended, after.began)
                 entry.ended = max(latest, entry.began)
-    return turns
+        return LoggedTurn(number + 1, self._dated, entries)
 
 
 def _are_dated(rows: Sequence[Row]) -> bool:
@@ -175,13 +206,13 @@ def _are_dated(rows: Sequence[Row]) -> bool:
 
 
 def _entries(rows: Iterable[Row]) -> list[Entry]:
-    """What the rows say, where it was said; calls stand where their results do."""
+    """What the rows of a turn say, where it was said; calls stand where their results do."""
     entries: list[Entry] = []
-    waiting: list[Batch] = []
+    waiting: list[LoggedBatch] = []
     for row in rows:
         if row.type == "call":
             if not waiting or entries[-1] is not waiting[-1]:
-                waiting.append(Batch([], 0.0, None))
+                waiting.append(LoggedBatch([], 0.0, None))
                 entries.append(waiting[-1])
             waiting[-1].calls.append(_call(row))
             waiting[-1].began = max(waiting[-1].began, row.saved or row.timestamp)
@@ -191,10 +222,8 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
             entries.append(_batch(calls, max(row.timestamp, waiting[-1].began), row.saved))
             waiting = []
         else:
-            entries.append(Said(row.type, _text_of(row), row.timestamp, row.saved))
-            if row.type == "user":
-                waiting = []
-    return [entry for entry in entries if isinstance(entry, Said) or entry.calls]
+            entries.append(LoggedText(row.type, _text_of(row), row.timestamp, row.saved))
+    return [entry for entry in entries if isinstance(entry, LoggedText) or entry.calls]
 
 
 def _text_of(row: Row) -> str:
@@ -208,22 +237,22 @@ def _text_of(row: Row) -> str:
         return row.content
 
 
-def _batch(calls: list[Call], began: float, ended: float | None) -> Batch:
+def _batch(calls: list[LoggedCall], began: float, ended: float | None) -> LoggedBatch:
     """A batch with its results. Times of its calls that are not within its own are not believed."""
     for call in calls:
         if call.took is not None and not _is_within(call, began, ended):
             call.began = call.ended = None
-    return Batch(calls, began, ended)
+    return LoggedBatch(calls, began, ended)
 
 
-def _is_within(call: Call, began: float, ended: float | None) -> bool:
+def _is_within(call: LoggedCall, began: float, ended: float | None) -> bool:
     """Whether a call was carried out between these times, as far as clocks can be believed."""
     if call.began is None or call.ended is None or ended is None:
         return False
     return began - _SLACK <= call.began <= call.ended <= ended + _SLACK
 
 
-def _answered(row: Row, waiting: Sequence[Batch]) -> list[Call]:
+def _answered(row: Row, waiting: Sequence[LoggedBatch]) -> list[LoggedCall]:
     """Give the last of the waiting calls their results; none if these are results of something else."""
     results = _json(row.content)
     if not _is_objects(results):
@@ -246,9 +275,9 @@ def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     )
 
 
-def _call(row: Row) -> Call:
+def _call(row: Row) -> LoggedCall:
     content = _json(row.content)
-    call = Call(None, {}, row.content, row.timestamp)
+    call = LoggedCall(None, {}, row.content, row.timestamp)
     if (
         _is_objects([content])
         and isinstance(content.get("name"), str)
@@ -256,11 +285,8 @@ def _call(row: Row) -> Call:
     ):
         call.name, call.args = content["name"], content["args"]
     if row.call is not None:
-        call.began, call.ended, call.status = (
-            row.call.started_at,
-            row.call.completed_at,
-            row.call.status,
-        )
+        call.began, call.ended = row.call.started_at, row.call.completed_at
+        call.status, call.id = row.call.status, row.call.id
     return call
 
 

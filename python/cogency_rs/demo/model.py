@@ -34,7 +34,7 @@ class Pace:
     slowness: float
 
 
-REALISTIC = Pace(first_token=0.6, token=0.016, key=0.02, slowness=1)
+REALISTIC = Pace(first_token=0.5, token=0.01, key=0.012, slowness=1)
 FAST = Pace(first_token=0, token=0, key=0, slowness=0)
 
 

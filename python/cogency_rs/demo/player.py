@@ -27,7 +27,7 @@ from ..cli.chat.background import Background, Watched
 from ..cli.chat.events import is_event
 from ..cli.chat.keyboard import PROMPT
 from ..cli.chat.options import AgentOptions
-from ..cli.chat.session import Session
+from ..cli.chat.session import ChatSession
 from ..cli.chat.view import View
 from ..cli.page import KINDS, Page
 from ..cli.text import count, visible
@@ -69,7 +69,7 @@ def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
         typist = _Typist(assembly.model, view.page, pace)
         what = f"{count(len(turns), 'recorded answer')}, real tools, the log in SQLite"
         view.page.hanging(Text.assemble(("cogency-rs demo", "bold"), "   "), what, "dim")
-        session = Session(assembly, background, typist, view, commands={})
+        session = ChatSession(assembly, background, typist, view, commands={})
         while (question := typist.question()) is not None:
             session.ask(question)
 

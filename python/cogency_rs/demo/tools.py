@@ -16,7 +16,7 @@ __all__ = ["SECONDS", "demo_tools"]
 SECONDS = {
     "list_files": 0.2,
     "read_file": 0.3,
-    "search_files": 2.4,
+    "search_files": 2.0,
     "check_config": 1.2,
     "edit_file": 0.4,
     "write_file": 0.3,

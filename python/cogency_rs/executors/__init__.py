@@ -1,7 +1,7 @@
-"""Where tools run, if not in the program's own process.
+"""Executors: run tools outside of the program's own process.
 
-An executor is middleware that has the tool itself run elsewhere. What stands around the call stays where it is: checks
-of arguments, hooks, approval, retries, time limits, observers and the cap on how many run at once.
+An executor is middleware that has the tool itself run elsewhere. All else about the call stays in the program: the
+check of its arguments, hooks, approval, retries, time limits, observers and the cap on how many calls run at once.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["Executor", "check_remote"]
 
 
 class Executor(ABC):
-    """Runs tools in another place; a middleware."""
+    """Base class of executors: a middleware that runs tools elsewhere."""
 
     @abstractmethod
     def takes(self, tool: Any) -> bool:
-        """Whether it runs this tool. One that it does not take runs in the program."""
+        """Whether this executor runs the tool. A tool that no executor takes runs in the program."""
 
     @abstractmethod
     async def run(self, invocation: Invocation, execution: Any) -> Any:
@@ -31,35 +31,35 @@ class Executor(ABC):
 
         Args:
             invocation: the call.
-            execution: what the calls of its batch run with.
+            execution: what the calls of the batch run with.
 
         Returns:
             What the tool returned. What the tool raises passes on.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; by now the tool has been, too.
+            asyncio.CancelledError: the caller was cancelled; by then the tool has been cancelled, too.
             UnknownOutcome: it is not known whether the tool ran to its end.
         """
 
     def check(self, tool: Any) -> None:  # noqa: B027  # most have nothing to refuse
-        """Refuse a tool that could never be run here.
+        """Check that this executor can run a tool that it takes.
 
         Raises:
-            ConfigError: says why.
+            ConfigError: it never could; the message says why.
         """
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Carry a call out, its tool here."""
+        """Carry out a call, whose tool runs here if this executor takes it."""
         if self.takes(invocation.tool):
             invocation = invocation.on(self)
         return await next(invocation)
 
 
 def check_remote(tools: Mapping[str, Any], middleware: Iterable[Middleware]) -> None:
-    """Refuse tools that want to run elsewhere if nothing there takes them.
+    """Check that every tool that is to run elsewhere has an executor.
 
     Raises:
-        ConfigError: a tool says `remote=...` and no executor takes it, or one takes it that could never run it.
+        ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes it that never could run it.
     """
     executors = [layer for layer in middleware if isinstance(layer, Executor)]
     for name, tool in tools.items():

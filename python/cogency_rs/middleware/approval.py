@@ -1,9 +1,10 @@
-"""Asks someone before a call is run."""
+"""Asks the program, and through it a person, whether a call may run."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,16 @@ from ..tools import ToolContext, options_of
 from ..types import ToolCall, ToolResult
 from .invocation import Invocation, Next
 
-__all__ = ["Approval", "Approve", "ToolApproved", "ToolDenied", "needs_approval"]
+__all__ = [
+    "Approval",
+    "Approve",
+    "Decision",
+    "ToolApproved",
+    "ToolDenied",
+    "needs_approval",
+    "read_decision",
+    "write_decision",
+]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -25,7 +35,7 @@ class ToolApproved:
     """The call may run.
 
     Attributes:
-        args: the arguments it runs with in place of its own; `None` to leave them.
+        args: arguments that replace those of the call; `None` to keep them.
     """
 
     args: dict[str, Any] | None = None
@@ -36,34 +46,42 @@ class ToolDenied:
     """The call may not run.
 
     Attributes:
-        message: why; the model reads it.
+        message: why not; the model reads it.
     """
 
     message: str = ""
 
 
-Answer = ToolApproved | ToolDenied | bool
+_NOT_NEEDED, _NOBODY = ToolApproved(), ToolDenied("nobody can be asked")
 
-Approve = Callable[[ToolContext[Any], ToolCall], "Answer | Awaitable[Answer]"]
-"""Asked of a call whose tool requires approval; sync or async. `True` and `False` stand for the plain answers."""
+Decision = ToolApproved | ToolDenied
+Answer = Decision | bool
+
+Approve = Callable[[ToolContext[Any], ToolCall], "Decision | bool | Awaitable[Decision | bool]"]
+"""Decides about a call whose tool requires approval; sync or async. `True` stands for `ToolApproved()`, `False` for
+`ToolDenied()`."""
 
 
 class Approval:
     """Runs a call that requires approval only if it was approved.
 
-    No answer in time is a denial, and so is anything that goes wrong while the question is asked.
+    A call is denied if there is no answer in time, and if anything goes wrong while the question is asked.
 
     Args:
-        approve: whom to ask; without one, nothing that requires approval runs.
+        approve: decides; with `None`, every call that requires approval is denied.
         timeout: seconds to wait for an answer.
+
+    Attributes:
+        decisions: what was decided of the calls that somebody was asked about, by their place in the batch.
     """
 
     def __init__(self, approve: Approve | None, timeout: float) -> None:
         self._approve = approve
         self._timeout = timeout
+        self.decisions: dict[int, Decision] = {}
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Ask, then carry the call out or refuse it."""
+        """Ask, then carry out the call or refuse it."""
         try:
             with invocation.waiting():
                 answer = await self._answer(invocation)
@@ -72,6 +90,8 @@ class Approval:
                 "Approval of a call of %r failed, so it is denied", invocation.call.name
             )
             answer = ToolDenied(f"the question could not be asked: {reason(error)}")
+        if answer is not _NOT_NEEDED and answer is not _NOBODY:
+            self.decisions[invocation.index] = answer
         if isinstance(answer, ToolDenied):
             why = f" Reason: {answer.message}" if answer.message else ""
             text = f"Tool '{invocation.call.name}' execution was rejected by user.{why}"
@@ -80,15 +100,15 @@ class Approval:
             invocation = replace(invocation, call=replace(invocation.call, args=answer.args))
         return await next(invocation)
 
-    async def _answer(self, invocation: Invocation) -> ToolApproved | ToolDenied:
+    async def _answer(self, invocation: Invocation) -> Decision:
         call = invocation.call
         required: Any = options_of(invocation.tool).requires_approval
         if callable(required):
             required = await _awaited(required(call))
         if not required:
-            return ToolApproved()
+            return _NOT_NEEDED
         if self._approve is None:
-            return ToolDenied("nobody can be asked")
+            return _NOBODY
         limit = asyncio.timeout(self._timeout)
         try:
             async with limit:
@@ -108,8 +128,24 @@ class Approval:
                 )
 
 
+def write_decision(decision: Decision) -> str:
+    """A decision as the table of calls holds it."""
+    if isinstance(decision, ToolDenied):
+        return json.dumps({"approved": False, "message": decision.message})
+    args = {} if decision.args is None else {"args": decision.args}
+    return json.dumps({"approved": True, **args}, default=repr)
+
+
+def read_decision(stored: str) -> Decision:
+    """What `write_decision` wrote."""
+    read = json.loads(stored)
+    if not read["approved"]:
+        return ToolDenied(read.get("message", ""))
+    return ToolApproved(read.get("args"))
+
+
 async def needs_approval(tool: Any, call: ToolCall) -> bool:
-    """Whether somebody has to agree to a call. One that cannot be judged need not wait: it is denied."""
+    """Whether a call needs approval. `False` if the tool's own predicate fails: the call is then denied at once."""
     required: Any = options_of(tool).requires_approval
     try:
         return bool(await _awaited(required(call)) if callable(required) else required)

@@ -1,4 +1,4 @@
-"""Middleware in a row, around one last step. What goes wrong in one of them is the failure of that call alone."""
+"""Nests middleware around one last step. If a middleware goes wrong, only the call that it was around fails."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def chain(layers: Iterable[Middleware], last: Next, known: Callable[[object], In
 
     Args:
         layers: middleware.
-        last: what carries a call out in the end.
-        known: turns what a layer hands on into an invocation; raises `TypeError` if it is something else.
+        last: carries out the call, inside all layers.
+        known: returns what a layer handed on, if that is an invocation; raises `TypeError` if it is not.
     """
     for layer in reversed([*layers]):
         last = partial(_enter, layer, last, known)

@@ -1,6 +1,7 @@
-"""Hooks: what is asked around a run, its steps, its model and its calls. Those around calls are run here.
+"""Hooks: methods that run before and after a run, its steps, its model requests and its calls.
 
-All hooks before the calls of a batch run first, in call order; then the calls that may run start together.
+This file runs those around calls: first the hooks before all calls of a batch, in call order; then the calls that may
+run start together.
 """
 
 from __future__ import annotations
@@ -32,25 +33,26 @@ __all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "sorted_hooks"]
 
 @dataclass(frozen=True)
 class HookContext(ToolContext[Deps], Generic[Deps]):
-    """What a hook is told of the call.
+    """What a hook around a call is told of the call.
 
     Attributes:
-        state: what hooks have noted so far. What is written here is seen by the hooks and tools that come after.
+        state: what hooks have written so far. The hooks and tools that run later see what is written here.
     """
 
     state: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Hooks:
-    """Hooks of one purpose: override any of the methods, as `def` or as `async def`.
+    """Base class of hooks: override any of the methods, as `def` or as `async def`.
 
-    Those around calls are asked wherever calls run; the others by an `Agent`. Any of them may raise `StopRun`. Whatever
-    else one raises is the error of the run, with the hook's name; around a call of `execute_tools`, that of the call.
+    The two around calls run wherever calls run; the others only in an `Agent`. Any of them may raise `StopRun`. Any
+    other exception is the error of the run, and names the hook; raised around a call of `execute_tools`, it is the
+    error of that call.
 
     Args:
-        matcher: a pattern of tool names, as `fnmatch` has them (`"fs_*"`), or several; hooks around calls of other
-            tools are left out.
-        priority: hooks of a higher one come first; of equal ones, those that were registered first.
+        matcher: a pattern for tool names, as `fnmatch` has them (`"fs_*"`), or several patterns; the hooks around calls
+            run only for tools whose name matches.
+        priority: hooks with a higher priority run first; among equal ones, those registered first.
     """
 
     matcher: str | Sequence[str] | None = None
@@ -65,7 +67,7 @@ class Hooks:
             self.priority = priority
 
     def before_run(self, ctx: RunContext[Any]) -> Awaitable[None] | None:
-        """The run begins; nothing of it is in the log yet."""
+        """The run begins; the log has no row of it yet."""
 
     def after_run(
         self, ctx: RunContext[Any], result: RunResult[Any]
@@ -73,7 +75,7 @@ class Hooks:
         """The run is over, and was not cancelled.
 
         Returns:
-            The result that counts: its `output`, `stop` and `waiting` may be others.
+            The result that the caller gets: the same, or one with another `output`, `stop` or `waiting`.
         """
         return result
 
@@ -84,15 +86,15 @@ class Hooks:
         """A step is over, and in the log.
 
         Returns:
-            The step that counts in the result; its index, executions and usage stay.
+            The step as it is to stand in the result: the same, or another with the same index, executions and usage.
         """
         return step
 
     def on_stop(self, ctx: RunContext[Any], signal: StopSignal) -> Awaitable[None] | None:
-        """Something asks that the run stops. `ctx.go_on()` asks that it does not."""
+        """The run was asked to stop. `ctx.go_on()` keeps it going."""
 
     def on_error(self, ctx: RunContext[Any], error: Exception) -> Awaitable[None] | None:
-        """The run failed; the error goes on to whoever started it."""
+        """The run failed; the error then goes on to the caller."""
 
     def before_model_request(
         self, ctx: RunContext[Any], request: ModelRequest
@@ -100,17 +102,17 @@ class Hooks:
         """A request is about to be sent.
 
         Returns:
-            The one that is sent; its id stays.
+            The request to send: the same, or another with the same id.
         """
         return request
 
     def after_model_response(
         self, ctx: RunContext[Any], response: ModelResponse
     ) -> ModelResponse | Awaitable[ModelResponse]:
-        """The model has answered. Where a hook has this, an answer is read when it is whole, and nothing streams.
+        """The model has answered. If any hook overrides this, answers are read when they are whole, and do not stream.
 
         Returns:
-            The answer that is read and kept.
+            The answer to read and to keep.
         """
         return response
 
@@ -120,11 +122,11 @@ class Hooks:
         """Look at a call before it runs.
 
         Returns:
-            The call that is to run; perhaps another one.
+            The call to run: the same, or another.
 
         Raises:
-            BlockTool: it is not to run; the model reads why.
-            SkipTool: it is not to run, and its result is this value.
+            BlockTool: to keep the call from running; the model reads why.
+            SkipTool: to give the call this value as its result, without running it.
         """
         return call
 
@@ -134,13 +136,13 @@ class Hooks:
         """Look at what became of a call.
 
         Returns:
-            What counts in its place; with another `result`, a failure can become a success.
+            The execution to keep: the same, or another; with another `result`, a failure can become a success.
         """
         return execution
 
 
 def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
-    """Hooks in the order in which they run.
+    """Sort hooks into the order in which they run.
 
     Raises:
         ConfigError: one is not a `Hooks`.
@@ -155,7 +157,7 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
 
 
 class CallOrder:
-    """Lets the calls of a batch through one after the other, in call order, and then on together."""
+    """Lets the calls of a batch pass one after the other, in call order, and then go on together."""
 
     def __init__(self, count: int) -> None:
         self._turns = [asyncio.Event() for _ in range(count)]
@@ -169,7 +171,7 @@ class CallOrder:
         await self._turns[index].wait()
 
     def passed(self, index: int) -> None:
-        """A call has passed, or never will."""
+        """Note that a call has passed, or never will."""
         self._passed[index] = True
         self._advance()
 
@@ -183,7 +185,7 @@ class CallOrder:
         if self._next < len(self._turns):
             self._turns[self._next].set()
         else:
-            # Soon, so that the call that passed last goes on after those before it.
+            # By `call_soon`, so that the call that passed last goes on after those before it.
             asyncio.get_running_loop().call_soon(self._together.set)
 
 
@@ -193,10 +195,11 @@ class HookRunner:
     Args:
         hooks: in the order in which they run.
         order: the order of the calls.
-        state: what hooks write to.
-        record: what became of a call, given its result.
-        stop: asks that the run ends.
-        on_block: whether the calls behind one that a hook blocks are still carried out; with `"stop"` the run ends.
+        state: the dict that hooks write to.
+        record: makes the record of a call from its invocation and its result.
+        stop: called to ask that the run ends.
+        on_block: whether the calls after a blocked one are still carried out; with `"stop"` they are not, and the run
+            ends.
     """
 
     def __init__(
@@ -210,14 +213,14 @@ class HookRunner:
     ) -> None:
         self._stop = stop
         self._on_block = on_block
-        self._blocked_by: str | None = None  # the call behind which no other is started
+        self._blocked_by: str | None = None  # the blocked call after which no other is started
         self._hooks = hooks
         self._order = order
         self._state = state
         self._record = record
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Carry out a call, with the hooks around it."""
+        """Carry out a call, with the hooks before and after it."""
         try:
             with invocation.waiting():
                 await self._order.turn(invocation.index)
@@ -231,7 +234,7 @@ class HookRunner:
         return await self._after(invocation, decided)
 
     async def _before(self, invocation: Invocation) -> Invocation | ToolResult:
-        """Ask the hooks: the call that is to run, or the result that it has instead."""
+        """Run the hooks before a call; returns what is to run, or the result that replaces it."""
         if self._blocked_by is not None:
             text = f"Not started: the call of '{self._blocked_by}' before it was blocked"
             return failure(text, asyncio.CancelledError(text))
@@ -260,7 +263,7 @@ class HookRunner:
         return invocation
 
     async def _after(self, invocation: Invocation, result: ToolResult) -> ToolResult:
-        """Show the hooks what became of the call: the result that counts."""
+        """Run the hooks after a call; returns the result to keep."""
         execution = self._record(invocation, result)
         for hooks in self._hooks:
             if not _matches(hooks, execution.call.name):
@@ -285,7 +288,7 @@ class HookRunner:
             self._stop(why)
 
     def _tell_of_block(self, invocation: Invocation, hooks: Hooks, why: str) -> None:
-        """Say to whoever reads the turn that a hook blocked a call."""
+        """Emit an event that says that a hook blocked a call."""
         call = invocation.call
         invocation.context.emit(
             {
@@ -300,7 +303,7 @@ class HookRunner:
     def _tell_of_change(
         self, invocation: Invocation, hooks: Hooks, execution: ToolExecution
     ) -> None:
-        """Say what became of a call before a hook changed it."""
+        """Emit an event with what became of a call before a hook changed it."""
         invocation.context.emit(
             {
                 "type": "tool_changed",
@@ -315,7 +318,7 @@ class HookRunner:
     async def _ask(
         self, trigger: Callable[[Any, T], object], invocation: Invocation, given: T, wanted: type[T]
     ) -> T:
-        """What a hook makes of what it is given."""
+        """Call a hook with what it is given; returns its answer, checked."""
         answer = trigger(self._context(invocation), given)
         if inspect.isawaitable(answer):
             answer = await answer
@@ -326,7 +329,7 @@ class HookRunner:
         if own != wanted_id:
             if own is not None or not isinstance(answer, ToolCall):
                 raise _WrongAnswer(f"may not change 'id' of the {wanted.__name__}")
-            answer.id = wanted_id  # a call that the hook made anew
+            answer.id = wanted_id  # the hook made a new call, which has no id
         made: Any = answer
         return cast("T", made)
 
@@ -345,7 +348,7 @@ def _matches(hooks: Hooks, name: str) -> bool:
 
 
 class _WrongAnswer(Exception):  # noqa: N818
-    """What a hook gave back may not be."""
+    """A hook returned something that it may not."""
 
 
 def _failed(hooks: Hooks, trigger: str, error: Exception) -> ToolResult:

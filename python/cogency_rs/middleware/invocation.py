@@ -1,4 +1,4 @@
-"""A call on its way to its tool, as middleware sees it."""
+"""`Invocation`: a call on its way to its tool, as middleware sees it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Invocation", "Middleware", "Next"]
 
 
-class Source(Protocol):
-    """What knows more of a call than most middleware asks."""
+class CallDetails(Protocol):
+    """Makes the parts of an `Invocation` that most middleware never asks for."""
 
     def id(self, index: int) -> str: ...
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]: ...
@@ -26,16 +26,16 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Invocation:
-    """A call that is to be carried out. `dataclasses.replace` makes another one, for `next`.
+    """A call that is to be carried out. To hand another one to `next`, copy it with `dataclasses.replace`.
 
     Attributes:
-        id: the call's own; the same in every attempt.
-        call: what the model asked for, or what was made of it.
-        tool: the tool of that name, or `None` if there is none. `next` looks it up anew, by the name in `call`.
+        id: the id of the call; the same in every attempt.
+        call: what the model asked for, perhaps changed by outer middleware.
+        tool: the tool of that name, or `None` if there is none. `next` looks it up again, by the name in `call`.
         context: what the tool is told.
-        attempt: which attempt this is, from 1.
-        index: its place in the batch, from 0.
-        executor: what runs the tool, if it takes it; `None` to run it here.
+        attempt: the number of this attempt, from 1.
+        index: the call's place in the batch, from 0.
+        executor: runs the tool, if it takes it; `None` to run it here.
     """
 
     id: str
@@ -45,42 +45,42 @@ class Invocation:
     attempt: int = 1
     index: int = 0
     executor: Executor | None = None
-    _source: Source | None = field(default=None, repr=False, compare=False)
+    _source: CallDetails | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: Source, index: int, call: ToolCall, tool: Any) -> Invocation:
-        """Make one whose `id` and `context` are made when they are first asked for: most middleware never does."""
+    def of(cls, source: CallDetails, index: int, call: ToolCall, tool: Any) -> Invocation:
+        """Make an invocation whose `id` and `context` are made when first read: most middleware never reads them."""
         made = cls.__new__(cls)
         fields = {"call": call, "tool": tool, "attempt": 1, "index": index, "_source": source}
         object.__setattr__(made, "__dict__", fields)
         return made
 
     def on(self, executor: Executor) -> Invocation:
-        """The same call, whose tool an executor runs if it takes it. What is made late still is."""
+        """The same call, for an executor to run. An `id` and `context` not made yet are still made when first read."""
         made = type(self).__new__(type(self))
         object.__setattr__(made, "__dict__", {**vars(self), "executor": executor})
         return made
 
     def waiting(self) -> AbstractContextManager[None]:
-        """`with invocation.waiting():` around what is not the call's own work, such as waiting for a person.
+        """`with invocation.waiting():` stops the clock of the call's time limit.
 
-        That time does not count against the call's time limit.
+        For time that is not the call's own work, such as waiting for a person.
         """
         return nullcontext() if self._source is None else self._source.held(self.index)
 
 
 class _Later:
-    """A field that is made when it is first asked for, and is an ordinary one from then on.
+    """A field whose value is made when it is first read, and is an ordinary attribute from then on.
 
-    It is not a field's default, which dataclasses would take it for, so it is put into the class afterwards.
+    It is put into the class after `@dataclass` has run, which would take it for the field's default.
     """
 
-    def __init__(self, name: str, make: Callable[[Source, Invocation], Any]) -> None:
+    def __init__(self, name: str, make: Callable[[CallDetails, Invocation], Any]) -> None:
         self._name = name
         self._make = make
 
     def __get__(self, invocation: Invocation | None, owner: type) -> Any:
-        source: Source | None = None if invocation is None else vars(invocation).get("_source")
+        source: CallDetails | None = None if invocation is None else vars(invocation).get("_source")
         if invocation is None or source is None:
             raise AttributeError(f"{owner.__name__} has no {self._name}")
         return vars(invocation).setdefault(self._name, self._make(source, invocation))
@@ -94,9 +94,9 @@ setattr(  # noqa: B010
 )
 
 Next = Callable[[Invocation], Awaitable[ToolResult]]
-"""Carries a call out. Called again, it makes another attempt. What the tool does is in the result; it raises only
+"""Carries out a call. Called again, it makes another attempt. Whatever the tool does is in the result: it raises only
 `asyncio.CancelledError`, when the call is to stop."""
 
 Middleware = Callable[[Invocation, Next], Awaitable[ToolResult]]
-"""What stands around calls, in an order; the first is the outermost. What it raises, and what it returns that is not a
-`ToolResult`, is a failure of that call."""
+"""A function around every call; of several, the first is the outermost. If it raises, or returns anything but a
+`ToolResult`, the call fails."""

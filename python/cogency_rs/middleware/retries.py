@@ -1,4 +1,4 @@
-"""Tries calls again, of tools that allow it."""
+"""Repeats failed calls of tools that allow it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_PAUSE = 5.0
 
 
 async def retry(invocation: Invocation, next: Next) -> ToolResult:
-    """Try a call again that raised or ran out of time, as often as its tool says; after a growing pause."""
+    """Repeat a call that raised or ran out of time, as often as its tool allows, with growing pauses."""
     retries = options_of(invocation.tool).retries
     attempt = 1
     while True:
@@ -32,7 +32,7 @@ async def retry(invocation: Invocation, next: Next) -> ToolResult:
 
 
 def _may_help(result: ToolResult) -> bool:
-    """Whether a call failed in a way that another attempt may not."""
+    """Whether a call failed, and another attempt could succeed."""
     match status_of(result), result.exception:
         case ("timeout", _):
             return True
@@ -45,7 +45,7 @@ def _may_help(result: ToolResult) -> bool:
 
 
 def pause(attempt: int) -> float:
-    """Seconds before the attempt after this one: twice as long each time, and random, so that calls part."""
+    """Seconds to wait after this attempt: twice as long each time, and random, so that calls do not retry in step."""
     import random  # here, because most programs never try a call again
 
     longest: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)

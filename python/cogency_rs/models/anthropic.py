@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .anthropic_messages import Cache, Messages
-from .clients import Clients, import_sdk, is_local
+from .clients import Clients, check_url, import_sdk, is_local
 from .failures import Service
 from .served import ServedModel
 
@@ -32,6 +32,9 @@ class AnthropicModel(ServedModel):
             the API's own form of it, such as `{"type": "adaptive"}`. `None` asks for no thinking.
         cache: whether the provider keeps what it has read, so that the next question pays less for it; `"1h"` keeps it
             for an hour instead of five minutes.
+        structured_output: whether `Agent(output_type=...)` sends the schema of the answer as `output_config`, with the
+            driver `"native"`; it is asked for in words in any case. If not given, only Anthropic itself is sent it. A
+            model that refuses it is asked without from then on.
         base_url: where the API is; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
         api_key: the key; if not given, `ANTHROPIC_API_KEY`, or what else the SDK finds. A server on this machine or in
             a private network needs none.
@@ -51,6 +54,7 @@ class AnthropicModel(ServedModel):
         max_tokens: int = 8192,
         thinking: int | Mapping[str, Any] | None = None,
         cache: Cache = True,
+        structured_output: bool | None = None,
         base_url: str | None = None,
         api_key: str | None = None,
         client: AsyncAnthropic | None = None,
@@ -62,17 +66,20 @@ class AnthropicModel(ServedModel):
             settings["thinking"] = _thinking(thinking, max_tokens)
         sdk = import_sdk("anthropic")
         url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
+        check_url(url)
         key = api_key
         if key is None and is_local(url) and not _has_key():
             key = "none"
         clients = Clients(lambda: sdk.AsyncAnthropic(base_url=url, api_key=key), client)
         if not _can_ask(clients.first):
             raise ConfigError(f"{url} needs a key: set ANTHROPIC_API_KEY, or give api_key=")
+        served_at = str(clients.first.base_url).rstrip("/")
         super().__init__(
-            provider="anthropic",
-            service=Service(
-                sdk, name, str(clients.first.base_url).rstrip("/"), key="ANTHROPIC_API_KEY"
+            structured_output=(
+                served_at == _ANTHROPIC if structured_output is None else structured_output
             ),
+            provider="anthropic",
+            service=Service(sdk, name, served_at, key="ANTHROPIC_API_KEY"),
             endpoint=Messages(cache),
             clients=clients,
             settings={"max_tokens": max_tokens, **settings},

@@ -7,13 +7,17 @@ from typing import Any, Literal
 
 from .anthropic_answer import MessageReader
 from .anthropic_history import messages_of, system_of, tools_used
+from .completions import is_refusal_of
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["Cache", "Messages"]
 
 Cache = bool | Literal["5m", "1h"]
 """Whether the provider is to keep what it has read, and for how long."""
+
+_OF_FORM = ("output_config", "output_format", "structured output", "json_schema")
+"""Words by which a refusal tells that it is about the form of the answer."""
 
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
@@ -29,6 +33,7 @@ class Messages:
         self._mark: dict[str, Any] | None = None
         if cache:
             self._mark = {"type": "ephemeral"} | ({} if cache is True else {"ttl": cache})
+        self._refuses_form = False  # the model, that it is told the form of its answer
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """What is sent for a request."""
@@ -44,7 +49,7 @@ class Messages:
             body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in used]
             body["tool_choice"] = {"type": "none"}
         if stop := [text for text in request.stop if text.strip()]:
-            # White space alone is refused; whoever reads the text stops at it as well.
+            # White space alone is refused; the parser of the text stops at it as well.
             body["stop_sequences"] = stop
         if request.output_schema is not None:
             form = {"type": "json_schema", "schema": dict(request.output_schema)}
@@ -53,22 +58,32 @@ class Messages:
             _mark_prefixes(body, self._mark)
         return body
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
-        given = settings.of_service
-        merged = {**body, **given}
-        if (
-            "output_config" in body and "output_config" in given
-        ):  # the form is ours, the effort the caller's
-            merged["output_config"] = {**body["output_config"], **given["output_config"]}
-        asked = {key: merged.pop(key) for key in ("model", "max_tokens", "messages")}
-        return await client.messages.create(
-            **asked, stream=True, extra_body=merged, **settings.of_call
-        )
+        form: Mapping[str, Any] = {} if self._refuses_form else body.get("output_config", {})
+        try:
+            return await _send(client, body, form, settings)
+        except Exception as error:
+            if not (form and is_refusal_of(error, _OF_FORM)):
+                raise
+        self._refuses_form = True
+        return await _send(client, body, {}, settings)
 
     def reader(self) -> MessageReader:
         """Make a reader for one answer."""
         return MessageReader()
+
+
+async def _send(
+    client: Any, body: Mapping[str, Any], form: Mapping[str, Any], settings: ModelSettings
+) -> Any:
+    merged = {**body, **settings.of_service}
+    output = {**form, **settings.of_service.get("output_config", {})}  # the effort is the caller's
+    merged.pop("output_config", None)
+    if output:
+        merged["output_config"] = output
+    asked = {key: merged.pop(key) for key in ("model", "max_tokens", "messages")}
+    return await client.messages.create(**asked, stream=True, extra_body=merged, **settings.of_call)
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:

@@ -14,7 +14,7 @@ __all__ = ["CallNumbers"]
 
 
 @dataclass
-class _Call:
+class _NumberedCall:
     id: str | None = None
     name: str | None = None
 
@@ -23,7 +23,7 @@ class CallNumbers:
     """The calls of one answer so far."""
 
     def __init__(self) -> None:
-        self._calls: list[_Call] = []
+        self._calls: list[_NumberedCall] = []
         self._numbers: dict[int, int] = {}  # by the server's index, of the last call that had it
 
     def read(
@@ -34,7 +34,7 @@ class CallNumbers:
         number = len(self._calls) - 1 if index is None else self._numbers.get(index, -1)
         if number < 0 or self._is_next(self._calls[number], index, id, name):
             number = len(self._calls)
-            self._calls.append(_Call())
+            self._calls.append(_NumberedCall())
         if index is not None:
             self._numbers[index] = number
         call = self._calls[number]
@@ -45,7 +45,7 @@ class CallNumbers:
         return delta
 
     @staticmethod
-    def _is_next(call: _Call, index: int | None, id: str | None, name: str | None) -> bool:
+    def _is_next(call: _NumberedCall, index: int | None, id: str | None, name: str | None) -> bool:
         """Whether this is the first piece of a call after `call`."""
         if id is not None and call.id is not None:
             return id != call.id

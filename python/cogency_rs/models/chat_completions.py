@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from .call_numbers import CallNumbers
-from .completions import CompletionReader, UsageAsked
+from .completions import CompletionReader, Requests
 from .deltas import Delta, ReasoningDelta, TextDelta
 from .fields import field
 from .request import ModelRequest, SpecificTool, ToolDeclaration
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["ChatCompletions"]
 
@@ -27,11 +27,12 @@ class ChatCompletions:
 
     Args:
         reasoning_key: the field of an assistant's message in which its reasoning is sent back; `None` to leave it out.
+        counts_along: see `Requests`.
     """
 
-    def __init__(self, reasoning_key: str | None = None) -> None:
+    def __init__(self, reasoning_key: str | None = None, *, counts_along: bool = False) -> None:
         self._reasoning_key = reasoning_key
-        self._usage_asked = UsageAsked()
+        self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """What is sent for a request."""
@@ -58,11 +59,11 @@ class ChatCompletions:
             sent[self._reasoning_key] = reasoning
         return sent
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
         asked = {key: body[key] for key in ("model", "messages")}
         beside = {key: value for key, value in body.items() if key not in asked}
-        return await self._usage_asked.open(client.chat.completions.create, asked, beside, settings)
+        return await self._requests.open(client.chat.completions.create, asked, beside, settings)
 
     def reader(self) -> ChatReader:
         """Make a reader for one answer."""

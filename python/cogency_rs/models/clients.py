@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ..errors import ConfigError
 
-__all__ = ["Clients", "import_sdk", "is_local"]
+__all__ = ["Clients", "check_url", "import_sdk", "is_local"]
 
 _LOCAL_NAMES = (".localhost", ".local", ".lan", ".internal")
 
@@ -28,6 +28,16 @@ def import_sdk(name: str) -> Any:
     except ModuleNotFoundError as error:
         message = f"the model needs the package {error.name}; run: pip install 'cogency-rs[{name}]'"
         raise ConfigError(message, cause=error) from error
+
+
+def check_url(url: str) -> None:
+    """Refuse an address without `http://` or `https://`, which would be asked for as something else.
+
+    Raises:
+        ConfigError: says how it begins.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(f"base_url must begin with http:// or https://, got {url!r}")
 
 
 def is_local(url: str) -> bool:

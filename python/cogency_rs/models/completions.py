@@ -3,53 +3,87 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from .deltas import Delta, Usage
 from .failures import IncompleteError, RefusedError
 from .fields import field
-from .served import Settings, finish_of
+from .served import ModelSettings, finish_of
 
-__all__ = ["CompletionReader", "UsageAsked", "usage_of"]
+__all__ = ["CompletionReader", "Requests", "is_refusal_of", "usage_of"]
 
 _GIVEN_UP = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
 """Finish reasons of a server that could not go on."""
 
 
-class UsageAsked:
-    """Asks for the usage as well, until the server refuses that."""
+_MAY_BE_REFUSED = {
+    "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
+    "response_format": ("response_format", "json_schema", "grammar"),
+}
+"""Fields of a request that not every server knows, and the words by which a refusal tells that it is about one."""
 
-    def __init__(self) -> None:
-        self._is_refused = False
+
+class Requests:
+    """Sends requests. What the server once refused is left out from then on: the usage, and the form of the answer.
+
+    Args:
+        counts_along: ask for the usage in each chunk, as vLLM and SGLang give it, so that it is known of an answer that
+            is closed before its end, too.
+    """
+
+    def __init__(self, *, counts_along: bool = False) -> None:
+        self._counts_along = counts_along
+        self._refused: set[str] = set()
 
     async def open(
-        self, create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: Settings
+        self,
+        create: Any,
+        asked: Mapping[str, Any],
+        body: Mapping[str, Any],
+        settings: ModelSettings,
     ) -> Any:
         """Send a request by `create`, a method of the SDK: `asked` as its arguments, `body` beside them."""
-        if not self._is_refused:
-            options = {"stream_options": {"include_usage": True}}
+        while True:
+            usage = {"include_usage": True}
+            if self._counts_along:
+                usage["continuous_usage_stats"] = True
+            whole = {"stream_options": usage, **body}
+            sent = {name: value for name, value in whole.items() if name not in self._refused}
             try:
-                return await self._send(create, asked, {**options, **body}, settings)
+                # By way of `extra_body`, since servers know settings that the SDK does not.
+                return await create(
+                    **asked,
+                    stream=True,
+                    extra_body={**sent, **settings.of_service},
+                    **settings.of_call,
+                )
             except Exception as error:
-                if "stream_options" in settings.of_service or not _is_about_usage(error):
+                refused = _refused_field(error, sent.keys() - settings.of_service.keys())
+                if refused is None:
                     raise
-            self._is_refused = True
-        return await self._send(create, asked, body, settings)
-
-    @staticmethod
-    async def _send(
-        create: Any, asked: Mapping[str, Any], body: Mapping[str, Any], settings: Settings
-    ) -> Any:
-        # By way of `extra_body`, since servers know settings that the SDK does not.
-        extra_body = {**body, **settings.of_service}
-        return await create(**asked, stream=True, extra_body=extra_body, **settings.of_call)
+                if refused == "stream_options" and self._counts_along:
+                    self._counts_along = False
+                else:
+                    self._refused.add(refused)
 
 
-def _is_about_usage(error: Exception) -> bool:
+def _refused_field(error: Exception, sent: Set[str]) -> str | None:
+    """The field that a server refused a request for, if it was one of these."""
+    return next(
+        (
+            name
+            for name, words in _MAY_BE_REFUSED.items()
+            if name in sent and is_refusal_of(error, words)
+        ),
+        None,
+    )
+
+
+def is_refusal_of(error: Exception, words: Iterable[str]) -> bool:
+    """Whether a service refused a request for something that is told by one of these words."""
     said = f"{error} {getattr(error, 'body', '')}"
-    is_refused = field(error, "status_code") in (400, 422)
-    return is_refused and ("stream_options" in said or "include_usage" in said)
+    return field(error, "status_code") in (400, 422) and any(word in said for word in words)
 
 
 class CompletionReader:
@@ -63,7 +97,7 @@ class CompletionReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is known why the answer ended, or the usage, which stands behind all choices, has come."""
+        """Whether it is known why the answer ended, or the usage, which stands after all choices, has come."""
         return self._is_closed or (self._reason is not None and self._reason not in _GIVEN_UP)
 
     def feed(self, chunk: Any) -> Iterator[Delta]:
@@ -73,6 +107,8 @@ class CompletionReader:
         if usage is not None:
             self._usage = usage_of(usage)
             self._is_closed = not choices
+            if any(field(choice, "finish_reason") is None for choice in choices):
+                yield self._usage  # first, because the answer may be closed at what the chunk adds
         for choice in choices:
             if not field(choice, "index"):
                 yield from self.deltas(choice)

@@ -87,6 +87,8 @@ class Usage:
         return self.output_tokens + self.reasoning_tokens
 
     def __add__(self, other: Usage) -> Usage:
+        if self is NO_USAGE:
+            return other
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -96,6 +98,9 @@ class Usage:
             self.is_estimate or other.is_estimate,
         )
 
+
+NO_USAGE = Usage()
+"""Nothing was asked for yet."""
 
 Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Finish
 """A piece of a model's answer. Of several `Usage`s in one answer the last counts: providers report sums."""

@@ -134,7 +134,7 @@ class Service:
         if status is None:
             return None
         words = f"{_label_of(error)}{_words_of(error)}"
-        advice = _advice_of(status, f"{_code_of(error)} {words}".lower())
+        advice = _advice_of(status, f"{' '.join(_codes_of(error))} {words}".lower())
         cure = advice.cure.format(key=self.key, later=_later(error))
         where = " in the middle of an answer" if is_answering else ""
         return self._error(error, f"{self.url} {advice.what}{where} ({words}); {cure}", advice)
@@ -148,7 +148,7 @@ class Service:
         return f"no server answers at {self.url} ({reason}); is the server running there?"
 
     def _is_missing(self, error: Exception) -> bool:
-        return _status_of(error) == 404 or _code_of(error) == "model_not_found"
+        return _status_of(error) == 404 or "model_not_found" in _codes_of(error)
 
     async def _missing(self, error: Exception, client: Any) -> str:
         offered = await _offered(client)
@@ -201,9 +201,14 @@ def _reported(error: Exception) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else body
 
 
-def _code_of(error: Exception) -> str:
+def _codes_of(error: Exception) -> list[str]:
+    """What a service calls the error: its code, then its type. With some servers the code only repeats the status."""
     reported = _reported(error)
-    return str(reported.get("code") or reported.get("type") or "")
+    return [str(reported[key]) for key in ("code", "type") if reported.get(key)]
+
+
+def _code_of(error: Exception) -> str:
+    return next(iter(_codes_of(error)), "")
 
 
 def _status_of(error: Exception) -> int | None:

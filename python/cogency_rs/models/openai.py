@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ConfigError
 from .chat_completions import ChatCompletions
-from .clients import Clients, import_sdk, is_local
+from .clients import Clients, check_url, import_sdk, is_local
 from .failures import Service
 from .plain_completions import PlainCompletions, Template
 from .served import Endpoint, ServedModel
@@ -35,6 +35,9 @@ class OpenAIModel(ServedModel):
         reasoning_key: the field in which an assistant's reasoning goes back to the server with the next question, such
             as `"reasoning_content"`. Some models want it while they call tools; others refuse it, so it is left out
             unless it is named.
+        structured_output: whether `Agent(output_type=...)` sends the schema of the answer as `response_format`, with
+            the driver `"native"`; it is asked for in words in any case. If not given, only OpenAI itself is sent it:
+            other servers often let the model call no tool then. One that refuses it is asked without from then on.
         settings: sent with every question: `temperature`, `max_tokens`, `top_k` and whatever else the server knows.
             `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` mean what
             they mean to the SDK.
@@ -53,36 +56,45 @@ class OpenAIModel(ServedModel):
         endpoint: Literal["chat", "completions"] = "chat",
         template: Template | None = None,
         reasoning_key: str | None = None,
+        structured_output: bool | None = None,
         **settings: Any,
     ) -> None:
         if client is not None and (base_url is not None or api_key is not None):
             raise ConfigError("client has its own base_url and api_key: leave them away beside it")
         sdk = import_sdk("openai")
         url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        check_url(url)
         key = api_key or os.environ.get("OPENAI_API_KEY") or ("none" if is_local(url) else None)
         if client is None and key is None:
             raise ConfigError(f"{url} needs a key: set OPENAI_API_KEY, or give api_key=")
         clients = Clients(lambda: sdk.AsyncOpenAI(base_url=url, api_key=key), client)
+        if structured_output and endpoint != "chat":
+            raise ConfigError('structured_output goes with endpoint="chat"')
+        served_at = str(clients.first.base_url).rstrip("/")
+        if structured_output is None:
+            structured_output = endpoint == "chat" and served_at == _OPENAI
         super().__init__(
+            structured_output=structured_output,
             provider="openai",
-            service=Service(
-                sdk, name, str(clients.first.base_url).rstrip("/"), key="OPENAI_API_KEY"
-            ),
-            endpoint=_endpoint(endpoint, template, reasoning_key),
+            service=Service(sdk, name, served_at, key="OPENAI_API_KEY"),
+            endpoint=_endpoint(endpoint, template, reasoning_key, is_local(served_at)),
             clients=clients,
             settings=settings,
         )
 
 
 def _endpoint(
-    endpoint: Literal["chat", "completions"], template: Template | None, reasoning_key: str | None
+    endpoint: Literal["chat", "completions"],
+    template: Template | None,
+    reasoning_key: str | None,
+    counts_along: bool,
 ) -> Endpoint:
     if endpoint == "chat":
         if template is not None:
             raise ConfigError(
                 'template goes with endpoint="completions": a chat\'s server has its own'
             )
-        return ChatCompletions(reasoning_key)
+        return ChatCompletions(reasoning_key, counts_along=counts_along)
     if endpoint != "completions":
         raise ConfigError(f'endpoint must be "chat" or "completions", got {endpoint!r}')
     if template is None:
@@ -93,4 +105,4 @@ def _endpoint(
         raise ConfigError(
             'reasoning_key goes with endpoint="chat": the template writes reasoning itself'
         )
-    return PlainCompletions(template)
+    return PlainCompletions(template, counts_along=counts_along)

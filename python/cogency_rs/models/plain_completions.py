@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
-from .completions import CompletionReader, UsageAsked
+from .completions import CompletionReader, Requests
 from .deltas import Delta, TextDelta
 from .fields import field
 from .request import ModelRequest
-from .served import Settings
+from .served import ModelSettings
 
 __all__ = ["PlainCompletions", "Template"]
 
@@ -23,11 +23,12 @@ class PlainCompletions:
 
     Args:
         template: writes the prompt.
+        counts_along: see `Requests`.
     """
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Template, *, counts_along: bool = False) -> None:
         self._template = template
-        self._usage_asked = UsageAsked()
+        self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """What is sent for a request.
@@ -49,11 +50,11 @@ class PlainCompletions:
             body["stop"] = list(request.stop)
         return body
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it."""
         asked = {key: body[key] for key in ("model", "prompt")}
         beside = {key: value for key, value in body.items() if key not in asked}
-        return await self._usage_asked.open(client.completions.create, asked, beside, settings)
+        return await self._requests.open(client.completions.create, asked, beside, settings)
 
     def reader(self) -> PlainReader:
         """Make a reader for one answer."""

@@ -70,7 +70,8 @@ class ModelRequest:
 class Model(Protocol):
     """Anything that answers. A plain function from messages to an async iterable of text is one, too.
 
-    It may have `name` and `provider`, text, which traces and errors name.
+    It may have `name`, `provider` and `base_url`, text, which traces name; and `structured_output`, true where it wants
+    the schema of the answer in its requests.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:

@@ -18,7 +18,7 @@ from .deltas import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from .failures import Service
 from .request import ModelRequest
 
-__all__ = ["AnswerReader", "Endpoint", "ServedModel", "Settings", "finish_of"]
+__all__ = ["AnswerReader", "Endpoint", "ModelSettings", "ServedModel", "finish_of"]
 
 _FINISHES = {
     "end_turn": "stop",
@@ -42,7 +42,7 @@ def finish_of(reason: str | None) -> Finish:
     return Finish(_FINISHES.get(reason or "", reason))
 
 
-class Settings:
+class ModelSettings:
     """The settings of a question, sorted by who reads them: the client of the SDK, its call, or the service.
 
     Raises:
@@ -76,7 +76,7 @@ class AnswerReader(Protocol):
         ...
 
     def finish(self) -> Iterable[Delta]:
-        """Give what stands behind the last chunk: the usage, then the `Finish`.
+        """Give what stands after the last chunk: the usage, then the `Finish`.
 
         Raises:
             RefusedError: the model would not answer.
@@ -92,7 +92,7 @@ class Endpoint(Protocol):
         """What is sent for a request, aside from the model's name and the settings."""
         ...
 
-    async def open(self, client: Any, body: Mapping[str, Any], settings: Settings) -> Any:
+    async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
         """Send it; gives the SDK's stream of chunks, once the service has begun to answer."""
         ...
 
@@ -107,27 +107,32 @@ class ServedModel:
     Attributes:
         name: what the service calls the model.
         provider: whose API it is.
+        base_url: where the API is.
+        structured_output: whether it is asked for an answer of a certain type by its schema, and not in words alone.
     """
 
     def __init__(
         self,
         *,
+        structured_output: bool,
         provider: str,
         service: Service,
         endpoint: Endpoint,
         clients: Clients,
         settings: Mapping[str, Any],
     ) -> None:
-        Settings(settings)  # what cannot be set is refused before a question is asked
+        ModelSettings(settings)  # what cannot be set is refused before a question is asked
         self.name = service.model
         self.provider = provider
+        self.base_url = service.url
+        self.structured_output = structured_output
         self._service = service
         self._endpoint = endpoint
         self._clients = clients
         self._settings = dict(settings)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, base_url={self._service.url!r})"
+        return f"{type(self).__name__}({self.name!r}, base_url={self.base_url!r})"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask, and give the answer while it arrives: text, reasoning and calls in pieces, then `Usage` and `Finish`.
@@ -138,7 +143,7 @@ class ServedModel:
             LLMError: there was no answer, or it broke off. The message says what to do.
             ConfigError: the request holds what this API cannot be asked for.
         """
-        settings = Settings(self._settings, request.settings)
+        settings = ModelSettings(self._settings, request.settings)
         body = self._endpoint.body(request)
         client = self._clients.current()
         asked = client.with_options(**settings.of_client) if settings.of_client else client
@@ -158,7 +163,7 @@ class ServedModel:
             raise self._service.broken(error) from error
 
     async def _next(self, stream: Any, reader: AnswerReader) -> list[Delta] | None:
-        """Read one chunk; `None` behind the last one."""
+        """Read one chunk; `None` after the last one."""
         try:
             return list(reader.feed(await anext(stream)))
         except StopAsyncIteration:

@@ -2,8 +2,8 @@
 
 A `Shape` is both sides of one hint: the schema that tells a model what to write, and the reader that turns a value that
 fits the schema into the Python value. The core checks that it fits; the readers convert, and check only what no schema
-can say: what a class's own constructor or pydantic's validators refuse. The hints of the standard library are known
-here (`hints`); any other one is left to pydantic (`models`), which is imported when the first such hint is met.
+can say: what a class's own constructor or pydantic's validators refuse. The plainest hints are described here
+(`hints`); every other hint is left to pydantic (`models`), which is imported when the first such hint is met.
 """
 
 from .fields import Fields

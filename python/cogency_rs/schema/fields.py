@@ -1,4 +1,4 @@
-"""Values by name: the arguments of a function, the fields of a dataclass, the keys of a `TypedDict`."""
+"""Values by name: the arguments of a function, the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .values import is_json, json_value
 __all__ = ["ABSENT", "Fields"]
 
 ABSENT: Any = object()
-"""In place of a default: there is none."""
+"""Stands for a default that is not there."""
 
 FLAT_KEYS = {
     "description": "description",
@@ -52,7 +52,7 @@ class Fields:
         default: Any = ABSENT,
         description: str | None = None,
     ) -> None:
-        """Add a field. What its hint says it is for counts more than `description`."""
+        """Add a field. A description in its hint goes before `description`."""
         shape = nullable(shape) if default is None else shape
         self.shapes[name] = shape
         if required:
@@ -78,7 +78,7 @@ class Fields:
 
     def _flat(self, name: str, kinds: tuple[str, ...]) -> Schema:
         info: Schema = {}
-        # In this form "string" also stands for what it has no word for; so it does not stand among others.
+        # In this form "string" also stands for types without a word of their own, so it is not listed beside others.
         if kinds and (len(kinds) == 1 or "string" not in kinds):
             info["type"] = kinds[0] if len(kinds) == 1 else list(kinds)
         info["required"] = name in self.required
@@ -89,7 +89,7 @@ class Fields:
         """Read values that fit the schema.
 
         Raises:
-            Mismatch: one is not what was asked for all the same.
+            Mismatch: a reader refuses its value all the same.
         """
         return {
             name: read_at(name, self.shapes[name].read, value) if name in self.shapes else value

@@ -1,4 +1,8 @@
-"""Hints to shapes. A hint that is not in the tables of this file is left to pydantic."""
+"""Hints to shapes.
+
+Scalars, lists, dicts, `Literal`, `X | None` and dataclasses are described here, so that a tool needs nothing but the
+standard library. Every other hint is left to pydantic.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +10,17 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar
-from enum import Enum
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,
-    Required,
-    TypeGuard,
-    Union,
-    get_args,
-    get_origin,
-)
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 from ..docstring import read_docstring
 from . import models
 from .extra import pydantic
 from .fields import ABSENT, Fields
 from .param import bounded, is_bounded_by, param_in
-from .shape import (
-    ANYTHING,
-    SCALARS,
-    Mismatch,
-    Schema,
-    Shape,
-    any_of,
-    array_of,
-    choice,
-    object_of,
-    tuple_of,
-)
+from .shape import ANYTHING, SCALARS, Mismatch, Schema, Shape, array_of, choice, object_of, optional
 from .values import WORDS, json_value
 
 __all__ = ["HintError", "Shapes", "resolve"]
@@ -46,11 +29,11 @@ REFERENCE = "#/$defs/"
 
 
 class HintError(Exception):
-    """A hint that says nothing about JSON; the message stands behind the name of what it is of."""
+    """A hint that says nothing about JSON. The message goes on after the name of what has the hint."""
 
 
 def resolve(hint: Any, function: Callable[..., Any], namespace: Mapping[str, Any]) -> Any:
-    """A hint in which all that was text is what it names.
+    """Replace each name that is written as text in a hint by what it names.
 
     Args:
         hint: as it stands in the signature.
@@ -90,7 +73,6 @@ class Shapes:
             Literal: self._literal,
             Union: self._union,
             types.UnionType: self._union,
-            tuple: self._tuple,
             **dict.fromkeys((list, Sequence, Collection, Iterable), self._list),
             **dict.fromkeys((dict, Mapping), self._dict),
         }
@@ -111,20 +93,17 @@ class Shapes:
             by_origin = self._by_origin.get(get_origin(hint))
         if by_origin is not None:
             return by_origin(hint)
-        if _is_class(hint) and not models.is_model(hint):
-            if issubclass(hint, Enum):
-                return self._choice(hint, list(hint))
-            if typing.is_typeddict(hint) or dataclasses.is_dataclass(hint):
-                return self._classes.get(hint) or self._define(hint)
-        if (behind := _behind(hint)) is not None:
-            return self.of(behind)
+        if _is_dataclass(hint):
+            return self._classes.get(hint) or self._define(hint)
+        if (meant := _meant_by(hint)) is not None:
+            return self.of(meant)
         return self._by_pydantic(hint)
 
     def _annotated(self, hint: Any) -> Shape:
         inner, *notes = get_args(hint)
         params = [param for note in notes if (param := param_in(note)) is not None]
         others = [note for note in notes if param_in(note) is None]
-        is_for_pydantic = bool(others) and pydantic() is not None
+        is_for_pydantic = others and (pydantic() is not None or any(map(models.is_bound, others)))
         shape = self._by_pydantic(Annotated[inner, *others]) if is_for_pydantic else self.of(inner)
         for param in params:
             for name in ("ge", "le", "min_length", "max_length"):
@@ -134,76 +113,77 @@ class Shapes:
         return shape
 
     def _literal(self, hint: Any) -> Shape:
-        return self._choice(hint, get_args(hint))
-
-    def _choice(self, hint: Any, values: Sequence[Any]) -> Shape:
-        options = [(json_value(value), value) for value in values]
-        if not options:
-            raise HintError(f"has the hint {_shown(hint)}, which has no values")
+        options = [(json_value(value), value) for value in get_args(hint)]
         for value, _ in options:
             if not isinstance(value, str | int | float | None):
-                raise HintError(f"has the hint {_shown(hint)}; {value!r} is no single JSON value")
+                raise HintError(
+                    f"has the hint {_shown(hint)}; {value!r} is not a single JSON value"
+                )
         return choice(options)
 
     def _union(self, hint: Any) -> Shape:
-        return any_of([self.of(arg) for arg in get_args(hint)], self.definitions)
+        members = get_args(hint)
+        if len(members) != 2 or NoneType not in members:
+            return self._by_pydantic(hint)
+        return optional([self.of(member) for member in members])
 
     def _list(self, hint: Any) -> Shape:
         return array_of(self.of(*get_args(hint) or (Any,)), list)
-
-    def _tuple(self, hint: Any) -> Shape:
-        # tuple[()] has no arguments either.
-        args = (Any, ...) if hint in (tuple, typing.Tuple) else get_args(hint)  # noqa: UP006
-        if len(args) == 2 and args[1] is ...:
-            return array_of(self.of(args[0]), tuple)
-        return tuple_of([self.of(arg) for arg in args])
 
     def _dict(self, hint: Any) -> Shape:
         key, value = get_args(hint) or (str, Any)
         return object_of(self.of(value)) if key in (str, Any) else self._by_pydantic(hint)
 
     def _define(self, cls: type) -> Shape:
-        """A class with fields, by reference, so that it may hold itself."""
+        """Describe a dataclass, by reference, so that it may hold itself."""
         name = self._free_name(cls.__name__)
         fields = Fields()
-        build: Callable[..., Any] = dict[str, Any] if typing.is_typeddict(cls) else cls
 
         def read(value: Any) -> Any:
             values = fields.read(value)
             try:
-                return build(**values)
+                return cls(**values)
             except Exception as error:  # what its own checks raise
-                raise Mismatch(f"is no {cls.__name__}: {error or type(error).__name__}") from error
+                raise Mismatch(
+                    f"is not a {cls.__name__}: {error or type(error).__name__}"
+                ) from error
 
         shape = Shape({"$ref": REFERENCE + name}, read, ("object",), "an object")
         self.definitions[name], self._classes[cls] = {}, shape
         docstring = read_docstring(_own_docstring(cls))
-        for each in self._declared(cls):
+        hints = self._hints_of(cls)
+        for each in dataclasses.fields(cls):
+            if not each.init:
+                continue
             try:
-                item = self.of(each.hint)
+                item = self.of(hints[each.name])
             except HintError as error:
                 raise HintError(f"is a {cls.__name__}, whose '{each.name}' {error}") from error
+            default = _default_of(each)
             fields.add(
                 each.name,
                 item,
-                required=each.required,
-                default=each.default,
+                required=default is ABSENT,
+                default=default,
                 description=docstring.entries.get(each.name),
             )
         about = {"description": docstring.text} if docstring.text else {}
         self.definitions[name].update(about | fields.schema())
         return shape
 
-    def _declared(self, cls: type) -> Iterator[_Declared]:
+    def _hints_of(self, cls: type) -> dict[str, Any]:
         try:
             hints = typing.get_type_hints(cls, localns=self._namespace, include_extras=True)
         except Exception as error:
             raise HintError(
                 f"is a {cls.__name__}, whose hints cannot be resolved: {error}"
             ) from error
-        if dataclasses.is_dataclass(cls):
-            return _of_dataclass(cls, hints)
-        return _of_typed_dict(cls, hints)
+        for name, hint in hints.items():
+            if isinstance(hint, InitVar):
+                raise HintError(
+                    f"is a {cls.__name__}, whose '{name}' is an InitVar: make it a field"
+                )
+        return hints
 
     def _free_name(self, name: str) -> str:
         names = (name, *(f"{name}_{number}" for number in range(2, len(self.definitions) + 3)))
@@ -226,11 +206,11 @@ class Shapes:
         return Shape(schema, adapter.read, kinds, wanted)
 
     def _adopt(self, schema: Schema) -> Schema:
-        """Take a schema's own definitions in among these."""
+        """Move a schema's own definitions to `definitions`."""
         own: dict[str, Schema] = schema.get("$defs", {})
         names: dict[str, str] = {}
         for name, definition in own.items():
-            # Those of equal content are one; another of the same name gets a name of its own.
+            # Equal definitions are one; a different one of the same name gets a name of its own.
             is_equal = self.definitions.get(name) == definition
             names[name] = name if is_equal else self._free_name(name)
             self.definitions.setdefault(names[name], {})
@@ -241,7 +221,7 @@ class Shapes:
         return adopted
 
     def _kinds(self, schema: Schema) -> tuple[str, ...]:
-        """The JSON types that a schema names; none when it does not say."""
+        """The JSON types that a schema names; empty where it does not say."""
         match schema:
             case {"$ref": str(reference)}:
                 return self._kinds(self.definitions[reference.removeprefix(REFERENCE)])
@@ -254,61 +234,35 @@ class Shapes:
                 return ()
 
 
-@dataclasses.dataclass
-class _Declared:
-    """A field as a class declares it."""
-
-    name: str
-    hint: Any
-    required: bool
-    default: Any = ABSENT
+def _is_dataclass(hint: Any) -> TypeGuard[type[Any]]:
+    """Whether a hint is a dataclass, and not one of pydantic's."""
+    return isinstance(hint, type) and dataclasses.is_dataclass(hint) and not models.is_model(hint)
 
 
-def _of_dataclass(cls: type, hints: Mapping[str, Any]) -> Iterator[_Declared]:
-    for name, hint in hints.items():
-        if isinstance(hint, InitVar):
-            raise HintError(f"is a {cls.__name__}, whose '{name}' is an InitVar: make it a field")
-    for each in dataclasses.fields(cls):
-        if not each.init:
-            continue
-        default = ABSENT if each.default is dataclasses.MISSING else each.default
-        if each.default_factory is not dataclasses.MISSING:
-            default = each.default_factory()
-        yield _Declared(each.name, hints[each.name], default is ABSENT, default)
+def _default_of(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return ABSENT if field.default is dataclasses.MISSING else field.default
 
 
-def _of_typed_dict(cls: Any, hints: Mapping[str, Any]) -> Iterator[_Declared]:
-    for name, hint in hints.items():
-        required = name in cls.__required_keys__
-        # Where hints are text, the class itself has not seen these.
-        while get_origin(hint) in (Required, NotRequired):
-            required = get_origin(hint) is Required
-            [hint] = get_args(hint)
-        yield _Declared(name, hint, required)
-
-
-def _is_class(hint: Any) -> TypeGuard[type[Any]]:
-    return isinstance(hint, type)
-
-
-def _behind(hint: Any) -> Any:
-    """What a `NewType` or a `type` alias stands for."""
+def _meant_by(hint: Any) -> Any:
+    """What a `NewType` or a `type` alias is another name of; `None` for any other hint."""
     return getattr(hint, "__supertype__", None) or (
         None if isinstance(hint, type) else getattr(hint, "__value__", None)
     )
 
 
 def _own_docstring(cls: type) -> str | None:
-    """The docstring that someone wrote; where there is none, `dataclass` makes one of the signature."""
+    """The docstring of a class; `None` for the one that `dataclass` itself makes of the signature."""
     docstring = vars(cls).get("__doc__")
-    # From Python 3.15 on it is made when it is first read, by an object that stands there until then.
+    # From Python 3.15 on, `dataclass` puts an object here that makes the docstring when it is first read.
     if not isinstance(docstring, str) or docstring.startswith(f"{cls.__name__}("):
         return None
     return docstring
 
 
 def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
-    """A schema whose references have other names."""
+    """Rename what the references of a schema point to."""
     match schema:
         case str() if schema.startswith(REFERENCE):
             name = schema.removeprefix(REFERENCE)

@@ -1,4 +1,4 @@
-"""Hints that only pydantic knows: its models, and types such as `datetime` and `set`."""
+"""Hints that are left to pydantic: its models, enums, tuples, unions, and types such as `datetime`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from .extra import pydantic
 from .shape import Mismatch
-from .values import came
+from .values import received
 
-__all__ = ["Adapter", "HintRefusedError", "is_field", "is_model"]
+__all__ = ["Adapter", "HintRefusedError", "is_bound", "is_field", "is_model"]
 
 
 def is_model(hint: type) -> bool:
@@ -22,21 +22,26 @@ def is_field(default: object) -> bool:
     return kind.__name__ == "FieldInfo" and kind.__module__.partition(".")[0] == "pydantic"
 
 
+def is_bound(note: object) -> bool:
+    """Whether an item of `Annotated` is a bound of the package annotated_types, which pydantic enforces."""
+    return type(note).__module__.partition(".")[0] == "annotated_types"
+
+
 class HintRefusedError(Exception):
     """A hint that pydantic cannot read or describe."""
 
 
 class Adapter:
-    """One hint.
+    """One hint, described and read by pydantic.
 
     Args:
-        hint: any hint; pydantic must be there.
+        hint: any hint. pydantic must be installed.
 
     Attributes:
         schema: its JSON Schema, with definitions of its own.
 
     Raises:
-        HintRefusedError: pydantic knows nothing of it.
+        HintRefusedError: pydantic does not know the hint.
     """
 
     def __init__(self, hint: Any) -> None:
@@ -44,7 +49,7 @@ class Adapter:
         try:
             self._adapter = self._pydantic.TypeAdapter(hint)
             self.schema: dict[str, Any] = self._adapter.json_schema()
-        except Exception as error:  # it has no common one
+        except Exception as error:  # pydantic raises several kinds
             raise HintRefusedError(str(error).partition("\n")[0]) from error
 
     def read(self, value: Any) -> Any:
@@ -60,5 +65,5 @@ class Adapter:
             if first["type"] == "missing":
                 problem = "is required, and was not given"
             else:
-                problem = f"is not valid: {first['msg']}; it was {came(first['input'])}"
+                problem = f"is not valid: {first['msg']}; it was {received(first['input'])}"
             raise Mismatch(problem, *first["loc"]) from error

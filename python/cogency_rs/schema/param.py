@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from .extra import pydantic
 from .shape import Schema, Shape
 
 __all__ = ["Param", "bounded", "is_bounded_by", "param_in"]
@@ -23,13 +25,23 @@ class Param:
         max_length: the most.
 
     cogency's `ToolParam` in `Annotated` is read the same way.
+
+    pydantic reads it too, in the hints that are left to pydantic and in fields of its models.
     """
+
+    __is_annotated_types_grouped_metadata__: ClassVar[bool] = True
+    """By this mark of the package annotated_types, pydantic asks for the items that it knows itself."""
 
     description: str = ""
     ge: float | None = None
     le: float | None = None
     min_length: int | None = None
     max_length: int | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give the same as a `Field` of pydantic, which must be installed."""
+        bounds = {name: getattr(self, name) for name in NAMES if name != "description"}
+        yield pydantic().Field(description=self.description or None, **bounds)
 
 
 NAMES = [each.name for each in dataclasses.fields(Param)]
@@ -41,11 +53,11 @@ BOUNDS = {
     "array": {"min_length": "minItems", "max_length": "maxItems"},
     "object": {"min_length": "minProperties", "max_length": "maxProperties"},
 }
-"""Of each JSON type, what JSON Schema calls its bounds."""
+"""What JSON Schema calls the bounds of each JSON type."""
 
 
 def param_in(note: Any) -> Param | None:
-    """What an item of `Annotated` says, if it is meant for us."""
+    """What an item of `Annotated` says of a parameter; `None` for an item that is meant for others."""
     if isinstance(note, str):
         return Param(note)
     if isinstance(note, Param):
@@ -56,7 +68,7 @@ def param_in(note: Any) -> Param | None:
 
 
 def is_bounded_by(shape: Shape, name: str) -> bool:
-    """Whether a field of `Param` bounds anything that the shape may be."""
+    """Whether a bound of this name applies to any JSON type that the shape may have."""
     return any(name in BOUNDS.get(kind, {}) for kind in shape.kinds)
 
 
@@ -69,5 +81,4 @@ def bounded(shape: Shape, param: Param) -> Shape:
                 schema[key] = bound
     if param.description:
         schema["description"] = param.description
-
     return dataclasses.replace(shape, schema=schema)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
-from .._core import ArgumentSchema
 from .values import WORDS, kind_of
 
 __all__ = [
@@ -18,13 +17,12 @@ __all__ = [
     "Reader",
     "Schema",
     "Shape",
-    "any_of",
     "array_of",
     "choice",
     "nullable",
     "object_of",
+    "optional",
     "read_at",
-    "tuple_of",
 ]
 
 Schema = dict[str, Any]
@@ -35,10 +33,10 @@ Reader = Callable[[Any], Any]
 
 
 class Mismatch(Exception):  # noqa: N818  # a finding, which becomes the result of a call
-    """A value that fits its schema, and still is not one of those that were asked for.
+    """A value that fits its schema, and that its reader refuses all the same.
 
     Attributes:
-        problem: what is wrong, as it stands behind the argument's name.
+        problem: what is wrong; the message goes on with it after the argument's name.
         path: where in the arguments it is, outermost first: names, and places in arrays; empty for all of them.
     """
 
@@ -148,18 +146,6 @@ def array_of(item: Shape, build: Callable[[list[Any]], Any]) -> Shape:
     return Shape({"type": "array", "items": item.schema}, read, ("array",), "an array")
 
 
-def tuple_of(items: Sequence[Shape]) -> Shape:
-    """An array with a shape for each place."""
-    count = len(items)
-
-    def read(value: Any) -> tuple[Any, ...]:
-        return tuple(read_at(place, items[place].read, each) for place, each in enumerate(value))
-
-    places = {"prefixItems": [item.schema for item in items]} if items else {}
-    schema = {"type": "array", **places, "minItems": count, "maxItems": count}
-    return Shape(schema, read, ("array",), "an array")
-
-
 def object_of(item: Shape) -> Shape:
     """An object whose values have one shape."""
 
@@ -170,55 +156,30 @@ def object_of(item: Shape) -> Shape:
     return Shape(schema, read, ("object",), "an object")
 
 
-def any_of(members: Sequence[Shape], definitions: Mapping[str, Schema]) -> Shape:
-    """The first of several shapes that fits, from left to right.
-
-    Args:
-        members: the shapes.
-        definitions: what a `$ref` in their schemas names; complete by the time that a value is read.
-    """
-    wanted = " or ".join(dict.fromkeys(member.wanted for member in members))
-    checks: list[ArgumentSchema] = []
+def optional(members: Sequence[Shape]) -> Shape:
+    """A shape or null, given in the order in which the hint names them."""
+    [read_other] = [member.read for member in members if member is not NULL]
 
     def read(value: Any) -> Any:
-        if not checks:
-            checks.extend(_check(member, definitions) for member in members)
-        problem: Mismatch | None = None
-        for member, check in zip(members, checks, strict=True):
-            if check.faults(value):
-                continue
-            try:
-                return member.read(value)
-            except Mismatch as error:  # and yet it does not: the next one may
-                problem = problem or error
-        raise problem or Mismatch(f"must be {wanted}")
+        return None if value is None else read_other(value)
 
-    has_any = any(not member.kinds for member in members)
-    kinds = () if has_any else _merged(member.kinds for member in members)
-    return Shape({"anyOf": [member.schema for member in members]}, read, kinds, wanted)
-
-
-def _check(member: Shape, definitions: Mapping[str, Schema]) -> ArgumentSchema:
-    return ArgumentSchema({**member.schema, "$defs": definitions}, form="json schema")
+    takes_any = any(not member.kinds for member in members)
+    return Shape(
+        {"anyOf": [member.schema for member in members]},
+        read,
+        () if takes_any else _merged(member.kinds for member in members),
+        " or ".join(dict.fromkeys(member.wanted for member in members)),
+    )
 
 
 def nullable(shape: Shape) -> Shape:
-    """The shape, or null: of what is `None` when it is not given, whatever its hint says."""
+    """The shape or null, whatever the hint says: for a parameter whose default is `None`."""
     if shape is ANYTHING or "null" in shape.kinds:
         return shape
     schema = dict(shape.schema)
-    description = schema.pop("description", None)
-    said = {"description": description} if description else {}
-
-    def read(value: Any) -> Any:
-        return None if value is None else shape.read(value)
-
-    return Shape(
-        {"anyOf": [schema, NULL.schema], **said},
-        read,
-        _merged([shape.kinds, NULL.kinds]) if shape.kinds else (),
-        f"{shape.wanted} or {NULL.wanted}",
-    )
+    description = {"description": schema.pop("description")} if schema.get("description") else {}
+    made = optional([replace(shape, schema=schema), NULL])
+    return replace(made, schema=made.schema | description)
 
 
 def _merged(kinds: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from .extra import pydantic
 
 __all__ = [
     "WORDS",
-    "came",
     "is_json",
     "is_record",
     "json_value",
     "kind_of",
+    "received",
 ]
 
 WORDS = {
@@ -101,8 +101,8 @@ def kind_of(value: Any) -> str:
             return "object"
 
 
-def came(value: Any) -> str:
-    """A value that came, for a message: its type, and how JSON writes it."""
+def received(value: Any) -> str:
+    """Describe a received value in a message: its type, and how JSON writes it."""
     shown = json.dumps(value, ensure_ascii=False) if is_json(value) else repr(value)
     shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
     return shown if value is None else f"{WORDS[kind_of(value)]}: {shown}"

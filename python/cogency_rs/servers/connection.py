@@ -29,14 +29,14 @@ from mcp_types import (
 )
 
 from ..errors import ConfigError, ToolError, UnknownOutcome
-from .places import Address, ErrorOutput, Place, one_line
+from .places import ErrorOutput, Place, ServerAddress, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from .tool import OnProgress
 
-__all__ = ["Connection"]
+__all__ = ["ServerConnection"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ MOST_PAGES = 1000
 """Pages of a list of tools that are read."""
 
 
-class Connection:
+class ServerConnection:
     """A connection, from its start in the background to its end.
 
     Args:
@@ -133,7 +133,7 @@ class Connection:
                     "so whether the call had an effect is not known",
                     cause=error,
                 ) from error
-            if error.code == INVALID_REQUEST and isinstance(self._place, Address):
+            if error.code == INVALID_REQUEST and isinstance(self._place, ServerAddress):
                 self.is_over = (
                     True  # it may not know the session any more, so the next call gets a new one
                 )
@@ -240,6 +240,8 @@ class Connection:
             return
         said = await asyncio.to_thread(self._errors.last)
         last = f"; the last it wrote: {said}" if said else ""
+        if not said and getattr(error, "code", None) == CONNECTION_CLOSED:
+            last = "; run it by hand to see why"
         message = f"server {self._name!r} could not be started: {self._place.failure(error)}{last}"
         self._started.set_exception(
             ConfigError(message, cause=error if isinstance(error, Exception) else None)

@@ -16,7 +16,7 @@ from ..patience import outlast
 from ..tools import ToolOptions
 from ..tools.options import NeedsApproval, check_seconds
 from ..types import ToolResult
-from .places import Address, Place, Program
+from .places import Place, Program, ServerAddress
 from .tool import MCPTool, OnProgress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_types import Tool
 
-    from .connection import Connection
+    from .connection import ServerConnection
 
 __all__ = ["MCPServer"]
 
@@ -48,10 +48,10 @@ class MCPServer:
         self.name = place.name if name is None else name
         self._place, self._options, self._start_timeout = place, options, start_timeout
         self._users = 0
-        self._connection: Connection | None = None
-        self._past: list[Connection] = []
+        self._connection: ServerConnection | None = None
+        self._past: list[ServerConnection] = []
         self._tools: list[MCPTool] = []
-        self._listed_by: Connection | None = None
+        self._listed_by: ServerConnection | None = None
 
     @classmethod
     def stdio(
@@ -114,7 +114,7 @@ class MCPServer:
             ConfigError: a value that no server could have.
         """
         options = _options(timeout, requires_approval)
-        return cls(Address(url, {**(headers or {})}), name, options, start_timeout)
+        return cls(ServerAddress(url, {**(headers or {})}), name, options, start_timeout)
 
     async def __aenter__(self) -> MCPServer:
         """Start it, unless it runs.
@@ -205,10 +205,17 @@ class MCPServer:
         schema = empty | tool.input_schema
         description = tool.description or tool.title or ""
         return MCPTool(
-            tool.name, description, schema, self.name, tool.name, self._options, self.call
+            tool.name,
+            description,
+            schema,
+            self.name,
+            tool.name,
+            self._options,
+            self.call,
+            self._place.url,
         )
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> ServerConnection:
         """The present connection; a new one where that has ended."""
         if not self._users:
             raise ConfigError(f"server {self.name!r} does not run: use it inside `async with`")
@@ -245,9 +252,9 @@ def _not_sent(args: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _connection(name: str, place: Place, start_timeout: float) -> Connection:
+def _connection(name: str, place: Place, start_timeout: float) -> ServerConnection:
     try:
-        from .connection import Connection
+        from .connection import ServerConnection
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         if module == __name__.partition(".")[0]:
@@ -257,7 +264,7 @@ def _connection(name: str, place: Place, start_timeout: float) -> Connection:
             "run: pip install 'cogency-rs[mcp]'",
             cause=error,
         ) from error
-    return Connection(name, place, start_timeout)
+    return ServerConnection(name, place, start_timeout)
 
 
 def _options(timeout: float | None, requires_approval: NeedsApproval) -> ToolOptions:

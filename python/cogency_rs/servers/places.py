@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 
-__all__ = ["Address", "ErrorOutput", "Place", "Program", "one_line"]
+__all__ = ["ErrorOutput", "Place", "Program", "ServerAddress", "one_line"]
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -34,6 +34,11 @@ class Place(Protocol):
     @property
     def name(self) -> str:
         """What to call the server where nobody gave it a name."""
+        ...
+
+    @property
+    def url(self) -> str | None:
+        """Its address; `None` of a program, which has none."""
         ...
 
     def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
@@ -65,6 +70,11 @@ class Program:
     def name(self) -> str:
         """The command's, without its folder."""
         return os.path.splitext(os.path.basename(self.command))[0] or self.command  # noqa: PTH119, PTH122
+
+    @property
+    def url(self) -> None:
+        """A program has no address."""
+        return
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
@@ -100,7 +110,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """A server that is spoken to over HTTP (the transport that MCP calls streamable HTTP).
 
     Attributes:
@@ -148,7 +158,7 @@ def _ended(error: BaseException) -> str:
         return f"did not answer{within}; is it an MCP server?"
     if getattr(error, "code", None) == CONNECTION_CLOSED:
         return "ended before it answered"
-    return f"did not answer as an MCP server does: {one_line(error)}"
+    return f"did not answer as an MCP server does: {one_line(error)}; is it one?"
 
 
 def one_line(error: BaseException) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..arguments import CheckedTool, compiled
+from ..cogency_tools import without_injected
 from ..errors import ConfigError
-from ..parameters import INJECTED
 from ..results import failure, failure_of
 from ..tools import ToolContext, ToolOptions
 from ..types import ToolResult
 
-__all__ = ["Call", "MCPTool", "OnProgress"]
+__all__ = ["CallOnServer", "MCPTool", "OnProgress"]
 
 
 class OnProgress(Protocol):
@@ -25,7 +25,7 @@ class OnProgress(Protocol):
         ...
 
 
-Call = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
+CallOnServer = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
 """Calls a tool of a server: its name there, the arguments, and whom to tell how far it has come."""
 
 
@@ -40,6 +40,7 @@ class MCPTool(CheckedTool):
         server: which server it is on.
         remote_name: what that server calls it.
         options: how its calls are carried out.
+        url: where the server is; `None` of a program that was started here.
     """
 
     name: str
@@ -48,7 +49,8 @@ class MCPTool(CheckedTool):
     server: str
     remote_name: str
     options: ToolOptions = field(repr=False)
-    call: Call = field(repr=False)
+    call: CallOnServer = field(repr=False)
+    url: str | None = field(default=None, repr=False)
 
     def named(self, name: str, server: str | None = None) -> MCPTool:
         """The same tool under another name for the model, and for its server."""
@@ -82,8 +84,7 @@ class MCPTool(CheckedTool):
             ToolError: the server could not be started, ended before it answered (`UnknownOutcome`), or refused the
                 call.
         """
-        declared = self.schema.get("properties", {})
-        args = {k: value for k, value in given.items() if k in declared or k not in INJECTED}
+        args = without_injected(given, self.name, self.schema.get("properties", {}))
         if problems := self.faults(args):
             return failure(f"Invalid arguments for tool '{self.name}': {'; '.join(problems)}")
         limit = asyncio.timeout(self.options.timeout)

@@ -1,7 +1,8 @@
 """One run at a time in a conversation: who has it in this process, and the lease that other processes see.
 
 There are two steps. Within a process, the runs of a conversation stand in line, and each that leaves wakes the next
-one at once. The first in line takes the lease, which the storage keeps (`Leases`). A lease has an owner, a number that
+one at once. The first in line takes the lease, which the storage keeps (`Leases`); a storage of one process has none,
+and there being first is all. A lease has an owner, a number that
 grows with every owner, and a time at which it expires, so that a process that died does not keep the conversation for
 ever. It is renewed while it is held, by timers and not by a task, so a program that cancels all its tasks keeps it.
 
@@ -17,6 +18,7 @@ import logging
 import threading
 from collections import deque
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from ..errors import BusyError, StorageError
@@ -76,15 +78,17 @@ class Claim:
 
     Attributes:
         conversation_id: which one.
-        owner: what the lease is known by; never used twice.
-        number: grows with every claim on the conversation; 0 until it is taken.
+        owner: what the lease is known by; never used twice. "" where there are no leases.
+        number: grows with every claim on the conversation that is given; 0 until then.
         is_lost: whether another process was seen to have taken it, since this one did nothing for too long. Nothing can
             be appended under it any more.
     """
 
-    def __init__(self, conversation_id: str, claims: Claims, leases: Leases, *, wait: bool) -> None:
+    def __init__(
+        self, conversation_id: str, claims: Claims, leases: Leases | None, *, wait: bool
+    ) -> None:
         self.conversation_id = conversation_id
-        self.owner = uuid7()
+        self.owner = "" if leases is None else uuid7()
         self.number = 0
         self.is_lost = False
         self._claims = claims
@@ -95,14 +99,19 @@ class Claim:
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         self._refuse_if_inside()
-        await self._come_first()
-        try:
-            await self._take()
-        except BaseException:
-            self._let_go()
-            raise
+        place = self._claims.enter(self, wait=self._wait)
+        if place is not None:
+            await self._come_first(place)
+        if self._leases is None:
+            self.number = self._claims.next_number(self.conversation_id)
+        else:
+            try:
+                self.number = await self._take(self._leases)
+            except BaseException:
+                self._let_go()
+                raise
+            self._arm(self._leases)
         _inside.set((*_inside.get(), self))
-        self._arm()
         return self
 
     async def __aexit__(
@@ -133,17 +142,15 @@ class Claim:
                     conversation_id=self.conversation_id,
                 )
 
-    def _busy(self, holder: str) -> BusyError:
+    def busy(self, holder: str) -> BusyError:
+        """That the conversation is somebody else's."""
         return BusyError(
             f"conversation {self.conversation_id!r} is being run by {holder}; wait for its end, or try again later",
             conversation_id=self.conversation_id,
         )
 
-    async def _come_first(self) -> None:
+    async def _come_first(self, place: asyncio.Future[None]) -> None:
         """Wait until this is the first in line in this process."""
-        place = self._claims.enter(self, wait=self._wait)
-        if place is None:
-            raise self._busy("another run of this process")
         try:
             while not place.done():
                 await asyncio.wait([place], timeout=LONGEST_POLL)
@@ -152,31 +159,31 @@ class Claim:
             self._claims.leave(self)
             raise
 
-    async def _take(self) -> None:
-        """Wait until the lease is this claim's."""
+    async def _take(self, leases: Leases) -> int:
+        """Wait until the lease is this claim's; its number."""
         delay = POLL
         while True:
-            taken = await self._leases.take(self.conversation_id, self.owner)
+            taken = await leases.take(self.conversation_id, self.owner)
             if isinstance(taken, int):
-                self.number = taken
-                return
+                return taken
             holder: str | None = taken
             while holder is not None:
                 if not self._wait:
-                    raise self._busy(f"process {holder}")
+                    raise self.busy(f"process {holder}")
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, LONGEST_POLL)
-                holder = await self._leases.holder(self.conversation_id)
+                holder = await leases.holder(self.conversation_id)
 
     def _let_go(self) -> asyncio.Future[None] | None:
         """Give the conversation back, without waiting; the next in line takes the lease after that."""
         if self._timer is not None:
             self._timer.cancel()
         released: asyncio.Future[None] | None = None
-        # Of a storage that was closed, or on a loop that was, the lease runs out.
-        with contextlib.suppress(StorageError, RuntimeError):
-            released = self._leases.release(self.conversation_id, self.owner)
-            released.add_done_callback(self._released)
+        if self._leases is not None:
+            # Of a storage that was closed, or on a loop that was, the lease runs out.
+            with contextlib.suppress(StorageError, RuntimeError):
+                released = self._leases.release(self.conversation_id, self.owner)
+                released.add_done_callback(self._released)
         self._claims.leave(self)
         return released
 
@@ -188,14 +195,15 @@ class Claim:
                 error,
             )
 
-    def _arm(self) -> None:
-        self._timer = self._loop.call_later(RENEWAL, self._renew)
+    def _arm(self, leases: Leases) -> None:
+        self._timer = self._loop.call_later(RENEWAL, self._renew, leases)
 
-    def _renew(self) -> None:
+    def _renew(self, leases: Leases) -> None:
         with contextlib.suppress(StorageError):  # it was closed
-            self._leases.renew(self.conversation_id, self.owner).add_done_callback(self._renewed)
+            renewed = leases.renew(self.conversation_id, self.owner)
+            renewed.add_done_callback(partial(self._renewed, leases))
 
-    def _renewed(self, renewed: asyncio.Future[bool]) -> None:
+    def _renewed(self, leases: Leases, renewed: asyncio.Future[bool]) -> None:
         if renewed.cancelled() or self._claims.first(self.conversation_id) is not self:
             return
         if (error := renewed.exception()) is not None:
@@ -209,7 +217,7 @@ class Claim:
                 self.conversation_id,
             )
             return
-        self._arm()
+        self._arm(leases)
 
 
 class Claims:
@@ -222,7 +230,8 @@ class Claims:
         """Forget them all, as the child of a fork must: they are the parent's."""
         # Reentrant, because the garbage collector closes coroutines: anywhere, at any time.
         self._lock = threading.RLock()
-        self._lines: dict[str, deque[tuple[Claim, asyncio.Future[None]]]] = {}
+        self._lines: dict[str, deque[tuple[Claim, asyncio.Future[None] | None]]] = {}
+        self._numbers: dict[str, int] = {}
 
     def first(self, conversation_id: str) -> Claim | None:
         """The claim that has a conversation, or is about to take it."""
@@ -237,32 +246,46 @@ class Claims:
         claim = self.first(conversation_id)
         return claim.owner if claim is not None and claim.number else None
 
+    def next_number(self, conversation_id: str) -> int:
+        """A number that grows with every call for a conversation, where no lease has one; for the first in line."""
+        self._numbers[conversation_id] = number = self._numbers.get(conversation_id, 0) + 1
+        return number
+
     def enter(self, claim: Claim, *, wait: bool) -> asyncio.Future[None] | None:
         """Stand in line.
 
         Returns:
-            A future that is done when `claim` is first; `None` if it does not want to wait and would have to.
+            `None` if `claim` is first; otherwise a future that is done when it is.
+
+        Raises:
+            BusyError: it would have to wait, and does not want to.
         """
-        place = asyncio.get_running_loop().create_future()
         with self._lock:
-            self.pass_over_abandoned(claim.conversation_id)
-            line = self._lines.setdefault(claim.conversation_id, deque())
-            if line and not wait:
+            line = self._lines.get(claim.conversation_id)
+            if line:
+                self.pass_over_abandoned(claim.conversation_id)
+                line = self._lines.get(claim.conversation_id)
+            if not line:
+                self._lines[claim.conversation_id] = deque([(claim, None)])
                 return None
+            if not wait:
+                raise claim.busy("another run of this process")
+            place = asyncio.get_running_loop().create_future()
             line.append((claim, place))
-            if len(line) == 1:
-                place.set_result(None)
-        return place
+            return place
 
     def leave(self, claim: Claim) -> None:
         """Leave the line, from whatever place; wake the one that is first then."""
         with self._lock:
-            line = self._lines.get(claim.conversation_id, deque())
-            was_first = bool(line) and line[0][0] is claim
+            line = self._lines.get(claim.conversation_id)
+            if not line:
+                return
+            if line[0][0] is claim:
+                line.popleft()
+                self._wake_first(claim.conversation_id)
+                return
             for entry in [entry for entry in line if entry[0] is claim]:
                 line.remove(entry)
-            if was_first:
-                self._wake_first(claim.conversation_id)
 
     def pass_over_abandoned(self, conversation_id: str) -> None:
         """Put out of line whose event loop was closed before they could leave."""
@@ -276,6 +299,8 @@ class Claims:
         line = self._lines[conversation_id]
         while line:
             _, place = line[0]
+            if place is None:  # it is first already, so it has not to be told
+                return
             try:
                 place.get_loop().call_soon_threadsafe(_settle, place)
             except RuntimeError:  # its loop was closed

@@ -7,16 +7,12 @@ from bisect import insort
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import count
-from typing import TypeVar
 
 from ..errors import ConfigError, StorageError
 from .claims import Claim, Claims
-from .log import CallRecord, Conversation, LogPage, Row, check_row_type
-from .waiters import done
+from .log import ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_type
 
 __all__ = ["Memory"]
-
-T = TypeVar("T")
 
 _Stored = tuple[float, int, str, Row]
 """When it was, its number, whose it is, and the row."""
@@ -35,7 +31,6 @@ class Memory:
             dict
         )
         self._claims = Claims()
-        self._leases = _NoLeases()
         self._numbers = count(1)
 
     def append(
@@ -48,30 +43,35 @@ class Memory:
     ) -> asyncio.Future[None]:
         """Save rows and calls; see `Log.append`."""
         self._check(rows, calls)
-        stored = [(row[2], next(self._numbers), user_id, row) for row in rows]
-        self._save(conversation_id, stored, [(user_id, call) for call in calls])
-        return done(None)
+        stored, numbers = self.rows[conversation_id], self._numbers
+        for row in rows:
+            new = (row[2], next(numbers), user_id, row)
+            if stored and new < stored[-1]:
+                insort(stored, new)
+            else:
+                stored.append(new)
+        if calls:
+            records = self.records[conversation_id]
+            for call in calls:
+                records[call.batch, call.position] = (user_id, call)
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        saved.set_result(None)
+        return saved
 
     def _check(self, rows: Sequence[Row], calls: Sequence[CallRecord]) -> None:
         try:
             for type, content, _ in rows:
-                check_row_type(type)
-                content.encode()
+                if type not in ROW_TYPES:
+                    check_row_type(type)
+                if not content.isascii():
+                    content.encode()
             for call in calls:
-                call.name.encode()
+                if not call.name.isascii():
+                    call.name.encode()
         except UnicodeError as error:
             raise StorageError(
-                f"a row is no text that can be stored: {error}", cause=error
+                f"a row is not text that can be stored: {error}", cause=error
             ) from error
-
-    def _save(
-        self, conversation_id: str, rows: list[_Stored], calls: list[tuple[str, CallRecord]]
-    ) -> None:
-        stored = self.rows[conversation_id]
-        for row in rows:
-            insort(stored, row)
-        for user_id, call in calls:
-            self.records[conversation_id][call.batch, call.position] = (user_id, call)
 
     async def read(
         self, conversation_id: str, *, user_id: str = "", after: str | None = None
@@ -94,7 +94,7 @@ class Memory:
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself; see `Log.claim`."""
-        return Claim(conversation_id, self._claims, self._leases, wait=wait)
+        return Claim(conversation_id, self._claims, None, wait=wait)
 
     async def conversations(
         self, user_id: str = "", limit: int | None = None
@@ -131,23 +131,3 @@ def _place(rows: list[_Stored], cursor: str) -> int:
     except ValueError:
         raise ConfigError(f"{cursor!r} is not a cursor of this log") from None
     return known if known and [number for _, number, *_ in rows[:known][-1:]] == [last] else 0
-
-
-class _NoLeases:
-    """Leases where there is one process: whoever is first in line has it."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(int)
-
-    def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
-        self._numbers[conversation_id] += 1
-        return done(self._numbers[conversation_id])
-
-    async def holder(self, conversation_id: str) -> str | None:
-        return None
-
-    def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
-        return done(True)
-
-    def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
-        return done(None)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .._core import Thought
 from ..models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 
 __all__ = ["AnswerContent", "definitions", "in_json", "messages", "said"]
@@ -56,6 +57,8 @@ class AnswerContent:
         match delta:
             case str(text) | TextDelta(text):
                 self._add("text", "content", text)
+            case Thought():
+                self._add("reasoning", "content", delta.text)
             case ReasoningDelta(text):
                 self._add("reasoning", "content", text)
             case ToolCallDelta(_, id, name, arguments):

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
-from ..errors import LLMError
+from ..errors import LLMError, ToolError
 from ..models import ModelRequest, Usage
 from ..records import status_of
+from ..servers import MCPTool
 from ..types import ToolResult
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "model_attributes",
     "request_attributes",
     "result_error",
+    "server_attributes",
     "usage_attributes",
 ]
 
@@ -60,6 +63,11 @@ USAGE_IS_ESTIMATE = "cogency_rs.usage.is_estimate"
 
 OTHER = "_OTHER"
 """An error of no known class, or a tool that does not exist: names that a model made up would be without number."""
+
+TOOL_ERROR = "tool_error"
+"""What an MCP server answered, and said that it is an error."""
+
+_PORTS = {"http": 80, "https": 443}
 
 CALL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)  # fmt: skip
 AGENT_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
@@ -97,6 +105,18 @@ def model_attributes(model: Any) -> Attributes:
     return attributes
 
 
+def server_attributes(url: object) -> Attributes:
+    """Where a service is, if it has an address; neither the path nor a name or password in it."""
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:  # not an address
+        return {}
+    if not parts.hostname:
+        return {}
+    return {"server.address": parts.hostname} | ({"server.port": port} if port else {})
+
+
 def request_attributes(request: ModelRequest) -> Attributes:
     """What was asked for besides the messages; the settings are those of the request, not of the model."""
     attributes: Attributes = {"gen_ai.request.stream": True}
@@ -128,7 +148,18 @@ def call_attributes(name: str, id: str, tool: Any, conversation_id: str) -> Attr
         attributes["gen_ai.tool.description"] = description
     if conversation_id:
         attributes[CONVERSATION_ID] = conversation_id
+    if isinstance(tool, MCPTool):
+        attributes |= _mcp_attributes(tool)
     return attributes
+
+
+def _mcp_attributes(tool: MCPTool) -> Attributes:
+    """How an MCP server was asked. What is the SDK's own, such as the number of the request, is in the SDK's span."""
+    attributes: Attributes = {"mcp.method.name": "tools/call"}
+    if tool.url is None:
+        return attributes | {"network.transport": "pipe"}
+    http = {"network.transport": "tcp", "network.protocol.name": "http"}
+    return attributes | http | server_attributes(tool.url)
 
 
 def usage_attributes(usage: Usage) -> Attributes:
@@ -150,13 +181,22 @@ def error_type(error: BaseException) -> str:
     return type(cause or error).__qualname__
 
 
-def result_error(result: ToolResult) -> str | None:
-    """The class of a call's failure; `None` of a success."""
+def result_error(result: ToolResult, tool: Any) -> str | None:
+    """The class of a call's failure; `None` of a success. An MCP server's refusal has the number of its protocol."""
     match status_of(result):
         case "success":
             return None
         case "failure":
-            error = getattr(result, "exception", None)
-            return OTHER if error is None else error_type(error)
+            error: BaseException | None = getattr(result, "exception", None)
+            is_remote = isinstance(tool, MCPTool)
+            if error is None:
+                return TOOL_ERROR if is_remote else OTHER
+            return (_code_of(error) if is_remote else None) or error_type(error)
         case status:
             return status
+
+
+def _code_of(error: BaseException) -> str | None:
+    """The number that the protocol of MCP servers gives an error."""
+    code: object = getattr(error.cause, "code", None) if isinstance(error, ToolError) else None
+    return str(code) if isinstance(code, int) else None

@@ -28,11 +28,12 @@ from ..errors import ConfigError
 from ..middleware import Invocation, Next
 from ..models import Finish, ModelRequest, Usage
 from ..types import ToolResult
-from . import Telemetry, content, conventions as names
+from . import content, conventions as names
 
 if TYPE_CHECKING:
     from ..agent.context import RunContext
     from ..agent.results import RunResult
+    from . import Telemetry
 
 __all__ = ["Tracing", "of_context"]
 
@@ -148,6 +149,7 @@ class Tracing:
             ask: asks it.
         """
         asked = names.model_attributes(model)
+        asked |= names.server_attributes(getattr(model, "base_url", None))
         with self._operation(
             "chat",
             asked.get("gen_ai.request.model", ""),
@@ -205,7 +207,7 @@ class Tracing:
                 operation.span.set_attribute(names.ARGUMENTS, content.in_json(call.args))
             with operation.present():
                 result = await next(invocation)
-            error = names.result_error(result)
+            error = names.result_error(result, tool)
             if error is not None:
                 operation.fail(error, result.outcome if captures else None)
             elif captures:

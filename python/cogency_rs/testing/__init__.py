@@ -1,4 +1,4 @@
-"""What tests of programs with this package need; nothing here is imported by the package itself."""
+"""Models and helpers for tests of programs that use this package. The package itself imports nothing from here."""
 
 from .events import calls_of, joined, outline, results_of, text_of
 from .log_conformance import LogConformance

@@ -1,4 +1,4 @@
-"""The first place in which two values of JSON differ, for people to read."""
+"""Finds the first place in which two values of JSON differ, and describes it for people to read."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _Object: TypeAlias = dict[str, Any]
 
 
 def first_difference(recorded: Any, asked: Any, at: str) -> str | None:
-    """Find where a value is not as it was recorded.
+    """Find the first place in which a value differs from the recorded one.
 
     Args:
-        recorded: the value then.
-        asked: the value now.
-        at: what the value is called.
+        recorded: the recorded value.
+        asked: the present value.
+        at: the name of the value.
 
     Returns:
-        One line with the place and both values there, of a long text the part around the place; `None` if they are
-        equal. O(n) in the size of both.
+        One line with the place and both values there, or of a long text the part around the place; `None` if the values
+        are equal. O(n) in the size of both.
     """
     match recorded, asked:
         case (dict(), dict()):

@@ -1,4 +1,4 @@
-"""What tests ask of the events of a run, in either mode of streaming."""
+"""Reads the events of a run for tests, in either mode of streaming."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _IN_PIECES = {"think", "respond", "tool_call_delta"}
 
 
 def joined(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The events with the pieces of each text as one event, which has the first piece's time.
+    """The events, with the pieces of each text joined into one event that has the first piece's time.
 
-    Pieces are one text while nothing else stands between them; those of a call's arguments, while they are of one call.
+    Neighbouring pieces are one text; pieces of arguments, if they are of one call.
     """
     whole: list[dict[str, Any]] = []
     for event in events:
@@ -36,16 +36,16 @@ def outline(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, str | None]]
 def text_of(
     events: Iterable[Mapping[str, Any]], type: Literal["respond", "think"] = "respond"
 ) -> str:
-    """What the user was told, or what the model thought: each text on a line of its own, stripped.
+    """The text for the user, or the model's reasoning: each text on a line of its own, stripped.
 
-    It is the same in both modes of streaming.
+    The same in both modes of streaming.
     """
     texts = (event["content"].strip() for event in joined(events) if event["type"] == type)
     return "\n".join(text for text in texts if text)
 
 
 def calls_of(events: Iterable[Mapping[str, Any]]) -> list[ToolCall]:
-    """The calls, in order."""
+    """The calls among the events, in order."""
     calls = (json.loads(event["content"]) for event in events if event["type"] == "call")
     return [
         ToolCall(call["name"], call["args"], call.get("id"), call.get("server")) for call in calls
@@ -56,8 +56,8 @@ def results_of(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The results of all calls, in order, as the model reads them.
 
     Returns:
-        A dict for each call: `tool`, `status` (`"success"` or `"failure"`), `content`, and `outcome` where it says
-        more. Results that the model made up are not among them.
+        A dict for each call: `tool`, `status` (`"success"` or `"failure"`), `content`, and `outcome` if it adds
+        something. Results that the model made up are left out.
     """
     batches = (
         json.loads(event["content"])
@@ -68,5 +68,5 @@ def results_of(events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _text(event: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Which text an event is a piece of, among its neighbours."""
+    """Equal for neighbouring events that are pieces of one text."""
     return event.get("type"), event.get("index")

@@ -1,10 +1,10 @@
-"""What every storage that keeps the protocol `Log` must do, as tests that any of them can run.
+"""The tests that every implementation of the protocol `Log` must pass.
 
     class TestMyLog(LogConformance):
         async def make_log(self):
             return MyLog(...)
 
-Then `pytest` runs them. They need no plugin: each runs an event loop of its own.
+Then `pytest` runs the tests. They need no plugin, since each runs an event loop of its own.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ RESULT = json.dumps([{"tool": "t", "status": "success", "content": "ok"}])
 
 
 def on_a_log(test: Test) -> Callable[[Any], None]:
-    """Run a test on an event loop and a log of its own."""
+    """Make a test run on an event loop and a log of its own."""
 
     def run(self: LogConformance) -> None:
         asyncio.run(self.carry_out(test))
 
-    # Not by `functools.wraps`: pytest would take the log for a fixture.
+    # Not with `functools.wraps`, since pytest would take the parameter `log` for a fixture.
     run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__
     return run
 
 
 class LogConformance:
-    """The tests. A subclass says how a log is made; whatever it does not say is not tested.
+    """The tests. A subclass must override `make_log`; tests that need other methods are skipped without them.
 
-    What `make_log` needs of pytest's fixtures, a fixture with `autouse` can set. A log that has `close` is closed after
-    its test.
+    If `make_log` needs fixtures of pytest, let a fixture with `autouse` set them on the instance. A log that has
+    `close` is closed after its test.
     """
 
     async def make_log(self) -> Any:
@@ -66,11 +66,11 @@ class LogConformance:
         )
 
     async def reopen(self, log: Any) -> Any:
-        """Make another object on the same log, as another process has it; both are used until the test is over."""
+        """Make another object on the same log, as another process would; both are used until the test is over."""
         raise SkipTest("the suite does not say how a log is opened again: override reopen")
 
     async def lose_claim(self, log: Any, conversation_id: str) -> None:
-        """Let the claim on a conversation be another process's, as if this one had been stopped for too long."""
+        """Give the claim on a conversation to another process, as if this one had been stopped for too long."""
         raise SkipTest("the suite does not say how a claim is lost: override lose_claim")
 
     async def carry_out(self, test: Test) -> None:

@@ -1,6 +1,6 @@
 """Fixtures for tests of agents: `pytest_plugins = ["cogency_rs.testing.pytest"]` in the top `conftest.py`.
 
-It has nothing to do with `cogency_rs.pytest_plugin`, which puts the core in cogency's place.
+Not to be confused with `cogency_rs.pytest_plugin`, which puts the core into an installed cogency.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MODELS = pytest.StashKey[list[ScriptedModel]]()
 
 
 class MakeModel(Protocol):
-    """What the fixture `scripted_model` gives: makes a `ScriptedModel`, which is held to its script."""
+    """The fixture `scripted_model`: makes a `ScriptedModel` that must use up its script."""
 
     def __call__(
         self,
@@ -35,7 +35,7 @@ class MakeModel(Protocol):
 
 @pytest.fixture
 def scripted_model(request: pytest.FixtureRequest) -> MakeModel:
-    """Make models that answer from a script; a test that passes fails if a script was not used up."""
+    """Make models that answer from a script; a test fails at its end if a script was not used up."""
     models: list[ScriptedModel] = []
     request.node.stash[_MODELS] = models
 
@@ -49,8 +49,8 @@ def scripted_model(request: pytest.FixtureRequest) -> MakeModel:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Hold the models of a test to their scripts, once the test itself has passed."""
-    # As part of the test and not when the fixture ends: one failure says one thing, and counts as the test's own.
+    """Check that the models of a test used up their scripts, once the test itself has passed."""
+    # In the test and not when the fixture ends, so that the failure is the test's own, and there is only one.
     yield
     models = item.stash.get(_MODELS, list[ScriptedModel]())
     for model in models:

@@ -1,4 +1,4 @@
-"""Records what a model answers, so that it can be replayed without its service."""
+"""`record`: writes a model's answers to a file, so that they can be replayed without the model's service."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def record(model: AnyModel, path: str | PathLike[str], *, timing: bool = False) 
 
     Args:
         model: a `Model`, or a plain function from messages to text.
-        path: the file, which must not be there yet; its folder is made. A line is written as soon as an answer has
-            ended, so a program that is killed loses no answer but those under way. It holds the request without the
-            provider's settings, among which credentials may be.
-        timing: also write when each piece came, for `ReplayModel(path, speed=…)`.
+        path: the file, which must not exist; its folder is made. A line is written when an answer has ended, so a
+            program that is killed loses only the answers under way. A line holds the request, but not the provider's
+            settings, since credentials may be among them.
+        timing: whether to write also when each piece came, for `ReplayModel(path, speed=…)`.
 
     Raises:
-        ConfigError: there is such a file already, or `model` is not a model.
+        ConfigError: the file exists, or `model` is not a model.
     """
     return RecordingModel(model, Path(path), timing=timing)
 
@@ -62,11 +62,11 @@ class RecordingModel:
         self._lock = threading.Lock()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Delta, None]:
-        """Pass the model's answer on, and write it down when it has ended, however it did.
+        """Pass on the model's answer, and write it to the file when it has ended, however it ended.
 
         Raises:
-            ConfigError: the request holds what JSON cannot hold; it is not sent.
-            TypeError: the model gives something else than `str` and `Delta`s.
+            ConfigError: JSON cannot hold the request; it is not sent.
+            TypeError: the model gives anything but `str` and `Delta`s.
         """
         try:
             asked = request_as_json(request)
@@ -109,7 +109,7 @@ class RecordingModel:
     def __call__(
         self, messages: Sequence[Mapping[str, Any]]
     ) -> AsyncGenerator[str | Thought | Finish, None]:
-        """Answer as a plain model function does: with what `parse_tokens` reads, which is all but usage.
+        """Answer as a plain model function does: with what `parse_tokens` reads, which is everything but usage.
 
         Raises:
             ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
@@ -125,7 +125,7 @@ class RecordingModel:
     def _write(self, line: bytes) -> None:
         with self._lock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # In one piece, so that what is there after a crash are whole lines.
+            # In one write, so that a crash leaves only whole lines.
             with self.path.open("ab" if self._is_begun else "xb", buffering=0) as file:
                 file.write(line)
             self._is_begun = True

@@ -1,6 +1,6 @@
-"""What a recording is: a file with a line of JSON for each answer of a model, and the request it answered.
+"""The format of a recording: a file with a line of JSON for each answer of a model and the request that it answered.
 
-Invariant: what is read of a line equals what was written, whatever text a model wrote.
+Invariant: a line reads back as what was written, whatever text the model wrote.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ _USUAL: dict[str, Any] = {
     "stop": [],
     "output_schema": None,
 }
-"""What a request has of each where nobody asked for anything else, which no line says."""
+"""The usual values of a request's fields, which are left out of a line."""
 
 End: TypeAlias = Literal["whole", "closed"] | Exception
-"""How an answer ended: by itself, closed by its reader, or with what its model raised."""
+"""How an answer ended: by itself, closed by its reader, or with the exception that its model raised."""
 
 
 @dataclass(frozen=True)
 class RecordedAnswer:
-    """An answer as it was given.
+    """A recorded answer.
 
     Attributes:
-        number: which request of the recording it answered, from 0.
-        request: what the model was asked, as JSON has it.
-        pieces: what it answered.
-        seconds: when each piece came, counted from the request; `None` where that was not recorded.
-        end: how it ended.
+        number: the number of the request that it answered, from 0.
+        request: the request, as values of JSON.
+        pieces: the pieces of the answer.
+        seconds: when each piece came, in seconds from the request; `None` if that was not recorded.
+        end: how the answer ended.
         model: the model's name.
-        provider: its service's name.
+        provider: the name of its service.
     """
 
     number: int
@@ -88,7 +88,7 @@ class RecordedAnswer:
             line["seconds"] = [round(second, 4) for second in self.seconds]
         try:
             return json.dumps(line, ensure_ascii=False).encode() + b"\n"
-        except UnicodeEncodeError:  # half a character, which only an escape can say
+        except UnicodeEncodeError:  # a lone surrogate, which only an escape can express
             return json.dumps(line).encode() + b"\n"
 
     @classmethod
@@ -96,7 +96,7 @@ class RecordedAnswer:
         """Read what `to_line` wrote.
 
         Raises:
-            ValueError, KeyError, TypeError: it did not write this.
+            ValueError, KeyError, TypeError: the line is not what it writes.
         """
         read = json.loads(line)
         if read["format"] != FORMAT:
@@ -116,7 +116,7 @@ def read_recording(path: Path) -> list[RecordedAnswer]:
     """Read the answers of a file, in the order of their requests.
 
     Raises:
-        ConfigError: there is no such file, or it cannot be read; says which line is wrong and what to do.
+        ConfigError: the file does not exist or cannot be read; says which line is wrong, and what to do.
     """
     if not path.exists():
         raise ConfigError(f"there is no recording {path}: make one with record(model, path)")
@@ -143,12 +143,12 @@ def read_recording(path: Path) -> list[RecordedAnswer]:
 
 
 def request_as_json(request: ModelRequest) -> dict[str, Any]:
-    """A request as a recording holds it: what the model was told, without what is as usual.
+    """A request as a recording holds it: all that the model was told, without usual values.
 
     The provider's settings are left out, since credentials may be among them.
 
     Raises:
-        TypeError, ValueError: it holds what JSON cannot hold.
+        TypeError, ValueError: JSON cannot hold the request.
     """
     choice = request.tool_choice
     told = {
@@ -200,7 +200,7 @@ def _error_as_json(error: Exception) -> dict[str, Any]:
 
 
 def _end(read: Any) -> End:
-    """How an answer ended; an error of Python's own is made again, any other is what models raise."""
+    """How an answer ended. A built-in exception is made again; any other becomes an `LLMError`."""
     if read in ("whole", "closed"):
         end: End = read
         return end
@@ -209,7 +209,7 @@ def _end(read: Any) -> End:
     if isinstance(made, type) and issubclass(made, Exception):
         try:
             return made(message)
-        except TypeError:  # it is not made of a message alone
+        except TypeError:  # it takes more than a message
             pass
     return LLMError(
         message if name == LLMError.__name__ else f"{name}: {message}",

@@ -18,27 +18,27 @@ from .scripted import ScriptedModel
 __all__ = ["ReplayModel"]
 
 _COMPARED = {"messages": list[Any](), "tools": list[Any]()}
-"""What of a request must be as it was recorded, and what it is where nothing is said."""
+"""The parts of a request that must be as recorded, each with the value that it has if the recording leaves it out."""
 
 
 class ReplayModel(ScriptedModel):
     """A model that answers from a recording, in the order of its requests.
 
-    It has what a `ScriptedModel` has: `requests`, `assert_complete`, `closed_early`, and it is a plain function, too.
-    An answer that was broken off by an error is broken off again: by the same one if it is Python's own, else by an
+    It has all that a `ScriptedModel` has: `requests`, `assert_complete`, `closed_early`; and it is a plain function,
+    too. An answer that ended with an error ends so again: with the same error if it is a built-in one, else with an
     `LLMError` that names it. `name` and `provider` are those of the recorded model.
 
     Args:
-        path: what `record` wrote.
-        strict: whether each request must have the recorded messages and tools. Ids of calls may differ, as long as they
-            belong together in the same way.
-        normalize: applied to every text of both before they are compared, to take away what differs each time: a time,
-            a temporary folder.
-        speed: how many times as fast as recorded the pieces come; `None` for at once.
+        path: a file that `record` wrote.
+        strict: whether each request must have the recorded messages and tools. Ids of calls may differ, if the same
+            calls and results belong together.
+        normalize: changes every text of a request and of its recording before they are compared, to remove what differs
+            each time, such as a time or the path of a temporary folder.
+        speed: how many times as fast as recorded the pieces come; `None` for all at once.
 
     Raises:
-        ConfigError: the recording is not there, cannot be read, or has no times though `speed` needs them; or `speed`
-            is not above 0.
+        ConfigError: the recording does not exist, cannot be read, or has no times although `speed` needs them; or
+            `speed` is not above 0.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class ReplayModel(ScriptedModel):
     async def _replay(
         self, recorded: RecordedAnswer, path: Path, asked: ModelRequest
     ) -> AsyncGenerator[str | Delta, None]:
-        """Give a recorded answer, if this is what was asked then."""
+        """Give a recorded answer, if the request is as recorded."""
         if self._strict:
             self._compare(recorded, path, asked)
-        came = 0.0
+        previous = 0.0
         for piece, second in zip(recorded.pieces, self._times(recorded), strict=True):
-            await asyncio.sleep(second - came)
-            came = second
+            await asyncio.sleep(second - previous)
+            previous = second
             yield piece
         if isinstance(recorded.end, Exception):
             raise recorded.end
@@ -88,7 +88,7 @@ class ReplayModel(ScriptedModel):
             )
 
     def _times(self, recorded: RecordedAnswer) -> list[float]:
-        """When each piece is to come, in seconds from the request."""
+        """When each piece is due, in seconds from the request."""
         if self._speed is None or recorded.seconds is None:
             return [0.0] * len(recorded.pieces)
         return [second / self._speed for second in recorded.seconds]
@@ -105,13 +105,13 @@ class ReplayModel(ScriptedModel):
                 )
 
     def _comparable(self, value: Any) -> Any:
-        """The value with its texts normalized and its ids numbered."""
+        """A value with its texts normalized and its ids numbered."""
         return _mapped(_numbered(value), self._normalize) if self._normalize else _numbered(value)
 
 
 @dataclass(frozen=True)
 class _Replay:
-    """A recorded answer as one of a script."""
+    """A recorded answer, as the answer of a script."""
 
     play: Callable[[RecordedAnswer, Path, ModelRequest], AsyncGenerator[str | Delta, None]]
     recorded: RecordedAnswer
@@ -125,7 +125,7 @@ class _Replay:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A value of JSON with each of its texts changed."""
+    """A value of JSON with all its texts changed."""
     match value:
         case str():
             return change(value)
@@ -140,7 +140,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _numbered(messages: list[Any]) -> list[Any]:
-    """Messages whose ids of calls are numbers, in the order in which they first stand there."""
+    """Messages with each id of a call replaced by a number, in the order in which the ids first occur."""
     numbers: dict[str, str] = {}
 
     def number(value: dict[str, Any], key: str) -> dict[str, Any]:

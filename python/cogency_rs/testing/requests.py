@@ -1,4 +1,4 @@
-"""A request as tests keep it and speak of it: a copy that nobody changes, and a few words."""
+"""Copies requests, so that tests can keep them, and describes them in a few words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["copy_of", "in_words", "shortened"]
 
 
 def copy_of(value: Any) -> Any:
-    """A value of JSON as it is now, whatever becomes of it: mappings as dicts, sequences as lists."""
+    """A deep copy of a value of JSON: mappings become dicts, sequences lists."""
     if isinstance(value, Mapping):
         mapping = cast("Mapping[Any, Any]", value)
         return {key: copy_of(item) for key, item in mapping.items()}
@@ -21,7 +21,7 @@ def copy_of(value: Any) -> Any:
 
 
 def in_words(request: ModelRequest) -> str:
-    """Which request this is, by its last message."""
+    """A request in a few words, by its last message."""
     if not request.messages:
         return "it has no messages"
     last = request.messages[-1]
@@ -29,5 +29,5 @@ def in_words(request: ModelRequest) -> str:
 
 
 def shortened(text: str, size: int = 80) -> str:
-    """The text, or its beginning."""
+    """A text, cut to `size` characters."""
     return text if len(text) <= size else f"{text[: size - 1]}…"

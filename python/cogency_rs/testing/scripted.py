@@ -1,6 +1,7 @@
-"""A model that answers from a script, so that a test of an agent needs no service and always goes the same way.
+"""A model that answers from a script, so that a test of an agent needs no service and always runs in the same way.
 
-Invariant: each request takes the next answer, in the order in which answers begin to be read, and no answer twice.
+Invariant: each request takes the next answer, in the order in which requests begin to be read, and no answer is taken
+twice.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from .streams import closing, text_in
 __all__ = ["Answer", "AnswerFunction", "FixedAnswer", "Piece", "ScriptedModel"]
 
 Piece: TypeAlias = str | Delta | BaseException
-"""What an answer consists of; an exception is raised at its place."""
+"""A piece of an answer; an exception is raised in its place."""
 
 FixedAnswer: TypeAlias = str | Sequence[Piece] | BaseException
-"""A text, its pieces, or what to raise instead."""
+"""A text, its pieces, or an exception to raise instead."""
 
 AnswerFunction: TypeAlias = Callable[
     [ModelRequest], FixedAnswer | Awaitable[FixedAnswer] | AsyncIterable[str | Delta]
@@ -40,34 +41,34 @@ AnswerFunction: TypeAlias = Callable[
 """Answers a request: a function, a coroutine function, or an async generator function."""
 
 Answer: TypeAlias = FixedAnswer | AnswerFunction
-"""What a script says to one request."""
+"""What a script has for one request."""
 
 
 class ScriptedModel:
     """A model that answers from a script.
 
-    It is a `Model`, and it is a plain function from messages to text, too.
+    It is a `Model`, and also a plain function from messages to text.
 
     Args:
         answers: one for each request, in order. An answer is a text; a list of pieces, `str` and `Delta`s, with an
             exception where the answer breaks off; an exception, raised instead of an answer; or a function of the
-            `ModelRequest`, also an `async` one, that returns one of these or is itself a stream of pieces. A function
-            in place of the list answers every request.
-        chunk: how many characters of a text come at once; `None` for all of it. Lists are given as they are.
-        delay: seconds before each piece. Other tasks run before each piece in any case.
-        name: what traces and errors call the model.
-        provider: what they call its service.
+            `ModelRequest`, sync or async, that returns one of these or is an async generator of pieces. A function
+            instead of the list answers every request.
+        chunk: how many characters of a text come at once; `None` for all of it. The pieces of lists are not cut.
+        delay: seconds before each piece. Other tasks may run before each piece in any case.
+        name: the model's name in traces and errors.
+        provider: the name of its service there.
 
     Raises:
-        ConfigError: `answers`, `chunk` or `delay` cannot be used; says which answer it is.
+        ConfigError: `answers`, `chunk` or `delay` cannot be used; says which of the answers is wrong.
 
     Attributes:
-        requests: what the model was asked, in order, each copied when it was asked.
-        closed_early: how many answers were closed by their reader before it had seen their end, as a parser does after
-            a batch of calls and a run does when it is cancelled.
+        requests: the requests so far, in order, each copied when it was made.
+        closed_early: how many answers were closed by their reader before their end, as a parser does after a batch of
+            calls, and a run does when it is cancelled.
 
-    Several agents may ask one model at once, also from several threads: each request takes one answer, but which one
-    depends on who asks first. Give each agent a model of its own, or a function that decides by the request.
+    Several agents may ask one model at once, also from several threads. Which answer each of them gets then depends on
+    which asks first: give each agent a model of its own, or a function that decides by the request.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class ScriptedModel:
         """Give the next answer, piece by piece.
 
         Raises:
-            AssertionError: there is no answer left; says how many there were, and what was asked.
+            AssertionError: there is no answer left; says how many there were, and describes the request.
         """
         asked = replace(request, messages=copy_of(request.messages))
         answer = self._next(asked)
@@ -121,7 +122,7 @@ class ScriptedModel:
     def __call__(
         self, messages: Sequence[Mapping[str, Any]]
     ) -> AsyncGenerator[str | Thought | Finish, None]:
-        """Give the next answer as a plain model function does: what `parse_tokens` reads, which is all but usage.
+        """Give the next answer as a plain model function does: what `parse_tokens` reads, all but usage.
 
         Raises:
             AssertionError: there is no answer left.
@@ -133,7 +134,7 @@ class ScriptedModel:
         """Fail unless every answer was used, and no request was left without one.
 
         Raises:
-            AssertionError: says which answer is next, or which request had no answer.
+            AssertionError: says which answer is next, or which request had none.
         """
         __tracebackhide__ = True
         if self._wrong is not None:
@@ -159,7 +160,7 @@ class ScriptedModel:
         )
 
     def _fault(self, wrong: str) -> AssertionError:
-        """What is wrong with how the model was asked; it is kept, since agents catch what models raise."""
+        """Make an error, and keep its message for `assert_complete`, since agents catch what models raise."""
         wrong = f"{self.name}: {wrong}"
         self._wrong = self._wrong or wrong
         return AssertionError(wrong)

@@ -1,4 +1,4 @@
-"""The answers of a `Model` as a plain model function gives them, and the other way round."""
+"""Converts the answers of a `Model` into those of a plain model function, and back."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["closing", "deltas_in", "text_in"]
 
 
 def closing(stream: Any) -> AbstractAsyncContextManager[object]:
-    """Close a stream at the end, if it can be closed."""
+    """A context manager that closes a stream at its end, if it can be closed."""
     return aclosing(stream) if hasattr(stream, "aclose") else nullcontext()
 
 
 async def text_in(
     answer: AsyncGenerator[str | Delta, None],
 ) -> AsyncGenerator[str | Thought | Finish, None]:
-    """An answer as a plain model function gives it: what `parse_tokens` reads, which is all but usage.
+    """An answer as a plain model function gives it: what `parse_tokens` reads, which is everything but usage.
 
     Raises:
         ConfigError: the answer has a tool call of the provider's own kind, which must not be lost.
@@ -48,7 +48,7 @@ async def text_in(
 async def deltas_in(
     answer: AsyncIterable[str | Thought | Finish],
 ) -> AsyncGenerator[str | Delta, None]:
-    """What a plain model function gives, as a `Model` gives it."""
+    """The answer of a plain model function, as a `Model` gives it."""
     async with closing(answer):
         async for piece in answer:
             yield ReasoningDelta(piece.text) if isinstance(piece, Thought) else piece

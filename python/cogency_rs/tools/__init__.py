@@ -1,4 +1,4 @@
-"""What tools are told of the call they carry out, and what they say of themselves."""
+"""`ToolContext`, which tells a tool about its call, and `ToolOptions`, which say how its calls are carried out."""
 
 from .context import ToolContext
 from .options import ToolOptions, options_of

@@ -1,4 +1,4 @@
-"""What a tool is told of the call it carries out, beside the model's arguments."""
+"""`ToolContext`: what a tool is told about its call, besides the model's arguments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["TURN_EVENTS", "Deps", "ToolContext"]
 Deps = TypeVar("Deps")
 
 TURN_EVENTS = frozenset({"think", "respond", "call", "execute", "result", "error", "end"})
-"""The types of events that a turn makes itself."""
+"""The types of events that only a turn makes."""
 
 
-class Run(Protocol):
-    """What a tool can reach of the run that it is part of, from any thread."""
+class RunSignals(Protocol):
+    """What a tool can tell the run that it is part of, from any thread."""
 
     def emit(self, event: dict[str, Any]) -> None: ...
 
@@ -29,18 +29,18 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class ToolContext(Generic[Deps]):
-    """One call, and what it belongs to. A function that is a tool gets it in a parameter annotated so.
+    """One call, and the turn that it belongs to. A tool function gets it in a parameter annotated `ToolContext`.
 
     Attributes:
         call: the call as it is carried out.
         execution_id: the id of this call; the same in every attempt.
-        conversation_id: which conversation.
-        user_id: whose turn it is; may be empty.
-        deps: what the program gave to `Execution`.
+        conversation_id: the conversation's id.
+        user_id: the id of the user whose turn it is; may be empty.
+        deps: the object that the program gave to `Execution`.
         storage: the log.
-        sandbox_dir: where files of the sandbox are.
+        sandbox_dir: the folder for files of the sandbox.
         access: how far tools that work on files and run programs may reach.
-        state: what hooks have noted so far; read-only.
+        state: what hooks have written so far; read-only.
     """
 
     call: ToolCall
@@ -52,20 +52,20 @@ class ToolContext(Generic[Deps]):
     sandbox_dir: str = ""
     access: str = ""
     state: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    _run: Run | None = field(default=None, repr=False, compare=False)
+    _run: RunSignals | None = field(default=None, repr=False, compare=False)
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Hand an event to whoever reads the turn, while the call runs: how far it has come, or what it has found.
+        """Hand an event to the reader of the turn while the call runs, such as its progress. From any thread.
 
-        It comes between `execute` and `result`, in the order in which events were emitted, from any thread. It is not
-        in the log, and the model does not see it. Where nobody reads it is dropped.
+        The reader gets such events between `execute` and `result`, in the order in which they were emitted. They are
+        not in the log, and the model does not see them. If nobody reads the turn, they are dropped.
 
         Args:
-            event: with a `type` of the tool's own, and whatever else. `execution_id`, and `timestamp` in seconds since
-                the epoch, are added where it has none.
+            event: a dict with a `type` of the tool's own, and any other keys. `execution_id`, and `timestamp` in
+                seconds since the epoch, are added if they are missing.
 
         Raises:
-            TypeError: it is no dict, or its `type` is no text.
+            TypeError: the event is not a dict, or its `type` is not text.
             ValueError: its `type` is one of the turn's own: `think`, `respond`, `call`, `execute`, `result`, `error`,
                 `end`.
         """
@@ -80,12 +80,12 @@ class ToolContext(Generic[Deps]):
             self._run.emit({"execution_id": self.execution_id, "timestamp": time(), **event})
 
     def stop(self, message: str) -> None:
-        """Ask that the run ends once this batch has its results, which are saved as always.
+        """Ask that the run ends when all calls of this batch have their results, which are saved as always.
 
         The turn's outcome is then `ended`, and `Accumulator.stopped` is the message of the first call that asked.
 
         Args:
-            message: the reason, which the program that started the run gets.
+            message: the reason, for the program that started the run.
         """
         given: object = message
         if not isinstance(given, str):

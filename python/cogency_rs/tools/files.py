@@ -1,6 +1,6 @@
 """Tools that list, read, search, edit and write the files of one folder, for an agent that works on it.
 
-What reads has no effect and asks nobody. What writes asks first, and shows what it would change.
+The tools that read have no effect and need no approval. Those that write need it, and show what they would change.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Annotated, Any, BinaryIO
 from ..errors import ToolError
 from ..function_tool import FunctionTool, tool
 from ..types import ToolCall, ToolResult
-from .folder import Entry, Folder
+from .folder import Folder, FolderEntry
 
 __all__ = ["file_tools"]
 
-_PROBE = 8192  # bytes by which a file is judged to be text
+_PROBE = 8192  # bytes at the beginning of a file that decide whether it is text
 _LINE = 2000  # characters of a line that are shown
 _READ = 100_000  # characters of a file that are shown at once
 _SHOWN = 30_000  # characters of a result that the model is shown
@@ -34,9 +34,9 @@ PathOf = Annotated[str, "the file, relative to the folder"]
 
 
 def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]]:
-    """Make tools that work on the files of one folder, and on nothing outside of it.
+    """Make tools that work on the files of one folder and cannot leave it.
 
-    Links are never followed, and `..` and absolute paths do not lead out; see `cogency_rs.tools.folder` for how.
+    Links are never followed, and neither `..` nor an absolute path leads out: `cogency_rs.tools.folder` says how.
 
     Args:
         directory: the folder; it must exist.
@@ -46,10 +46,10 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
         approval, show the difference as their `preview`, and run one at a time.
 
     Raises:
-        ConfigError: it is not a folder.
+        ConfigError: `directory` is not a folder.
 
-    Files are UTF-8 text; others are named, with their size, and not shown. A file is shown by ranges of lines, at most
-    100,000 characters at once, in time linear in what stands before the range and in it; files above 4 MiB are neither
+    Only files of UTF-8 text are shown; of others, the name and the size. A file is shown by ranges of lines, at most
+    100,000 characters at once, in time linear in the text up to the end of the range. Files above 4 MiB are neither
     searched nor edited. A file is written whole or not at all.
     """
     files = _Files(Folder(directory))
@@ -77,7 +77,7 @@ def file_tools(directory: str | os.PathLike[str]) -> list[FunctionTool[..., Any]
 
 
 class _Files:
-    """What the tools do."""
+    """The functions that the tools are made of, which share a folder."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -158,7 +158,7 @@ class _Files:
             except ToolError:
                 if file_path == path:
                     raise
-                found = None  # it has gone, or may not be read
+                found = None  # the file has gone, or may not be read
             if found is None:
                 left_out += 1
                 continue
@@ -200,17 +200,17 @@ class _Files:
         verb = "made" if change.before is None else "written"
         return ToolResult(f"{path} {verb}, {_count(len(content.splitlines()), 'line')}")
 
-    # What would change
+    # Previews
 
     def preview_of_edit(self, call: ToolCall) -> str:
-        """The difference that a call of `edit_file` would make; what it would be refused for."""
+        """The difference that a call of `edit_file` would make, or why it would fail."""
         args = call.args
         return self._preview(
             lambda: self._edit(args["path"], args["old"], args["new"], args.get("all", False))
         )
 
     def preview_of_write(self, call: ToolCall) -> str:
-        """The difference that a call of `write_file` would make; what it would be refused for."""
+        """The difference that a call of `write_file` would make, or why it would fail."""
         return self._preview(lambda: self._write(call.args["path"], call.args["content"]))
 
     def _preview(self, change: Callable[[], _Change]) -> str:
@@ -252,7 +252,7 @@ class _Files:
             return f"({error})\n"
 
     def _text(self, path: str) -> str:
-        """All of a file, to be changed or compared."""
+        """The whole text of a file, to be changed or compared."""
         with self._folder.opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > _LARGEST:
@@ -264,15 +264,15 @@ class _Files:
 
     # Walking
 
-    def _walk(self, path: str, *, recursive: bool) -> Iterator[tuple[str, Entry]]:
-        """What is in a folder, and on request in those within it, hidden ones left out: where each is, and what."""
+    def _walk(self, path: str, *, recursive: bool) -> Iterator[tuple[str, FolderEntry]]:
+        """The path and the entry of all that is in a folder; if `recursive`, also in its folders but hidden ones."""
         prefix = "" if not (parts := self._folder.parts(path)) else "/".join(parts) + "/"
         for entry in self._folder.entries(path):
             yield prefix + entry.name, entry
             if recursive and entry.kind == "folder" and not entry.name.startswith("."):
                 try:
                     yield from self._walk(prefix + entry.name, recursive=True)
-                except ToolError:  # it may not be opened, or has gone
+                except ToolError:  # the folder may not be opened, or has gone
                     continue
 
     def _files(self, path: str, names: str) -> Iterator[str]:
@@ -284,7 +284,7 @@ class _Files:
                 yield where
 
     def _hits(self, path: str, wanted: str, ignore_case: bool) -> list[str] | None:
-        """The lines of a file that have a text in them; `None` of a file that is left out."""
+        """The lines of a file that contain a text; `None` if the file is too large, or not text."""
         with self._folder.opened(path) as file:
             if os.fstat(file.fileno()).st_size > _LARGEST or not _is_text(file):
                 return None
@@ -297,7 +297,7 @@ class _Files:
 
 @dataclass(frozen=True)
 class _Change:
-    """A file before and after; `before` is `None` of one that is new."""
+    """The text of a file before and after a change; `before` is `None` if the file is new."""
 
     path: str
     before: str | None
@@ -331,7 +331,7 @@ class _Change:
 
 
 def _is_text(file: BinaryIO) -> bool:
-    """Whether a file begins as text does; it is at its beginning again afterwards."""
+    """Whether the beginning of a file is UTF-8 text. Leaves the file at its beginning."""
     probe = file.read(_PROBE)
     file.seek(0)
     if b"\0" in probe:
@@ -344,7 +344,7 @@ def _is_text(file: BinaryIO) -> bool:
 
 
 def _lines(file: BinaryIO) -> Iterator[str]:
-    """The lines of a file; of a very long one the beginning. What is held is at most a few thousand bytes."""
+    """The lines of a file, very long ones cut. Holds at most a few thousand bytes at a time."""
     while piece := file.readline(4 * _LINE):
         line = piece.decode(errors="replace").replace("\r\n", "\n")
         is_long = len(line) > _LINE + 1
@@ -354,7 +354,7 @@ def _lines(file: BinaryIO) -> Iterator[str]:
         yield f"{line[:_LINE]}… (cut: a long line)\n" if is_long else line
 
 
-def _listed(where: str, entry: Entry) -> str:
+def _listed(where: str, entry: FolderEntry) -> str:
     match entry.kind:
         case "file":
             return f"{where}  {entry.size:,}"
@@ -367,7 +367,7 @@ def _listed(where: str, entry: Entry) -> str:
 
 
 def _places(text: str, part: str) -> str:
-    """In which lines a part stands."""
+    """The numbers of the first lines in which a part stands."""
     numbers: list[int] = []
     position = text.find(part)
     while position >= 0 and len(numbers) < 5:

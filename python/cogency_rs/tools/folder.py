@@ -1,11 +1,11 @@
-"""One folder, and nothing outside of it: what is in it is opened from the folder downwards, one name at a time.
+"""Access to one folder and to nothing outside of it: paths are opened from the folder downwards, one name at a time.
 
-Invariant: no link is ever followed. Each folder on the way is opened by its name within the one above it, which is open
-already, so neither `..` nor an absolute path leads out, nor does a link that takes a folder's place between two looks.
+Invariant: no link is ever followed. Each folder on the way is opened by its name within the folder above, which is open
+already. So neither `..` nor an absolute path leads out, nor does a link that replaces a folder between two looks.
 
-Windows cannot open a file within an open folder. There each name is looked at before it is used, and what was opened is
-compared with what stands there afterwards: somebody who swaps a folder for a link and back again, in just these
-moments, is not seen.
+Windows cannot open a file within an open folder. There each name is checked before it is used, and the opened file is
+compared with what the path names afterwards. Somebody who swaps a folder for a link between these two moments, and back
+again, goes unnoticed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Literal
 
 from ..errors import ConfigError, ToolError
 
-__all__ = ["Entry", "Folder"]
+__all__ = ["Folder", "FolderEntry"]
 
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -32,20 +32,20 @@ _READ = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC  # a p
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW | _CLOEXEC
 _REPARSE = getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
 
-Kind = Literal["file", "folder", "link", "other"]
+EntryKind = Literal["file", "folder", "link", "other"]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What stands in a folder under a name.
+class FolderEntry:
+    """One entry of a folder.
 
     Attributes:
-        kind: a link is what it is, wherever it leads; `other` is a pipe, a socket or a device.
-        size: bytes, of a file.
+        kind: a link is a `link`, whatever it leads to; `other` is a pipe, a socket or a device.
+        size: in bytes; meaningful for a file.
     """
 
     name: str
-    kind: Kind
+    kind: EntryKind
     size: int
 
 
@@ -53,16 +53,16 @@ class Folder:
     """A folder that a model may work in.
 
     Args:
-        directory: must exist.
+        directory: an existing folder.
 
     Attributes:
-        path: where it is.
+        path: its absolute path, with all links resolved.
 
     Raises:
-        ConfigError: it is not a folder, or cannot be opened.
+        ConfigError: `directory` is not a folder, or cannot be opened.
 
-    Paths are relative to it, with `/` between names; an absolute path is understood if it begins with the folder's own.
-    All methods raise `ToolError` for what they refuse; its text is for the model.
+    All methods take paths relative to the folder, with `/` between names, or absolute ones that begin with the folder's
+    own path. What they refuse is a `ToolError`, whose text is for the model.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -79,10 +79,10 @@ class Folder:
             ) from error
 
     def parts(self, path: str) -> list[str]:
-        """The names on the way to a path.
+        """The names of the folders on the way to a path, and of what is there.
 
         Raises:
-            ToolError: it leads out of the folder, or cannot be a path.
+            ToolError: the path leads out of the folder, or cannot be a path.
         """
         if "\0" in path:
             raise ToolError(f"{path!r} cannot be a path: it has a NUL character in it")
@@ -99,8 +99,8 @@ class Folder:
                 names.append(name)
         return names
 
-    def kind(self, path: str) -> Kind | None:
-        """What stands there; `None` if nothing does."""
+    def kind(self, path: str) -> EntryKind | None:
+        """The kind of what a path names; `None` if it names nothing."""
         *folders, name = self.parts(path) or ["."]
         try:
             with self._opened(folders, path) as place:
@@ -108,14 +108,14 @@ class Folder:
         except _MissingError:
             return None
 
-    def entries(self, path: str = ".") -> list[Entry]:
-        """List a folder, by name."""
-        found: list[Entry] = []
+    def entries(self, path: str = ".") -> list[FolderEntry]:
+        """List a folder, sorted by name."""
+        found: list[FolderEntry] = []
         with self._opened(self.parts(path), path) as place:
             for name in sorted(place.names()):
-                with suppress(FileNotFoundError):  # it was removed meanwhile
+                with suppress(FileNotFoundError):  # the entry was removed meanwhile
                     status = place.stat(name)
-                    found.append(Entry(name, _kind(status), status.st_size))
+                    found.append(FolderEntry(name, _kind(status), status.st_size))
         return found
 
     @contextmanager
@@ -131,9 +131,9 @@ class Folder:
                 yield file
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file whole, or leave all as it is; folders on the way are made.
+        """Write a whole file, or change nothing. Makes the folders on the way.
 
-        What had the name is replaced, not written into: another name of the same file keeps the old bytes.
+        A file that had the name is replaced, not written into: its other names, if any, keep the old bytes.
         """
         *folders, name = self.parts(path) or ["."]
         if name == ".":
@@ -160,9 +160,9 @@ class Folder:
     @contextmanager
     def _opened(
         self, names: Sequence[str], path: str, *, make: bool = False
-    ) -> Generator[_Place, None, None]:
-        """Go down to a folder, from the outermost one."""
-        place = _Place.root(self.path)
+    ) -> Generator[_OpenFolder, None, None]:
+        """Open a folder by the names that lead to it; `path` is what errors call it."""
+        place = _OpenFolder.root(self.path)
         try:
             if not os.path.samestat(place.stat("."), self._identity):
                 raise ToolError(f"{self.path} is not the folder any more that it was")
@@ -186,8 +186,8 @@ class Folder:
         raise _outside(path)
 
 
-class _Place:
-    """A folder that is open; where the system cannot do that, one that was looked at."""
+class _OpenFolder:
+    """An open folder; on systems that cannot open folders, a path that was checked."""
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
         self._path = path
@@ -195,14 +195,14 @@ class _Place:
         self._within: dict[str, Any] = {} if descriptor is None else {"dir_fd": descriptor}
 
     @classmethod
-    def root(cls, path: Path) -> _Place:
+    def root(cls, path: Path) -> _OpenFolder:
         return cls(path, os.open(path, _DIRECTORY) if _BY_DESCRIPTOR else None)
 
-    def inner(self, name: str, path: str) -> _Place:
-        """The folder of a name.
+    def inner(self, name: str, path: str) -> _OpenFolder:
+        """Open the folder of this name in this one.
 
         Raises:
-            ToolError: it is a link, or not a folder, or there is none; `path` is what the error calls it.
+            ToolError: the name is of a link, or not of a folder, or of nothing; `path` is what the error calls it.
         """
         kind = _kind(self.stat_of(name, path))
         if kind == "link":
@@ -215,14 +215,14 @@ class _Place:
                 else f"{path} does not exist: {name} is not a folder"
             )
         if self._descriptor is None:
-            return _Place(self._path / name, None)
+            return _OpenFolder(self._path / name, None)
         try:
             descriptor = os.open(name, _DIRECTORY | _NOFOLLOW, dir_fd=self._descriptor)
         except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):  # it has become one since
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):  # it was replaced by a link meanwhile
                 raise _link(path, name) from error
             raise
-        return _Place(self._path / name, descriptor)
+        return _OpenFolder(self._path / name, descriptor)
 
     def names(self) -> list[str]:
         return os.listdir(self._path if self._descriptor is None else self._descriptor)  # noqa: PTH208
@@ -240,7 +240,7 @@ class _Place:
             raise _MissingError(f"{path} does not exist") from error
 
     def check_is_still(self, name: str, status: os.stat_result, path: str) -> None:
-        """Where nothing else binds a name to what was opened, compare them, and the way to them."""
+        """Where folders cannot be opened: check that the name still leads to the opened file, and through no link."""
         if self._descriptor is None:
             way = os.path.realpath(self._path / name)
             if not os.path.samestat(self.stat(name), status) or way != str(self._path / name):
@@ -273,7 +273,7 @@ class _MissingError(ToolError):
     """There is no such file or folder."""
 
 
-def _kind(status: os.stat_result) -> Kind:
+def _kind(status: os.stat_result) -> EntryKind:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & _REPARSE:
         return "link"
     if stat.S_ISDIR(status.st_mode):

@@ -1,4 +1,4 @@
-"""How a tool wants its calls to be carried out."""
+"""`ToolOptions`: how the calls of a tool are carried out."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Remote = bool | Mapping[str, Any] | None
 
 
 def check_seconds(name: str, seconds: Any) -> None:
-    """Refuse a time limit that nothing could keep.
+    """Check a time limit; `None` is none.
 
     Raises:
-        ConfigError: it is not above 0, or more than a year.
+        ConfigError: it is not a number above 0 and at most a year.
     """
     if seconds is None:
         return
@@ -48,10 +48,10 @@ def check_seconds(name: str, seconds: Any) -> None:
 
 
 def check_count(name: str, count: Any) -> None:
-    """Refuse a bound that is not one.
+    """Check a bound on a number of things; `None` is none.
 
     Raises:
-        ConfigError: it is not a whole number, or below 1, or above every length there is.
+        ConfigError: it is not a whole number from 1 to `sys.maxsize`.
     """
     if count is None:
         return
@@ -65,27 +65,28 @@ class ToolOptions:
     """How the calls of one tool are carried out. `@tool` takes these as keywords; a class has them as `options`.
 
     Attributes:
-        timeout: seconds one attempt may take, in place of the batch's `tool_timeout`. Time spent waiting for a person
-            or for a free slot does not count.
-        retries: how often a call that raised or ran out of time is tried again; only for a tool that is idempotent.
-        sequential: the call is a barrier: what stands before it in its batch ends first, it runs alone, then the rest.
-        requires_approval: whether someone has to agree to a call first; `True`, or a function that decides of a call.
+        timeout: seconds that one attempt may take, instead of the batch's `tool_timeout`. Time spent waiting for a
+            person or for a free slot does not count.
+        retries: how often a call that raised or ran out of time is tried again; only for a tool that may run twice.
+        sequential: whether a call is a barrier: the calls before it in its batch end first, it runs alone, then the
+            calls after it start.
+        requires_approval: whether a call must be approved before it runs: a bool, or a function from the call to one.
         idempotent: whether a second attempt of the same call does no harm.
         read_only: whether a call has no effect outside, so that it may begin before its batch is complete, and may run
             twice.
-        ends_run: whether a run is over when such a call has succeeded.
-        visible: whether the tool is listed in the prompt of an agent; `False`, or a function that decides of a run. One
-            that is not can be called all the same.
-        max_result_chars: how many characters of a result's content the model is shown, in place of the history's
+        ends_run: whether the run is over when a call of this tool has succeeded.
+        visible: whether an agent's prompt lists the tool: a bool, or a function from the run to one. A tool that is not
+            listed can still be called.
+        max_result_chars: how many characters of a result's content the model is shown, instead of the history's
             `max_result_chars`. The log keeps all of them.
         remote: whether calls run in another process, by an executor among the middleware such as `RayExecutor`: `True`,
             or what they need there (`{"num_cpus": 2}`); `False` to run here in any case; `None` to leave it to the
             executor, if there is one.
-        preview: what a call would do, as text such as a difference, for somebody who is asked to agree to it; it has no
-            effect, and what it raises is a denial.
+        preview: a function that describes what a call would do, for instance as a difference, to the person who is
+            asked to approve it. It must have no effect; if it raises, the call is denied.
 
     Raises:
-        ConfigError: what no call could keep.
+        ConfigError: an option has a value that it cannot have.
     """
 
     timeout: float | None = None
@@ -132,7 +133,7 @@ class ToolOptions:
 
     @property
     def may_run_twice(self) -> bool:
-        """Whether a call may be carried out again where it is not known how the first time ended."""
+        """Whether a call may be carried out again when it is not known how the first attempt ended."""
         return self.idempotent or self.read_only
 
 
@@ -140,7 +141,7 @@ NO_OPTIONS = ToolOptions()
 
 
 def all_options(tools: Iterable[Any]) -> list[ToolOptions]:
-    """The options of those tools that have some."""
+    """The options of every tool that has options."""
     found = map(getattr, tools, repeat("options"), repeat(None))
     return [options for options in found if type(options) is ToolOptions]
 

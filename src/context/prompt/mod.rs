@@ -9,9 +9,6 @@ pub use tools::{Tool, declared};
 
 const IDENTITY: &str = "You are a careful assistant that works with tools. Base what you say on what the tools return.";
 
-const RECALL: &str = "# Memory\n\nThe tool `recall` finds what the user said in earlier conversations. Use it when the \
-                      user refers to one.";
-
 /// Builds the system prompt.
 ///
 /// `identity` replaces the sentence on who the model is, `instructions` are added for this user or task. Equal input gives
@@ -33,9 +30,6 @@ pub fn system_prompt(
         None if tools.is_empty() => String::new(),
         None => words::how(renderer),
     });
-    if tools.iter().any(|tool| tool.name == "recall") {
-        sections.push(RECALL.to_owned());
-    }
     sections.extend(teaching.map(|teaching| teaching.example.clone().into_owned()));
     sections.extend(instructions.map(|instructions| format!("# Instructions\n\n{instructions}")));
     let listing = if tools.is_empty() {
@@ -53,7 +47,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::context::conversation::cogency;
+    use crate::context::cogency;
     use crate::dialect::presets::{grammar, names, preset};
     use crate::protocol::{Event, Options, Parser};
 
@@ -74,13 +68,11 @@ mod tests {
     #[test]
     fn the_prompt_has_what_it_was_given() {
         let renderer = Renderer::new(cogency());
-        let tools =
-            [Tool { name: "recall", line: "recall(query) - search", declared: &Value::Null }];
+        let tools = [Tool { name: "find", line: "find(query) - search", declared: &Value::Null }];
         let prompt = system_prompt(&renderer, &tools, Some("You are Ada."), Some("Be brief."));
-        for part in ["You are Ada.", "Be brief.", "- recall(query) - search", "# Memory"] {
+        for part in ["You are Ada.", "Be brief.", "- find(query) - search"] {
             assert!(prompt.contains(part), "{part}");
         }
-        assert!(!system_prompt(&renderer, &[], None, None).contains("# Memory"));
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(super) fn rows() -> Vec<Dialect> {
         },
         Dialect {
             open: marks(&["<|function_call|>", "<|message_sep|>\n\nfunction call<|role_sep|>\n"]),
-            turn_end: marks(&["<|message_sep|>"]),
+            turn_end: marks(&["</s>", "<|message_sep|>"]),
             ..dialect("gigachat3", json(Shape::Object, &["name"], &["arguments"]))
                 .prompted_as("granite")
         },
@@ -117,6 +117,8 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<tool_call>"]),
             close: marks(&["</tool_call>"]),
             unmarked: Unmarked::Anywhere,
+            // It was trained from Qwen and from Llama, and ends its turn as they do.
+            turn_end: marks(&["<|im_end|>", "<|eot_id|>"]),
             ..dialect("xlam", json(Shape::Array, &["name"], &["arguments"])).prompted_as("granite")
         },
         Dialect {

@@ -8,6 +8,9 @@ use super::forms::{
     parameters, parameters_form, qwen, step3,
 };
 
+/// Ends a turn of Hunyuan 3 and 4.
+const HUNYUAN_END: &str = "<｜hy_eos:opensource｜>";
+
 /// The rows.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Dialect> {
@@ -33,13 +36,23 @@ pub(super) fn rows() -> Vec<Dialect> {
         glm("poolside-laguna", "<arg_key>").prompted_as("glm47"),
         glm("ling3", "<arg_key>").prompted_as("glm47"),
         glm("spark25", "<arg_key>").prompted_as("glm47"),
-        glm_section("hunyuan-v3", ["<tool_calls>", "</tool_calls>"], "<tool_sep>", ""),
-        glm_section("hunyuan-v4", ["<tool_calls>", "</tool_calls>"], "", ""),
-        glm_section("k2-horizon", ["<ifm|tool_calls>", "</ifm|tool_calls>"], "", "ifm|"),
+        Dialect {
+            turn_end: marks(&[HUNYUAN_END]),
+            ..glm_section("hunyuan-v3", ["<tool_calls>", "</tool_calls>"], "<tool_sep>", "")
+        },
+        Dialect {
+            turn_end: marks(&[HUNYUAN_END]),
+            ..glm_section("hunyuan-v4", ["<tool_calls>", "</tool_calls>"], "", "")
+        },
+        Dialect {
+            turn_end: marks(&["<|ifm|im_end|>"]),
+            ..glm_section("k2-horizon", ["<ifm|tool_calls>", "</ifm|tool_calls>"], "", "ifm|")
+        },
         Dialect {
             open: marks(&["<dots_function_call>"]),
             close: marks(&["</dots_function_call>"]),
             ignored: marks(&["</dots_function_call>"]),
+            turn_end: marks(&["<|endofresponse|>"]),
             ..dialect("dots", Body::Head(invoke("", parameters("", Trim::Nothing))))
                 .or(json(Shape::Object, &["name"], &["arguments"]))
                 .prompted_as("minimax-m2")

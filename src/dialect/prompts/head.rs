@@ -4,7 +4,7 @@ use super::super::{
     CallsForm, Frame, JsonLayout, Prompt, ResultText, ResultsForm, Str, ToolObject, ToolsForm,
     ToolsLayout, TurnForm,
 };
-use super::{array_of_tools, harmony, json_tools, mistral, react, results, turn};
+use super::forms::{array_of_tools, harmony, json_tools, mistral, react, results, turn};
 
 /// The prompts of the row of this name, if it is one of these.
 pub fn prompt(name: &str) -> Option<Prompt> {

@@ -4,7 +4,7 @@ use super::super::{
     CallsForm, Frame, Ids, JsonLayout, Prompt, ResultText, ResultsForm, Str, ToolObject, ToolsForm,
     ToolsLayout, TurnForm, cogency,
 };
-use super::{array, array_of_tools, json_tools, mistral, react, results, turn};
+use super::forms::{array, array_of_tools, json_tools, mistral, react, results, turn};
 
 /// The prompts of the row of this name, if it is one of these.
 pub fn prompt(name: &str) -> Option<Prompt> {

@@ -3,7 +3,7 @@
 use super::super::{
     Blocks, CallsForm, Frame, Prompt, ResultsForm, ToolsForm, ToolsLayout, TurnForm,
 };
-use super::{ASSISTANT, functions, harmony, invokes, messages, results, turn};
+use super::forms::{ASSISTANT, functions, harmony, invokes, messages, results, turn};
 
 /// The prompts of the row of this name, if it is one of these.
 pub fn prompt(name: &str) -> Option<Prompt> {

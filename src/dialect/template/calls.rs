@@ -2,8 +2,8 @@
 
 use super::super::{
     Args as CallArgs, Blocks, Body, CallsForm, Head, HeadForm, Json, Parameters, Shape, Str,
-    Unmarked,
 };
+use super::block::Calls;
 use super::error::{Read, TemplateError};
 use super::fields::{Content, Field, missing};
 use super::parameters::parameters;
@@ -11,27 +11,6 @@ use super::pattern::{Boundary, Form, Piece, Row};
 use super::texts::{marks, trimmed, without_end};
 use super::transform::{Keys, Parts, parts};
 use super::{object, python};
-
-/// What the calls stand in.
-#[derive(Debug)]
-pub(super) struct Calls {
-    pub open: Vec<Str>,
-    pub close: Vec<Str>,
-    /// Where they may stand without their opening mark.
-    pub unmarked: Unmarked,
-    pub body: Body,
-    /// What ends the turn behind them.
-    pub turn_end: Vec<Str>,
-    /// How they are written.
-    pub form: CallsForm,
-}
-
-impl Calls {
-    pub fn new(open: Vec<Str>, close: Vec<Str>, body: Body) -> Self {
-        let (turn_end, form) = (Vec::new(), CallsForm::default());
-        Self { open, close, unmarked: Unmarked::Never, body, turn_end, form }
-    }
-}
 
 /// The field of the calls.
 pub(super) fn calls(field: &Field<'_>) -> Read<Calls> {
@@ -105,7 +84,7 @@ fn delims<'t>(field: &Field<'t>) -> Read<Option<Vec<&'t serde_json::Value>>> {
         Some(serde_json::Value::Array(pairs)) if pairs.is_empty() => Ok(None),
         Some(serde_json::Value::Array(pairs)) => Ok(Some(pairs.iter().collect())),
         Some(other) => {
-            Err(super::fields::not_a(&field.args.at("string_delims"), "a list of pairs", other))
+            Err(super::error::not_a(&field.args.at("string_delims"), "a list of pairs", other))
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// Why a response template is no dialect: nothing of it is guessed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the response template's `{field}` {reason}; {advice}")]
@@ -25,4 +27,17 @@ impl TemplateError {
     ) -> Self {
         Self { field: field.into(), reason: reason.into(), advice: advice.into() }
     }
+}
+
+/// The value of this field is not what it must be.
+pub(super) fn not_a(path: &str, expected: &str, found: &Value) -> TemplateError {
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    TemplateError::new(path, format!("is {found}"), format!("it must be {expected}"))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::error::{Read, TemplateError};
+use super::error::{Read, TemplateError, not_a};
 use super::pattern::Boundary;
 
 const TEMPLATE_KEYS: &[&str] =
@@ -20,6 +20,11 @@ const FIELD_KEYS: &[&str] = &[
     "transform",
     "transform_each",
 ];
+
+/// The name of the field that holds the answer.
+pub(super) const ANSWER: &str = "content";
+/// The name of the field that holds the calls.
+pub(super) const CALLS: &str = "tool_calls";
 
 /// A field of an answer.
 #[derive(Debug)]
@@ -254,18 +259,6 @@ fn flag(path: &str, value: Option<&Value>, otherwise: bool) -> Read<bool> {
 
 fn object<'t>(path: &str, value: &'t Value) -> Read<&'t Map<String, Value>> {
     value.as_object().ok_or_else(|| not_a(path, "an object", value))
-}
-
-pub(super) fn not_a(path: &str, expected: &str, found: &Value) -> TemplateError {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    TemplateError::new(path, format!("is {found}"), format!("it must be {expected}"))
 }
 
 pub(super) fn missing(path: &str, advice: &'static str) -> TemplateError {

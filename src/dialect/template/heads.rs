@@ -7,12 +7,11 @@ use super::super::{
 };
 use super::calls::opener;
 use super::error::{Read, TemplateError};
-use super::fields::{Content, Field, missing};
+use super::fields::{ANSWER, CALLS, Content, Field, missing};
 use super::group::Group;
 use super::pattern::{Boundary, Form, Piece, Row};
 use super::texts::{marks, trimmed};
 use super::transform::{Parts, parts};
-use super::{ANSWER, CALLS};
 
 /// What a head says before its recipient.
 const TO: &str = "to=";

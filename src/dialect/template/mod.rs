@@ -18,6 +18,7 @@
 //! reasoning already: [`begins_in_reasoning`](Dialect::begins_in_reasoning) says where a template counts on that, and who
 //! reads an answer to a prompt that has closed it again tells the parser so.
 
+mod block;
 mod calls;
 mod error;
 mod fields;
@@ -38,14 +39,12 @@ pub use error::TemplateError;
 
 use super::{Batch, Dialect, LoneMark, Prompt, Unmarked};
 use error::Read;
-use fields::Field;
+use fields::{ANSWER, CALLS, Field};
 use pattern::{Boundary, Form, Piece};
 use texts::Texts;
 
-/// What the fields of an answer are called.
+/// What the fields of an answer that hold reasoning are called.
 const REASONING: [&str; 3] = ["thinking", "reasoning", "reasoning_content"];
-const ANSWER: &str = "content";
-const CALLS: &str = "tool_calls";
 
 /// The dialect that a response template describes.
 ///

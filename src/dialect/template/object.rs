@@ -1,7 +1,7 @@
 //! Calls that are one JSON object, of which the marks spell out all but the arguments.
 
 use super::super::{Body, Json, Shape, Unmarked};
-use super::calls::Calls;
+use super::block::Calls;
 use super::error::{Read, TemplateError};
 use super::fields::{Content, Field};
 use super::pattern::{Boundary, Form, Piece, Row};

@@ -73,7 +73,7 @@ pub(super) fn tag_rows(args: &Args<'_>) -> Read<(String, Vec<Row>)> {
     let path = args.at("tag_pattern");
     match args.get("tag_pattern") {
         Some(serde_json::Value::String(source)) => Ok((path.clone(), rows(&path, source)?)),
-        Some(other) => Err(super::fields::not_a(&path, "a string", other)),
+        Some(other) => Err(super::error::not_a(&path, "a string", other)),
         None => Err(missing(&path, "say what a tag looks like")),
     }
 }

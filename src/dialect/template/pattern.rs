@@ -8,8 +8,7 @@ use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 use serde_json::Value;
 
-use super::error::{Read, TemplateError};
-use super::fields::not_a;
+use super::error::{Read, TemplateError, not_a};
 use super::group::Group;
 
 /// In how many ways a pattern may match, at most.

@@ -1,7 +1,7 @@
 //! Calls that are written as Python, in a list: `[a(x=1), b()]`.
 
 use super::super::{Body, Python, Str};
-use super::calls::Calls;
+use super::block::Calls;
 use super::error::{Read, TemplateError};
 use super::fields::{Content, Field};
 use super::parameters::tag_rows;

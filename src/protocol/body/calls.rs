@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::Event;
-use super::super::Text;
 use super::super::call::Call;
+use super::super::event::{Event, Note};
 use super::super::limits::{Limits, Reading};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::tools::Tools;
@@ -21,17 +20,6 @@ pub struct Scope {
     pub tools: Option<Arc<Tools>>,
     /// Whether somebody wants to see calls before they are complete.
     pub is_watched: bool,
-}
-
-/// What is known of a call before it is complete. None of it counts until the call itself comes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// A call begins.
-    Start,
-    /// Its name, a JSON string.
-    Name(String),
-    /// The next piece of its arguments, as the model writes them.
-    Args(Text),
 }
 
 /// The calls of a block.

@@ -1,17 +1,18 @@
 //! Calls with the name in a head of its own: `open NAME end ARGS close`.
 
-use super::super::Text;
 use super::super::call::Call;
 use super::super::canonical::json_string;
-use super::super::marks::{find, starts_with};
+use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::super::tools::Tools;
+use super::attribute::attribute;
 use super::braces::BracesReader;
 use super::found::{problem, unexpected};
 use super::json::ObjectReader;
 use super::line::TextReader;
-use super::parameters::{Forms, ParametersReader, any_starts};
+use super::opening::Forms;
+use super::parameters::ParametersReader;
 use super::{Calls, ItemReader, Scope, XmlArgs};
 use crate::dialect::{Args, Head, HeadForm, Parameters, Str};
 
@@ -370,65 +371,6 @@ fn single(name: String, tools: Option<&Tools>) -> String {
         }
         _ => name,
     }
-}
-
-/// The value of an attribute in the text of a tag: `key="value"`, with the entities of XML in it.
-#[must_use]
-pub fn attribute(tag: &[u8], key: &str) -> Option<Text> {
-    let mut rest = tag;
-    loop {
-        rest = &rest[leading_space(rest)..];
-        let equals = memchr::memchr(b'=', rest)?;
-        let name = trim(&rest[..equals]);
-        rest = &rest[equals + 1..];
-        rest = &rest[leading_space(rest)..];
-        let quote = *rest.first().filter(|byte| matches!(byte, b'"' | b'\''))?;
-        let end = 1 + memchr::memchr(quote, &rest[1..])?;
-        if name == key.as_bytes() {
-            return Some(unescaped(&rest[1..end]));
-        }
-        rest = &rest[end + 1..];
-    }
-}
-
-/// How long the attribute is that `text` begins with, whether it has a value or not; 0 where there is none, and `None` while
-/// it may go on.
-#[must_use]
-pub fn attribute_width(text: &[u8]) -> Option<usize> {
-    let is_part = |byte: &u8| !b"=<>\"'".contains(byte) && !byte.is_ascii_whitespace();
-    let word = |from: usize| Some(from + text[from..].iter().position(|byte| !is_part(byte))?);
-    let name = word(0)?;
-    let equals = name + leading_space(&text[name..]);
-    if name == 0 || *text.get(equals)? != b'=' {
-        return Some(name);
-    }
-    let value = equals + 1;
-    let value = value + leading_space(&text[value..]);
-    match *text.get(value)? {
-        quote @ (b'"' | b'\'') => Some(value + 2 + memchr::memchr(quote, &text[value + 1..])?),
-        _ => word(value),
-    }
-}
-
-/// The entities that stand in attributes.
-const ENTITIES: [(&[u8], &[u8]); 5] =
-    [(b"&quot;", b"\""), (b"&amp;", b"&"), (b"&lt;", b"<"), (b"&gt;", b">"), (b"&apos;", b"'")];
-
-/// The text of an attribute.
-pub(super) fn unescaped(mut value: &[u8]) -> Text {
-    let mut text = Text::default();
-    while let Some(at) = memchr::memchr(b'&', value) {
-        text.push(&value[..at]);
-        value = &value[at..];
-        let (entity, said) = ENTITIES
-            .into_iter()
-            .find(|(entity, _)| value.starts_with(entity))
-            .unwrap_or((b"&", b"&"));
-        text.push(said);
-        value = &value[entity.len()..];
-    }
-    text.push(value);
-    text
 }
 
 impl ArgsReader {

@@ -4,6 +4,7 @@
 //! block's reader reads items and the marks around them. All positions are bytes of the block's text behind its opening
 //! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
+mod attribute;
 mod braces;
 mod calls;
 mod fields;
@@ -11,6 +12,7 @@ mod found;
 mod head;
 mod json;
 mod line;
+mod opening;
 mod parameters;
 mod python;
 mod value;
@@ -19,12 +21,12 @@ mod xml;
 use super::problem::Problem;
 
 pub use braces::BracesReader;
-pub use calls::{Calls, Note, Scope};
+pub use calls::{Calls, Scope};
 pub use fields::{Fields, Parts};
 pub use found::unexpected;
 pub use head::HeadReader;
 pub use json::{JsonReader, closing_fence, opening_fence};
-pub use parameters::Forms;
+pub use opening::Forms;
 pub use python::PythonReader;
 pub use value::Marks as ValueMarks;
 pub use xml::{XmlArgs, XmlReader};

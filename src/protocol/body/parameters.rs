@@ -4,18 +4,15 @@
 //! next parameter, the end of the call, or nothing at all.
 
 use super::super::canonical::{Layout, Writer};
-use super::super::marks::{find, starts_with};
+use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
-use super::super::text::{leading_space, trim};
+use super::super::text::leading_space;
 use super::Calls;
-use super::found::{problem, unexpected};
-use super::head::{attribute, attribute_width, unescaped};
+use super::found::unexpected;
 use super::json::ObjectReader;
+use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, unended};
 use super::value::Value;
 use crate::dialect::{Parameters, Str};
-
-/// The longest key with its attributes, in bytes.
-const LONGEST: usize = 4096;
 
 /// Reads the parameters of one call.
 #[derive(Clone, Debug)]
@@ -45,17 +42,6 @@ enum Place {
     BehindObject(usize),
     /// Behind all of them, at this byte.
     Done(usize),
-}
-
-/// The forms that a reader needs.
-#[derive(Clone, Copy, Debug)]
-pub struct Forms<'f> {
-    /// Of the parameters.
-    pub parameters: &'f Parameters,
-    /// What ends the call, any of these.
-    pub ends: &'f [Str],
-    /// What begins a call.
-    pub call: &'f str,
 }
 
 impl ParametersReader {
@@ -259,80 +245,4 @@ impl ParametersReader {
         self.writer.close();
         self.writer.finish()
     }
-}
-
-/// The key that a parameter's opening holds.
-pub(super) fn key_of(form: &Parameters, raw: &[u8]) -> Str {
-    let key = trim(raw);
-    let key = if form.entities {
-        unescaped(key).to_string()
-    } else {
-        String::from_utf8_lossy(key).into_owned()
-    };
-    key.into()
-}
-
-/// Whether the text ends in the beginning of a parameter: a call that lacks one is another call.
-pub(super) fn is_begun(form: &Parameters, rest: &[u8]) -> bool {
-    let rest = &rest[leading_space(rest)..];
-    !rest.is_empty() && form.open.as_bytes().starts_with(rest)
-}
-
-/// Where the value begins behind its key, and whether an attribute in between says that it is text.
-pub(super) fn attributes(
-    form: &Parameters,
-    text: &[u8],
-    start: usize,
-    at: &mut usize,
-) -> Result<Option<(usize, Option<bool>)>, Problem> {
-    if form.value_open.is_empty() {
-        return Ok(Some((start, None)));
-    }
-    let within = &text[..text.len().min(start + LONGEST)];
-    loop {
-        *at += leading_space(&within[*at..]);
-        let rest = &within[*at..];
-        match starts_with(rest, &form.value_open) {
-            Some(true) => break,
-            Some(false) => {}
-            None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
-            None => return Ok(None),
-        }
-        match attribute_width(rest) {
-            Some(0) => return Err(unexpected(&[&form.value_open], text, *at)),
-            Some(_) if form.flag.is_none() => {
-                return Err(unexpected(&[&form.value_open], text, *at));
-            }
-            // Else its quotes would be those of another call.
-            Some(width) if memchr::memmem::find(&rest[..width], form.open.as_bytes()).is_some() => {
-                return Err(unexpected(&[&form.value_open], text, *at));
-            }
-            Some(width) => *at += width,
-            None if within.len() < text.len() => return Err(unended(&form.value_open, start)),
-            None => return Ok(None),
-        }
-    }
-    let said = form.flag.as_ref().and_then(|flag| {
-        let said = attribute(&text[start..*at], &flag.name)?;
-        Some(said.as_bytes() == flag.text.as_bytes())
-    });
-    Ok(Some((*at + form.value_open.len(), said)))
-}
-
-/// Whether `text` begins with any of `marks`; `None` while it may yet.
-#[must_use]
-pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
-    let mut is_any = Some(false);
-    for mark in marks {
-        match starts_with(text, mark) {
-            Some(true) => return Some(true),
-            Some(false) => {}
-            None => is_any = None,
-        }
-    }
-    is_any
-}
-
-fn unended(mark: &str, at: usize) -> Problem {
-    problem(format!("{mark:?} behind the key"), "a key without an end".into(), at)
 }

@@ -8,6 +8,7 @@ mod literal;
 mod quote;
 mod states;
 mod units;
+mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,7 +22,8 @@ use super::found::{character, expected, in_quotes, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::Python;
 use quote::Verdict;
-use states::{Bracket, MAX_WORD, Place, Prefix, Step, Unit, begins_word, word_end};
+use states::{Bracket, Place, Step, Unit};
+use words::{MAX_WORD, Prefix, begins_word, word_end};
 
 /// Reads one list of Python calls, or a run of calls on lines of their own.
 #[derive(Clone, Debug)]

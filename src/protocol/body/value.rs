@@ -6,12 +6,12 @@
 
 use super::super::canonical::{Writer, json_string};
 use super::super::limits::Reading;
-use super::super::marks::{find, starts_with};
+use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, typed};
 use super::Calls;
 use super::found::unexpected;
-use super::parameters::{Forms, any_starts, attributes, is_begun, key_of};
+use super::opening::{Forms, attributes, is_begun, key_of};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 
 /// The longest opening of a parameter that is looked for inside a value, in bytes.

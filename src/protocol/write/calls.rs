@@ -8,8 +8,9 @@ use crate::dialect::{
 use super::super::canonical::json_string;
 use super::super::json::unescaped;
 use super::check::reads_back;
-use super::head::is_plain;
 use super::json::{Brackets, Strings, Style};
+use super::name::is_plain;
+use super::notation::Notation;
 use super::sink::Sink;
 use super::{ShownCall, head, literal, xml};
 
@@ -29,12 +30,26 @@ pub fn push_calls(
     let start = sink.out.len();
     sink.begin_calls(std::iter::empty());
     push_blocks(sink, dialect, calls, begins_answer, thought);
-    if sink.is_doubtful() && !reads_back(sink.renderer(), calls, &sink.out[start..]) {
-        let renderer = sink.renderer();
+    if sink.is_doubtful() && !reads_back(sink.notation(), calls, &sink.out[start..]) {
+        let notation = sink.notation();
         sink.out.truncate(start);
-        sink.begin_calls(calls.iter().filter(|call| !renderer.can_write(call)));
+        sink.begin_calls(calls.iter().filter(|call| !can_write(notation, call)));
         push_blocks(sink, dialect, calls, begins_answer, thought);
     }
+}
+
+/// Whether the dialect can hold this call so that it reads back as it is.
+///
+/// # Complexity
+/// O(call)
+pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
+    // A head may stand elsewhere after another call than where it begins an answer.
+    let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
+    [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
+        let mut sink = Sink::new(notation);
+        push_blocks(&mut sink, notation.dialect(), calls, true, None);
+        !sink.is_doubtful() || reads_back(notation, calls, &sink.out)
+    })
 }
 
 /// Adds calls as they are, in blocks of their own.

@@ -2,12 +2,15 @@
 //!
 //! A form without escapes cannot hold every text, and what it holds is for its reader to say: so it is asked.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::super::json::{Scanner, Token, unescaped};
 use super::super::{Ending, Event, Options, Parser, Tools};
+use super::ShownCall;
 use super::json::{elements, members};
-use super::{Renderer, ShownCall};
+use super::notation::Notation;
 
 /// Values that are nested deeper are not described.
 const DEEPEST: usize = 32;
@@ -16,13 +19,13 @@ const DEEPEST: usize = 32;
 ///
 /// # Complexity
 /// O(text)
-pub fn reads_back(renderer: &Renderer, calls: &[ShownCall], text: &[u8]) -> bool {
+pub fn reads_back(notation: &Notation, calls: &[ShownCall], text: &[u8]) -> bool {
     let tools = calls.iter().map(|call| {
         let name = unescaped(call.name.as_bytes()).to_string();
         (name, schema_of(&call.args, 0))
     });
     let options = Options { tools: Some(Tools::new(tools).into()), ..Options::default() };
-    let mut parser = Parser::new(renderer.grammar(), options);
+    let mut parser = Parser::new(Arc::clone(notation.grammar()), options);
     let mut events = Vec::new();
     parser.feed(text, &mut events);
     parser.finish(&Ending::Stopped, &mut events);

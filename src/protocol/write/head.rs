@@ -8,6 +8,7 @@ use super::super::canonical::json_string;
 use super::super::json::{Scanner, unescaped};
 use super::super::text::trim;
 use super::json::{Strings, Style, members, push_json};
+use super::name::is_plain;
 use super::sink::Sink;
 use super::{ShownCall, literal, xml};
 
@@ -68,16 +69,6 @@ fn push_head(sink: &mut Sink<'_>, head: &Head, call: &ShownCall) {
         }
         (HeadForm::Name | HeadForm::Numbered | HeadForm::Id(_), _) => push(sink, &call.name),
     }
-}
-
-/// Whether a name or a key can be nothing else, whatever stands around it. Most are.
-pub fn is_plain(name: &[u8]) -> bool {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let is_part = |byte: &u8| is_word(byte) || b"-.".contains(byte);
-    let ends = [name.first(), name.last()];
-    name.len() < 256
-        && ends.iter().all(|byte| byte.is_some_and(is_word))
-        && name.iter().all(is_part)
 }
 
 /// A name as the value of an attribute.

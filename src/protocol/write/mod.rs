@@ -10,17 +10,19 @@ mod head;
 mod json;
 mod literal;
 mod marks;
+mod name;
+mod notation;
 mod results;
 mod sink;
 mod turn;
 mod xml;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
-use super::grammar::Grammar;
+use notation::Notation;
 use sink::Sink;
 
 pub use super::stored::ShownCall;
@@ -31,35 +33,26 @@ pub use turn::Part;
 /// Writes what a dialect says.
 #[derive(Clone, Debug)]
 pub struct Renderer {
-    dialect: Arc<Dialect>,
-    // Made when they are first needed.
-    marks: OnceLock<Marks>,
-    grammar: OnceLock<Arc<Grammar>>,
+    notation: Notation,
 }
 
 impl Renderer {
     /// A renderer of this dialect.
     #[must_use]
     pub fn new(dialect: Arc<Dialect>) -> Self {
-        Self { dialect, marks: OnceLock::new(), grammar: OnceLock::new() }
+        Self { notation: Notation::new(dialect) }
     }
 
     /// The dialect that it writes.
     #[must_use]
     pub fn dialect(&self) -> &Arc<Dialect> {
-        &self.dialect
+        self.notation.dialect()
     }
 
     /// Its marks.
     #[must_use]
     pub fn marks(&self) -> &Marks {
-        self.marks.get_or_init(|| Marks::new(&self.dialect))
-    }
-
-    /// What the dialect is read by.
-    fn grammar(&self) -> Arc<Grammar> {
-        let make = || Arc::new(Grammar::new(vec![Arc::clone(&self.dialect)]));
-        Arc::clone(self.grammar.get_or_init(make))
+        self.notation.marks()
     }
 
     /// Writes calls, with the marks of their blocks. `begins_answer` says whether they are the first thing of an answer.
@@ -68,15 +61,15 @@ impl Renderer {
     /// O(calls)
     #[must_use]
     pub fn calls(&self, calls: &[ShownCall], begins_answer: bool) -> Text {
-        let mut sink = Sink::new(self);
-        calls::push_calls(&mut sink, &self.dialect, calls, begins_answer, None);
+        let mut sink = Sink::new(&self.notation);
+        calls::push_calls(&mut sink, self.dialect(), calls, begins_answer, None);
         Text::from(sink.out)
     }
 
     /// Gives calls the ids that the dialect must have and they lack. `first` is the number of the first of them in the
     /// conversation.
     pub fn give_ids(&self, calls: &mut [ShownCall], first: usize) {
-        calls::give_ids(&self.dialect, calls, first);
+        calls::give_ids(self.dialect(), calls, first);
     }
 
     /// Writes a turn of the model; `None` where nothing of it is shown. Thoughts are left out where the dialect has no marks
@@ -86,9 +79,9 @@ impl Renderer {
     /// O(turn)
     #[must_use]
     pub fn turn(&self, parts: &[Part<'_>]) -> Option<Text> {
-        let mut sink = Sink::new(self);
+        let mut sink = Sink::new(&self.notation);
         sink.out.reserve(parts.iter().map(Part::size).sum());
-        turn::push_turn(&mut sink, &self.dialect, parts).then(|| Text::from(sink.out))
+        turn::push_turn(&mut sink, self.dialect(), parts).then(|| Text::from(sink.out))
     }
 
     /// Writes what a batch returned, each result in its frame.
@@ -97,8 +90,8 @@ impl Renderer {
     /// O(results)
     #[must_use]
     pub fn results(&self, results: &[Returned]) -> Text {
-        let mut sink = Sink::new(self);
-        results::push_results(&mut sink, &self.dialect, results);
+        let mut sink = Sink::new(&self.notation);
+        results::push_results(&mut sink, self.dialect(), results);
         Text::from(sink.out)
     }
 
@@ -114,7 +107,7 @@ impl Renderer {
     /// Writes an answer, where that is JSON.
     #[must_use]
     pub fn answer(&self, thought: &str, answer: &str) -> Option<String> {
-        let Some(Body::Json(Json { decision: Some(decision), .. })) = self.dialect.bodies.first()
+        let Some(Body::Json(Json { decision: Some(decision), .. })) = self.dialect().bodies.first()
         else {
             return None;
         };
@@ -137,7 +130,7 @@ impl Renderer {
     /// Writes a canonical JSON object as `{key:value,…}` with `mark` around strings.
     #[must_use]
     pub fn braces(&self, json: &str, mark: &str) -> String {
-        let mut sink = Sink::new(self);
+        let mut sink = Sink::new(&self.notation);
         literal::push_braces(&mut sink, json, mark);
         Text::from(sink.out).to_string()
     }
@@ -145,7 +138,7 @@ impl Renderer {
     /// Writes text in which no mark stands: the first character of each is a character reference.
     #[must_use]
     pub fn words(&self, text: &str) -> String {
-        let mut sink = Sink::new(self);
+        let mut sink = Sink::new(&self.notation);
         sink.push_referenced(text.as_bytes());
         Text::from(sink.out).to_string()
     }
@@ -160,12 +153,6 @@ impl Renderer {
     /// O(call)
     #[must_use]
     pub fn can_write(&self, call: &ShownCall) -> bool {
-        // A head may stand elsewhere behind another call than where it begins an answer.
-        let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
-        [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
-            let mut sink = Sink::new(self);
-            calls::push_blocks(&mut sink, &self.dialect, calls, true, None);
-            !sink.is_doubtful() || check::reads_back(self, calls, &sink.out)
-        })
+        calls::can_write(&self.notation, call)
     }
 }

@@ -1,13 +1,14 @@
 //! Where text is written to, and whether all of it is sure to read back as it was.
 
+use super::ShownCall;
 use super::marks::Marks;
-use super::{Renderer, ShownCall};
+use super::notation::Notation;
 
 /// Text in the making.
 #[derive(Debug)]
 pub struct Sink<'a> {
     pub out: Vec<u8>,
-    renderer: &'a Renderer,
+    notation: &'a Notation,
     /// Whether there is raw text that may read back as something else.
     is_doubtful: bool,
     /// The calls whose raw text has its marks made harmless: those that are written, not others like them.
@@ -16,18 +17,18 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub fn new(renderer: &'a Renderer) -> Self {
+    pub fn new(notation: &'a Notation) -> Self {
         let (out, guarded) = (Vec::new(), Vec::new());
-        Self { out, renderer, is_doubtful: false, guarded, is_guarded: false }
+        Self { out, notation, is_doubtful: false, guarded, is_guarded: false }
     }
 
-    pub fn renderer(&self) -> &'a Renderer {
-        self.renderer
+    pub fn notation(&self) -> &'a Notation {
+        self.notation
     }
 
     /// The marks of the dialect.
     pub fn marks(&self) -> &'a Marks {
-        self.renderer.marks()
+        self.notation.marks()
     }
 
     /// Calls follow, of which these are guarded.

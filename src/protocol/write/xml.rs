@@ -5,8 +5,8 @@ use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 use super::super::json::unescaped;
 use super::super::text::trim;
 use super::ShownCall;
-use super::head::is_plain;
 use super::json::{Strings, Style, elements, members, push_escape, push_json};
+use super::name::is_plain;
 use super::sink::Sink;
 
 /// The element of an array's item.

@@ -8,7 +8,10 @@ from typing import Any, Protocol
 from ..context import RunContext
 from ..runtime import Runtime
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "EventDict"]
+
+EventDict = dict[str, Any]
+"""One event, as `Driver.step` yields it."""
 
 
 class Driver(Protocol):
@@ -23,7 +26,7 @@ class Driver(Protocol):
 
         Yields:
             Event dicts as a parser makes them: `think` and `respond` with `content`; `call` with the JSON text of
-            `{"name", "args"}` and perhaps `id` and `server`; `execute` behind the calls, which then run; `error` with
+            `{"name", "args"}` and perhaps `id` and `server`; `execute` after the calls, which then run; `error` with
             `content`, which the model is told, and perhaps `kind`, `code` and `raw`; `end`. `tool_call_start` and
             `tool_call_delta` reach the reader of the run as they are. The iterable may be a `parse_tokens(...)`. It is
             closed when the step is over.

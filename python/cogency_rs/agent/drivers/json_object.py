@@ -19,7 +19,7 @@ MAX_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class JsonFault:
-    """Why a text is no JSON object.
+    """Why a text is not a JSON object.
 
     Attributes:
         problem: what is wrong.
@@ -96,7 +96,7 @@ class ObjectReader:
         is_alone: whether nothing but space may follow the object; otherwise what follows is not looked at.
 
     Attributes:
-        fault: what is wrong; nothing is read behind it.
+        fault: what is wrong; nothing is read after it.
         is_whole: whether the object has been closed.
     """
 
@@ -108,7 +108,7 @@ class ObjectReader:
         self._before = 0  # characters in front of the piece that is read
         self._next = _Next.OBJECT
         self._open: list[str] = []
-        self._end = 0  # behind the object
+        self._end = 0  # after the object
         self._word: str | None = None  # a number or a literal that may go on
         self._word_at = 0
         self._in_string = False
@@ -125,7 +125,7 @@ class ObjectReader:
 
     @property
     def rest(self) -> str:
-        """What was fed together with the end of the object, behind it; "" while that is not whole."""
+        """What was fed together with the end of the object, after it; "" while that is not whole."""
         return self.text[self._end :] if self.is_whole else ""
 
     @property

@@ -108,4 +108,5 @@ class NativeDriver:
             tools=tuple(tools),
             tool_choice=choice,
             parallel_tool_calls=self._parallel_tool_calls,
+            output_schema=runtime.output_schema,
         )

@@ -7,20 +7,18 @@ so nothing of a batch runs of which a part is broken.
 from __future__ import annotations
 
 from time import time
-from typing import Any
 
 from ...codec import format_call_agent
 from ...ids import uuid7
 from ...models import Delta, Finish, ReasoningDelta, TextDelta, ToolCallDelta
 from ...models.call_numbers import CallNumbers
 from ...types import ToolCall
+from .driver import EventDict
 from .endings import cut_of, event_of_cut
 from .json_object import JsonFault, ObjectReader, line_and_column
 from .native_echo import Echo
 
 __all__ = ["NativeAnswer"]
-
-Event = dict[str, Any]
 
 _AGAIN = "No call was run. Make the call again, with arguments that are one JSON object."
 _TOLD = {
@@ -65,15 +63,15 @@ class NativeAnswer:
         self.reasoning: list[dict[str, str | None]] = []
         self._shows_calls = shows_calls
         self._may_call = may_call
-        self._calls: list[_Call] = []
+        self._calls: list[_WrittenCall] = []
         self._numbers = CallNumbers()
         self._reason: str | None = None
-        # What waits for the end of the answer, in order: all behind the first thing that has to.
-        self._held: list[Event | _Call] = []
+        # What waits for the end of the answer, in order: all after the first thing that has to.
+        self._held: list[EventDict | _WrittenCall] = []
         self._echo = Echo() if drops_echo and may_call else None
         self._is_signed = True  # the last block of reasoning is over
 
-    def take(self, delta: str | Delta) -> list[Event]:
+    def take(self, delta: str | Delta) -> list[EventDict]:
         """Read the next piece; returns the events that it completes."""
         match delta:
             case str() | TextDelta():
@@ -90,7 +88,7 @@ class NativeAnswer:
             case _:  # usage, which the runtime has counted
                 return []
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> list[EventDict]:
         """The answer is over: what was held back, then the calls that run, or why none does."""
         fault = self._fault()
         if fault is not None:
@@ -99,7 +97,9 @@ class NativeAnswer:
         if self._echo is not None and self._echo.is_of(calls):
             self._held = [each for each in self._held if not _is_text(each)]
         events = [
-            _event("call", format_call_agent(each.call())) if isinstance(each, _Call) else each
+            _event("call", format_call_agent(each.call()))
+            if isinstance(each, _WrittenCall)
+            else each
             for each in self._held
         ]
         self._held = []
@@ -108,14 +108,14 @@ class NativeAnswer:
         cut = event_of_cut(self._reason)
         return events if cut is None else [*events, cut]
 
-    def release(self) -> list[Event]:
+    def release(self) -> list[EventDict]:
         """What was held back and is no call: the answer broke off."""
         held, self._held = self._held, []
-        return [each for each in held if not isinstance(each, _Call)]
+        return [each for each in held if not isinstance(each, _WrittenCall)]
 
     # Text
 
-    def _text(self, text: str) -> list[Event]:
+    def _text(self, text: str) -> list[EventDict]:
         if self._echo is not None:
             self._echo.take(text)
             if not self._echo.is_possible:
@@ -124,7 +124,7 @@ class NativeAnswer:
                 return [*events, *self._say("respond", text)]
         return self._say("respond", text)
 
-    def _say(self, kind: str, text: str) -> list[Event]:
+    def _say(self, kind: str, text: str) -> list[EventDict]:
         event = _event(kind, text)
         if self._calls or (self._echo is not None and self._echo.has_text):
             self._held.append(event)
@@ -143,19 +143,19 @@ class NativeAnswer:
 
     # Calls
 
-    def _call(self, delta: ToolCallDelta) -> list[Event]:
+    def _call(self, delta: ToolCallDelta) -> list[EventDict]:
         delta = self._numbers.read(delta.index, delta.id, delta.name, delta.arguments)
         number = delta.index or 0
         is_new = number == len(self._calls)
         if is_new:
-            self._calls.append(call := _Call(number))
+            self._calls.append(call := _WrittenCall(number))
             self._held.append(call)
         call = self._calls[number]
         call.add(delta)
         self.is_broken = call.reader.fault is not None or not self._may_call
         if not self._shows_calls:
             return []
-        events: list[Event] = []
+        events: list[EventDict] = []
         if is_new or delta.name:
             start = {"type": "tool_call_start", "index": number, "name": call.name or None}
             events.append({**start, "timestamp": time()})
@@ -163,7 +163,7 @@ class NativeAnswer:
             events.append({**_event("tool_call_delta", delta.arguments), "index": number})
         return events
 
-    def _fault(self) -> Event | None:
+    def _fault(self) -> EventDict | None:
         """Why nothing runs of the calls, as an event."""
         if self._calls and not self._may_call:
             told = "No tool can be called now, and nothing was run. Answer in words."
@@ -189,11 +189,11 @@ class NativeAnswer:
         self,
         kind: str,
         told: str,
-        call: _Call,
+        call: _WrittenCall,
         at: int,
         code: str = "invalid_payload",
         problem: str = "",
-    ) -> Event:
+    ) -> EventDict:
         raw, start = "", 0
         for each in self._calls:
             raw += f"\n{each.name} " if raw else f"{each.name} "
@@ -213,7 +213,7 @@ class NativeAnswer:
         }
 
 
-class _Call:
+class _WrittenCall:
     """One call while it arrives."""
 
     def __init__(self, number: int) -> None:
@@ -250,9 +250,9 @@ class _Call:
         return ToolCall(self.name, args, self.id)
 
 
-def _is_text(held: Event | _Call) -> bool:
-    return not isinstance(held, _Call) and held["type"] == "respond"
+def _is_text(held: EventDict | _WrittenCall) -> bool:
+    return not isinstance(held, _WrittenCall) and held["type"] == "respond"
 
 
-def _event(kind: str, content: str) -> Event:
+def _event(kind: str, content: str) -> EventDict:
     return {"type": kind, "content": content, "timestamp": time()}

@@ -17,7 +17,7 @@ _PERHAPS_OPENING = re.compile(r"\s*(?:``?|```[A-Za-z]*[ \t]*(?:\n\s*)?)?")
 _PERHAPS_CLOSING = re.compile(r"\s*(?:`{1,3}\s*)?")
 
 _LONGEST_FRAME = 200
-"""Characters of space and fence before the object, and behind it, beyond which a text is no echo."""
+"""Characters of space and fence before the object, and after it, beyond which a text is not an echo."""
 
 
 class Echo:
@@ -32,7 +32,7 @@ class Echo:
         self.is_possible = True
         self.has_text = False
         self._object = ObjectReader(is_alone=False)
-        self._frame = ""  # what stands before the object; once that is whole, what stands behind it
+        self._frame = ""  # what stands before the object; once that is whole, what stands after it
         self._has_begun = False
 
     def take(self, text: str) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...history import Messages
-from ..dialogue import CallOutcome, Passage, Question, Report, Said, compact_json, shown_text
+from ..dialogue import (
+    CallOutcome,
+    ModelPassage,
+    Passage,
+    Question,
+    Report,
+    compact_json,
+    shown_text,
+)
 
 __all__ = ["Reasoning", "batches_of_turn", "native_messages"]
 
@@ -15,13 +23,13 @@ Reasoning = Sequence[Mapping[str, Any]]
 
 
 def batches_of_turn(passages: Sequence[Passage]) -> int:
-    """How many batches of calls stand behind the last question."""
+    """How many batches of calls stand after the last question."""
     count = 0
     for passage in passages:
         match passage:
             case Question():
                 count = 0
-            case Said(calls=calls):
+            case ModelPassage(calls=calls):
                 count += bool(calls)
             case Report():
                 pass
@@ -35,11 +43,11 @@ def native_messages(
 
     Args:
         passages: what was said.
-        reasoning: blocks of reasoning, by the batch of calls behind the last question that they led to, from 0. Where
+        reasoning: blocks of reasoning, by the batch of calls after the last question that they led to, from 0. Where
             there is none, what the log has of it stands there without a signature.
 
     Returns:
-        A message of the assistant has `tool_calls` if it made any, and `reasoning` if these are behind the last
+        A message of the assistant has `tool_calls` if it made any, and `reasoning` if these are after the last
         question. Behind it stands a message of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and
         `is_error`. What could not be used is shown as text.
 
@@ -58,9 +66,9 @@ def native_messages(
             case Report(raw, content):
                 _say(messages, raw)
                 messages.append({"role": "user", "content": content})
-            case Said(calls=()):
+            case ModelPassage(calls=()):
                 _say(messages, passage.text)
-            case Said():
+            case ModelPassage():
                 message = _calling(passage)
                 if place > last_question:
                     if blocks := known.get(batch) or _unsigned(passage):
@@ -82,7 +90,7 @@ def _say(messages: Messages, text: str) -> None:
         messages.append({"role": "assistant", "content": text})
 
 
-def _calling(said: Said) -> dict[str, Any]:
+def _calling(said: ModelPassage) -> dict[str, Any]:
     return {
         "role": "assistant",
         "content": said.text,
@@ -97,12 +105,12 @@ def _calling(said: Said) -> dict[str, Any]:
     }
 
 
-def _unsigned(said: Said) -> Reasoning:
+def _unsigned(said: ModelPassage) -> Reasoning:
     text = "\n".join(said.thoughts).strip()
     return [{"text": text, "signature": None}] if text else []
 
 
-def _results(said: Said) -> Messages:
+def _results(said: ModelPassage) -> Messages:
     return [
         {
             "role": "tool",

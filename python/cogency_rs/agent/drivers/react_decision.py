@@ -13,14 +13,13 @@ from ...toolbox import Toolbox
 from ...types import ToolCall
 from ..dialogue import compact_json
 from ..runtime import parameters_of
+from .driver import EventDict
 from .endings import cut_of
 from .json_object import FieldText, ObjectReader, line_and_column
 
 __all__ = ["DecisionReader", "FinalAnswer", "Refusal", "decide_on", "no_answer"]
 
 ANSWER = "final_answer"
-
-Event = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Refusal:
     raw: str
     place: tuple[int, int] | None = None
 
-    def event(self) -> Event:
+    def event(self) -> EventDict:
         """Its `error` event."""
         line, column = self.place or (None, None)
         return {
@@ -74,7 +73,7 @@ class Refusal:
 class DecisionReader:
     """Reads the text of one answer.
 
-    What stands before the object, such as reasoning in tags, is a thought; what stands behind it is not looked at.
+    What stands before the object, such as reasoning in tags, is a thought; what stands after it is not looked at.
 
     Args:
         shows_answer: whether the answer is text for the user as it stands here.
@@ -100,11 +99,11 @@ class DecisionReader:
         """All that was fed."""
         return "".join(self._pieces)
 
-    def feed(self, text: str) -> list[Event]:
+    def feed(self, text: str) -> list[EventDict]:
         """Read the next piece; returns the thought and the answer as far as they came."""
         self._pieces.append(text)
         self._length += len(text)
-        events: list[Event] = []
+        events: list[EventDict] = []
         if self._begins is None:
             found = self._preamble.skip(text)
             if found is None:
@@ -145,7 +144,7 @@ class DecisionReader:
                 problem = f"No decision: your output ended {at}, and {fault.problem}."
                 return _no_decision(problem, raw, place, "truncated")
 
-    def _show(self, piece: FieldText) -> list[Event]:
+    def _show(self, piece: FieldText) -> list[EventDict]:
         match piece.key:
             case "thought" if piece.text:
                 return [_event("think", piece.text)]
@@ -171,7 +170,7 @@ class _Preamble:
     def __init__(self) -> None:
         self.thought = ""
         self._pieces: list[str] = []
-        self._mark = ""  # behind which to look for the object; "" where that is here
+        self._mark = ""  # after which to look for the object; "" where that is here
         self._is_begun = False
         self._tail = ""
 
@@ -209,7 +208,7 @@ _OPEN, _CLOSE = "<think>", "</think>"
 _FENCE = re.compile(r"```\w*\s*\Z")
 
 
-def _event(kind: str, content: str) -> Event:
+def _event(kind: str, content: str) -> EventDict:
     return {"type": kind, "content": content, "timestamp": time()}
 
 

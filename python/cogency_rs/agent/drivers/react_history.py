@@ -8,7 +8,7 @@ from typing import Any
 from ...codec import tool_line
 from ...history import Messages
 from ...signature import json_schema_of, signature
-from ..dialogue import CallOutcome, Passage, Question, Report, Said, compact_json
+from ..dialogue import CallOutcome, ModelPassage, Passage, Question, Report, compact_json
 
 __all__ = ["CALL_FORM", "react_messages", "react_prompt", "to_answer"]
 
@@ -58,7 +58,7 @@ def _line(tool: Any) -> str:
 def react_messages(passages: Sequence[Passage]) -> Messages:
     """Write messages. The cost is linear in what was said.
 
-    A call is shown behind the last thought before it: the others led to nothing. What could not be used is shown as the
+    A call is shown after the last thought before it: the others led to nothing. What could not be used is shown as the
     model wrote it.
     """
     messages: Messages = []
@@ -69,10 +69,10 @@ def react_messages(passages: Sequence[Passage]) -> Messages:
             case Report(raw, content):
                 _say(messages, raw)
                 messages.append({"role": "user", "content": content})
-            case Said(calls=()):
+            case ModelPassage(calls=()):
                 if passage.text:
                     _say(messages, f"{_thought(passage)}Final Answer: {passage.text}")
-            case Said():
+            case ModelPassage():
                 _say(messages, _calling(passage))
                 observations = "\n".join(map(_observation, passage.outcomes))
                 messages.append({"role": "user", "content": observations})
@@ -80,7 +80,7 @@ def react_messages(passages: Sequence[Passage]) -> Messages:
 
 
 def to_answer(messages: Messages, thought: str, draft: str) -> Messages:
-    """The messages that ask for the final answer in words, behind the decision to give it."""
+    """The messages that ask for the final answer in words, after the decision to give it."""
     decided = f"Thought: {thought.strip()}" if thought.strip() else ""
     written = f"Final Answer: {draft.strip()}" if draft.strip() else ""
     asked = list(messages)
@@ -93,12 +93,12 @@ def _say(messages: Messages, text: str) -> None:
         messages.append({"role": "assistant", "content": text})
 
 
-def _thought(said: Said) -> str:
+def _thought(said: ModelPassage) -> str:
     thoughts = [text for text in said.thoughts if text.strip()]
     return f"Thought: {thoughts[-1].strip()}\n" if thoughts else ""
 
 
-def _calling(said: Said) -> str:
+def _calling(said: ModelPassage) -> str:
     actions = "\n".join(
         f"Action: {call.name}\nAction Input: {compact_json(call.args)}" for call in said.calls
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
-from contextlib import aclosing
 from typing import Any
 
 from ..._core import Dialect, Finish, Limits, Thought, ToolSchemas
 from ...errors import LLMError
-from ...models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
+from ...models import Delta, ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 from ...parser import parse_tokens
 from ...types import Dialects, ToolCall
 from ..context import RunContext
@@ -74,26 +73,30 @@ class TextDriver:
             self._schemas = (tools, ToolSchemas(tools))
         return self._schemas[1]
 
-    async def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
-        messages = await runtime.messages(self.dialect)
-        request = ModelRequest(messages, stop=self._stop)
-        async with aclosing(runtime.ask(request)) as deltas:
-            async for delta in deltas:
-                if type(delta) is str:
-                    yield delta
-                    continue
-                match delta:
-                    case Finish() | str():
-                        yield delta
-                    case TextDelta(text):
-                        yield text
-                    case ReasoningDelta(text):
-                        if text:
-                            yield Thought(text)
-                    case ToolCallDelta():
-                        raise LLMError(
-                            "the server read a tool call out of the model's text itself, so there is no text of it: "
-                            'turn its tool parser off, or use Agent(driver="native")'
-                        )
-                    case _:  # usage, which the runtime has counted
-                        pass
+    def _text(self, runtime: Runtime) -> AsyncGenerator[str | Thought | Finish, None]:
+        async def request() -> ModelRequest:
+            return ModelRequest(await runtime.messages(self.dialect), stop=self._stop)
+
+        return runtime.ask(request, read=_read)
+
+
+def _read(delta: str | Delta) -> str | Thought | Finish | None:
+    """What a parser reads of a piece of an answer; `None` for nothing.
+
+    Raises:
+        LLMError: it is a call, which is not text.
+    """
+    match delta:
+        case TextDelta(text):
+            return text
+        case ReasoningDelta(text):
+            return Thought(text) if text else None
+        case ToolCallDelta():
+            raise LLMError(
+                "the server read a tool call out of the model's text itself, so there is no text of it: "
+                'turn its tool parser off, or use Agent(driver="native")'
+            )
+        case str() | Finish():
+            return delta
+        case _:  # usage, which the runtime has counted
+            return None

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ...middleware import ToolApproved, ToolDenied
+from ...middleware import Decision, ToolApproved, ToolDenied
 from ...middleware.approval import needs_approval
 from ...results import reason
 from ...tools import options_of
@@ -16,9 +16,7 @@ from .background import Background
 from .keyboard import Keyboard
 from .view import View
 
-__all__ = ["Approvals", "Decision"]
-
-Decision = ToolApproved | ToolDenied
+__all__ = ["Approvals"]
 
 _ASKED = "Run it? y, n, always, edit, or why not:"
 

@@ -13,7 +13,7 @@ from ...agent import Agent, UsageLimits
 from ...errors import ConfigError
 from ...storage import SQLite
 from ...types import CallMode
-from ..exits import UnusableError
+from ..exits import UnusableError, words_of
 from ..modules import named_tools, named_value
 from .options import AgentOptions
 
@@ -129,7 +129,7 @@ def model_of(options: AgentOptions) -> Any:
         make: Any = getattr(models, _MODELS[options.provider])
         return make(options.model, base_url=options.base_url)
     except ConfigError as error:
-        raise UnusableError(str(error).removesuffix(", or give api_key=")) from error
+        raise UnusableError(words_of(error).replace("base_url", "--base-url", 1)) from error
 
 
 def _own_tools(options: AgentOptions) -> list[Any]:

@@ -21,7 +21,8 @@ from typing import Any, Generic, Self, TypeVar
 from ...agent import EventStream, RunResult
 from ...middleware import Invocation, Next
 from ...types import ToolResult
-from .events import CallBegan, CallEnded
+from ..exits import complain
+from .events import CallBegan, CallEnded, Warned
 
 __all__ = ["Background", "ToolWatch", "Watched", "Work"]
 
@@ -43,7 +44,7 @@ class ToolWatch:
     """
 
     def __init__(self) -> None:
-        self.listener: Callable[[CallBegan | CallEnded], None] = _unheard
+        self.listener: Callable[[CallBegan | CallEnded | Warned], None] = _unheard
         self.edited: Mapping[str, dict[str, Any]] = {}
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
@@ -59,8 +60,10 @@ class ToolWatch:
             listener(CallEnded(invocation.id, call, result, monotonic() - began))
 
 
-def _unheard(_: object) -> None:
-    pass
+def _unheard(item: CallBegan | CallEnded | Warned) -> None:
+    """Hear of what happens while nobody watches a run."""
+    if isinstance(item, Warned):
+        complain(item.text)
 
 
 class Work(Generic[T]):
@@ -99,12 +102,13 @@ class Watched:
 
     def __init__(self, background: Background, start: Callable[[], EventStream[str]]) -> None:
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        background.watch.listener = self._inbox.put
+        self._watch = background.watch
+        self._watch.listener = self._inbox.put
         self._run = background.start(self._carried_out(start))
         self._run.over.add_done_callback(lambda _: self._inbox.put(_OVER))
 
     def __iter__(self) -> Iterator[Any]:
-        """Give what happens, when it does: event dicts, `CallBegan`, `CallEnded`; `None` after each `TICK` without."""
+        """Give what happens, when it does: event dicts and what `events` has; `None` after each `TICK` without."""
         while True:
             try:
                 item = self._inbox.get(timeout=TICK)
@@ -112,6 +116,7 @@ class Watched:
                 yield None
                 continue
             if item is _OVER:
+                self._watch.listener = _unheard
                 return
             yield item
 
@@ -162,6 +167,10 @@ class Background:
             leave()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    def warn(self, text: str) -> None:
+        """Tell who watches the present run, so that what is drawn is not written over; without a run, print it."""
+        self.watch.listener(Warned(text))
 
     def start(self, work: Coroutine[Any, Any, T]) -> Work[T]:
         """Begin something on the loop."""

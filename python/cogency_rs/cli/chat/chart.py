@@ -6,20 +6,20 @@ from rich.text import Text
 
 from ..page import KINDS, STATES, Page, cut
 from ..text import count, duration, one_line
-from ..turns import Batch, Call, Said, Turn
+from ..turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 
 __all__ = ["chart"]
 
 _LABEL, _CLOCK = 16, 10  # columns of names, and of how long things took
 
 
-def chart(page: Page, turn: Turn) -> None:
+def chart(page: Page, turn: LoggedTurn) -> None:
     """Write a turn on a page."""
     _Chart(page, turn).write()
 
 
 class _Chart:
-    def __init__(self, page: Page, turn: Turn) -> None:
+    def __init__(self, page: Page, turn: LoggedTurn) -> None:
         self._page = page
         self._turn = turn
         self._columns = page.width - _LABEL - _CLOCK - 2
@@ -33,13 +33,13 @@ class _Chart:
         self._page.line(Text("  " + facts, "dim"))
         for entry in turn.entries:
             match entry:
-                case Said():
+                case LoggedText():
                     self._bar(entry.type, entry.began, entry.ended, KINDS.get(entry.type, ""))
-                case Batch():
+                case LoggedBatch():
                     for call in entry.calls:
                         self._call(call, entry)
 
-    def _call(self, call: Call, batch: Batch) -> None:
+    def _call(self, call: LoggedCall, batch: LoggedBatch) -> None:
         style = "red" if call.failed else STATES.get(call.status or "", "green")
         began, ended = call.began, call.ended
         if began is None or ended is None:  # the log knows only when the batch ran

@@ -20,7 +20,7 @@ from .options import (
     ModelName,
     Native,
     ProviderName,
-    Steps,
+    StepLimit,
     Tools,
     Yes,
 )
@@ -50,7 +50,7 @@ def chat(
     ] = False,
     yes: Yes = False,
     instructions: Instructions = "",
-    steps: Steps = 20,
+    steps: StepLimit = 20,
     thoughts: Annotated[
         bool, typer.Option("--thoughts", help="Show thoughts in full, and not a line for them.")
     ] = False,

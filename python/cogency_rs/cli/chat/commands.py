@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +11,17 @@ from rich.text import Text
 from .. import log
 from ..exits import UnusableError
 from ..page import cut
-from ..show import Reading
+from ..show import ConversationPrinter
 from ..text import one_line
-from ..turns import Turn, turns_of
+from ..turns import LoggedTurn, turns_of
 from .assembly import model_of
 from .chart import chart
-from .session import Session
+from .session import ChatSession
 
 __all__ = ["COMMANDS"]
 
 
-def _help(session: Session, _: str) -> None:
+def _help(session: ChatSession, _: str) -> None:
     """List what may be typed."""
     page = session.view.page
     page.line()
@@ -36,7 +36,7 @@ def _help(session: Session, _: str) -> None:
     )
 
 
-def _tools(session: Session, _: str) -> None:
+def _tools(session: ChatSession, _: str) -> None:
     """List the tools that the model may call."""
     page = session.view.page
     page.line()
@@ -53,15 +53,15 @@ def _tools(session: Session, _: str) -> None:
         page.line(name)
 
 
-def _history(session: Session, _: str) -> None:
+def _history(session: ChatSession, _: str) -> None:
     """Show the conversation, as it is in the log."""
     page = session.view.page
     turns = _turns(session)
     page.line()
-    Reading(page).show(session.conversation_id, turns)
+    ConversationPrinter(page).show(session.conversation_id, turns)
 
 
-def _timeline(session: Session, file: str) -> None:
+def _timeline(session: ChatSession, file: str) -> None:
     """Draw the last turn: what ran when; with a FILE, as an SVG."""
     turns = _turns(session)
     if not file:
@@ -76,7 +76,7 @@ def _timeline(session: Session, file: str) -> None:
     session.view.page.line(f"  {one_line(file)}: turn {len(turns)}")
 
 
-def _thoughts(session: Session, _: str) -> None:
+def _thoughts(session: ChatSession, _: str) -> None:
     """Show the last thoughts, and those to come; again, fold them."""
     view = session.view
     view.unfolds = not view.unfolds
@@ -88,7 +88,7 @@ def _thoughts(session: Session, _: str) -> None:
             view.page.hanging(Text("  "), thought, "dim italic")
 
 
-def _model(session: Session, name: str) -> None:
+def _model(session: ChatSession, name: str) -> None:
     """Ask another model from now on: /model NAME."""
     assembly = session.assembly
     if not name:
@@ -99,18 +99,18 @@ def _model(session: Session, name: str) -> None:
     session.view.page.line(f"\n  {one_line(name)} answers from now on")
 
 
-def _resume(session: Session, _: str) -> None:
+def _resume(session: ChatSession, _: str) -> None:
     """Go on with an answer that was broken off, and calls that wait."""
     if not session.go_on():
         raise UnusableError("there is nothing to go on with: the last question is answered")
 
 
-def _quit(session: Session, _: str) -> None:
+def _quit(session: ChatSession, _: str) -> None:
     """Leave."""
     session.leave()
 
 
-COMMANDS: dict[str, Callable[[Session, str], None]] = {
+COMMANDS: dict[str, Callable[[ChatSession, str], None]] = {
     "help": _help,
     "tools": _tools,
     "history": _history,
@@ -122,7 +122,7 @@ COMMANDS: dict[str, Callable[[Session, str], None]] = {
 }
 
 
-def _turns(session: Session) -> list[Turn]:
+def _turns(session: ChatSession) -> Sequence[LoggedTurn]:
     if not session.is_logged:
         raise UnusableError("nothing has been said yet")
     return turns_of(log.rows(session.assembly.db, session.conversation_id))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 if TYPE_CHECKING:
     from ...types import ToolCall, ToolResult
 
-__all__ = ["CallBegan", "CallEnded", "is_event"]
+__all__ = ["CallBegan", "CallEnded", "Warned", "is_event"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,13 @@ class CallEnded:
     call: ToolCall
     result: ToolResult | None
     seconds: float
+
+
+@dataclass(frozen=True)
+class Warned:
+    """The package logged a warning."""
+
+    text: str
 
 
 def is_event(item: object) -> TypeGuard[dict[str, Any]]:

@@ -20,7 +20,7 @@ __all__ = [
     "ModelName",
     "Native",
     "ProviderName",
-    "Steps",
+    "StepLimit",
     "Tools",
     "Yes",
 ]
@@ -92,7 +92,7 @@ Yes = Annotated[
 Instructions = Annotated[
     str, typer.Option("--instructions", metavar="TEXT", help="What is asked of the model.")
 ]
-Steps = Annotated[
+StepLimit = Annotated[
     int,
     typer.Option("--steps", metavar="N", min=1, help="How often one question may ask the model."),
 ]

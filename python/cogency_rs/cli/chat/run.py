@@ -9,7 +9,7 @@ from rich.text import Text
 
 from .. import log
 from ..exits import UnusableError, complain, complaints
-from ..show import Reading
+from ..show import ConversationPrinter
 from ..text import count, one_line, quoted
 from ..turns import turns_of
 from .assembly import Assembly, assembled
@@ -17,7 +17,7 @@ from .background import Background
 from .commands import COMMANDS
 from .keyboard import keyboard
 from .options import AgentOptions
-from .session import Session
+from .session import ChatSession
 from .view import View
 
 __all__ = ["run_chat"]
@@ -39,9 +39,10 @@ def run_chat(
     """
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
     view = View(unfolds=unfolds)
-    with complaints(), Background() as background:
+    background = Background()
+    with complaints(background.warn), background:
         assembly = background.enter(assembled(options, complain))
-        session = Session(
+        session = ChatSession(
             assembly,
             background,
             keyboard(view.page),
@@ -85,10 +86,10 @@ def _header(view: View, assembly: Assembly) -> None:
 def _show_last(view: View, db: Path, conversation_id: str) -> None:
     """Show the last turn of a conversation that goes on."""
     turns = turns_of(log.rows(db, conversation_id))
-    Reading(view.page).show(conversation_id, turns[-1:], of=len(turns))
+    ConversationPrinter(view.page).show(conversation_id, turns[-1:], of=len(turns))
 
 
-def _farewell(view: View, session: Session) -> None:
+def _farewell(view: View, session: ChatSession) -> None:
     db = session.assembly.options.db
     if db is not None and session.is_logged:
         view.page.line()

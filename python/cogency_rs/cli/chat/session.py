@@ -12,28 +12,28 @@ from ...agent import Agent, EventStream, RunResult
 from ...agent.stored import StoredState
 from ...errors import CogencyError
 from ...ids import uuid7
-from ...middleware import ToolApproved
+from ...middleware import Decision, ToolApproved
 from ...models import Usage
 from .. import log
-from ..exits import UnusableError
+from ..exits import UnusableError, words_of
 from ..text import one_line
-from .approvals import Approvals, Decision
+from .approvals import Approvals
 from .assembly import Assembly
 from .background import Background, Watched
 from .keyboard import Keyboard
 from .view import View
 
-__all__ = ["Session"]
+__all__ = ["ChatSession"]
 
 T = TypeVar("T")
 
-Command = Callable[["Session", str], None]
+Command = Callable[["ChatSession", str], None]
 
 _UNANSWERED = frozenset({"user", "call", "result", "error"})
 """What stands last in a conversation that was broken off before it was answered."""
 
 
-class Session:
+class ChatSession:
     """A conversation.
 
     Args:
@@ -161,7 +161,7 @@ class Session:
                     self.view.asked()
                 self.view.end(result, usage, steps, monotonic() - began)
         except CogencyError as error:
-            self.view.error(str(error))
+            self.view.error(words_of(error))
         except Exception as error:  # whatever a model or a tool of somebody's own raises
             self.view.error(one_line(f"{type(error).__name__}: {error}"))
 

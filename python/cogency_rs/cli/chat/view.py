@@ -1,7 +1,7 @@
 """What a run looks like: text as it streams, thoughts folded, a line for each call.
 
-On a terminal the last lines are live (what is waited for, and for how long); they are gone once it is there. Anywhere
-else only what stays is written.
+On a terminal answers are shown as Markdown, and the last lines are live (what is waited for, and for how long): they
+are gone once it is there. Anywhere else only what stays is written, and text as the model wrote it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from ...models import Usage
 from ...types import ToolCall, ToolResult
 from ..page import Page, cut
 from ..text import count, duration, first_lines, one_line, shown, signature, visible
-from ..wrap import Wrapper
-from .events import CallBegan, CallEnded
+from .events import CallBegan, CallEnded, Warned
+from .forms import Form, Wrapped
+from .markdown import Markdown
 
 __all__ = ["MARGIN", "View"]
 
@@ -91,6 +92,10 @@ class View:
             case CallEnded():
                 self._running.pop(item.id, None)
                 self._call_ended(item)
+            case Warned(text):
+                self._settle_text()
+                self._note(text, "yellow")
+                self._draw(now=True)
             case _:
                 self._event(item)
 
@@ -111,8 +116,11 @@ class View:
     def note(self, text: str, style: str = "dim") -> None:
         """Write something that nobody said, on lines of its own."""
         self._settle()
+        self._note(text, style)
+
+    def _note(self, text: str, style: str) -> None:
         self._gap("note")
-        self.page.hanging(Text(" " * MARGIN), text, style)
+        self.page.hanging(Text(" " * MARGIN), one_line(text), style)
 
     def error(self, text: str) -> None:
         """Write what went wrong."""
@@ -175,11 +183,11 @@ class View:
     def _think(self, piece: str) -> None:
         if self._run is None or self._run.kind != "think":
             self._end_text()
-            self._run = _Text("think", self.page.width)
+            self._run = _Text("think", Wrapped(self.page.width, MARGIN, "dim italic"))
         self._run.take(piece)
         if self.unfolds:
             self._waiting = None
-            self._flow(self._run, self._run.wrapper.feed(visible(piece)))
+            self._flow(self._run, self._run.form.feed(visible(piece)))
         else:
             words = self._run.words
             self._waiting = f"thinking, {count(words, 'word')}", self._run.began
@@ -188,10 +196,16 @@ class View:
     def _stream(self, kind: str, piece: str) -> None:
         if self._run is None or self._run.kind != kind:
             self._end_text()
-            self._run = _Text(kind, self.page.width)
-        self._flow(self._run, self._run.wrapper.feed(visible(piece)))
+            self._run = _Text(kind, self._form())
+        self._flow(self._run, self._run.form.feed(visible(piece)))
 
-    def _flow(self, run: _Text, text: str) -> None:
+    def _form(self) -> Form:
+        """How an answer is shown."""
+        if not self._console.is_terminal:
+            return Wrapped(self.page.width, MARGIN)
+        return Markdown(self.page.width, MARGIN, ascii=self._marks is _ASCII)
+
+    def _flow(self, run: _Text, text: Text) -> None:
         if not text:
             return
         if not run.begun:
@@ -199,13 +213,13 @@ class View:
             self._clear()
             self._gap(run.kind)
             self.page.write(" " * MARGIN)
-        self.page.write(text, "dim italic" if run.kind == "think" else None)
+        self.page.styled(text)
 
     def _end_text(self) -> None:
         run, self._run = self._run, None
         if run is None:
             return
-        self._flow(run, run.wrapper.finish())
+        self._flow(run, run.form.finish())
         if run.begun:
             self.page.write("\n")
         if run.kind == "think":
@@ -314,9 +328,9 @@ class View:
 class _Text:
     """Text of one kind while it comes."""
 
-    def __init__(self, kind: str, width: int) -> None:
+    def __init__(self, kind: str, form: Form) -> None:
         self.kind = kind
-        self.wrapper = Wrapper(width, MARGIN)
+        self.form = form
         self.begun = False  # some of it is written
         self.began = monotonic()
         self.taken: list[str] = []

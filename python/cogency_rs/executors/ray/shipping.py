@@ -33,7 +33,7 @@ __all__ = [
     "unpack_error",
 ]
 
-Place = tuple[str, str]
+ModulePlace = tuple[str, str]
 """A module and a name in it."""
 
 STATE = "state"
@@ -97,7 +97,7 @@ class RemoteCall:
     user_id: str
     execution: Execution
     state: dict[str, Any]
-    variables: list[tuple[Place, Any]]
+    variables: list[tuple[ModulePlace, Any]]
     trace: dict[str, str]
 
     def __reduce__(self) -> Any:
@@ -170,22 +170,22 @@ class CarriedVariables:
     def __init__(self, variables: Iterable[ContextVar[Any]]) -> None:
         self._places = {variable: _place_of(variable) for variable in variables}
 
-    def values(self) -> list[tuple[Place, Any]]:
+    def values(self) -> list[tuple[ModulePlace, Any]]:
         """The values that they have now, without those that have none."""
         now = copy_context()
         return [(place, now[each]) for each, place in self._places.items() if each in now]
 
-    def place(self, variable: object) -> Place | None:
+    def place(self, variable: object) -> ModulePlace | None:
         """Where one of them is found, `None` for anything else."""
         if not isinstance(variable, ContextVar):
             return None
         return self._places.get(cast("ContextVar[Any]", variable))
 
 
-_made: dict[Place, ContextVar[Any]] = {}
+_made: dict[ModulePlace, ContextVar[Any]] = {}
 
 
-def variable_at(place: Place) -> ContextVar[Any]:
+def variable_at(place: ModulePlace) -> ContextVar[Any]:
     """Give the context variable of this place, in a worker."""
     module, name = place
     if module not in ("", "__main__"):
@@ -195,7 +195,7 @@ def variable_at(place: Place) -> ContextVar[Any]:
     return _made.setdefault(place, ContextVar(name))
 
 
-def _place_of(variable: ContextVar[Any]) -> Place:
+def _place_of(variable: ContextVar[Any]) -> ModulePlace:
     for module, names in [(each, vars(sys.modules[each])) for each in [*sys.modules]]:
         for name, value in [*names.items()]:
             if value is variable:
@@ -300,7 +300,7 @@ def _pickler() -> Callable[..., Any]:
     return made
 
 
-def _module_place(tool: Any) -> Place | None:
+def _module_place(tool: Any) -> ModulePlace | None:
     """Where a module has this very tool, so that a worker finds it there and the function's globals stay behind."""
     module: str = getattr(tool, "__module__", "__main__")
     name: str = getattr(tool, "__qualname__", "")

@@ -16,9 +16,10 @@ from contextvars import Context, copy_context
 from types import MappingProxyType
 from typing import Any
 
+from ...cogency_tools import injected_by
 from ...errors import StopRun, ToolError
 from ...patience import all_done, outlast
-from ...registry import bound, injected_by, is_blocking, is_coroutine_function
+from ...registry import bound, is_blocking, is_coroutine_function
 from ...results import as_result, reason
 from ...tools import ToolContext
 from ...types import Execution, ToolCall

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .address import Address
     from .driver import Connection
-    from .writes import Message
+    from .writes import SavedMessage
 
 __all__ = ["History"]
 
@@ -56,7 +56,7 @@ class History(Messages):
     ) -> Any: ...
 
     @abstractmethod
-    def _save(self, messages: Sequence[Message]) -> asyncio.Future[None]: ...
+    def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]: ...
 
     async def save_messages(self, rows: Sequence[MessageRow]) -> list[str]:
         """Save several messages in one transaction, all or none.
@@ -71,7 +71,7 @@ class History(Messages):
             ConfigError: a type is not known; none of them was written.
             StorageError: a row could not be stored; none of them was written.
         """
-        messages: list[Message] = []
+        messages: list[SavedMessage] = []
         for conversation_id, user_id, type, content, timestamp in rows:
             check_row_type(type)
             messages.append((uuid7(), conversation_id, user_id, type, content, or_now(timestamp)))

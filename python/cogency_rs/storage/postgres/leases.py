@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .. import claims
 from ..worker import is_gone, machine, worker
 from .text import pack, unpack
-from .writes import Step, Write
+from .writes import Write, WriteStep
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,12 +69,12 @@ class _LeaseWrite(Write):
         super().__init__({conversation_id: None})
         self.id, self.owner = pack(conversation_id), owner
 
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: WriteStep) -> bool:
         """Not if the same conversation is in it."""
         return step.owners.keys().isdisjoint(self.owners)
 
 
-def _leases(step: Step) -> list[_LeaseWrite]:
+def _leases(step: WriteStep) -> list[_LeaseWrite]:
     found = [write for write in step.writes if isinstance(write, _LeaseWrite)]
     return sorted(found, key=lambda write: write.id)  # no two programs wait for each other
 
@@ -84,7 +84,7 @@ class _Take(_LeaseWrite):
 
     __slots__ = ()
 
-    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Take all leases that are free, or whose process is gone."""
         left = {write.id: write for write in _leases(step)}
         author, here = step.author[0], (worker(), machine())
@@ -112,7 +112,7 @@ class _Renew(_LeaseWrite):
 
     __slots__ = ()
 
-    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Renew all leases that are still there."""
         leases = _leases(step)
         renewed = await connection.fetch(
@@ -131,7 +131,7 @@ class _Release(_LeaseWrite):
 
     __slots__ = ()
 
-    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Give all leases back that are still there."""
         leases = _leases(step)
         await connection.fetch(

@@ -19,7 +19,7 @@ from .history import History
 from .leases import TableLeases
 from .tail import check_cursor, read_tail
 from .text import pack
-from .writes import Append, Message, Single
+from .writes import Append, SavedMessage, Single
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -117,7 +117,7 @@ class PostgreSQL(History):
                 nothing was written. If the server went away while it was asked and did not come back in time, the
                 message says that it is not known whether it was saved. Raised when the future is awaited.
         """
-        messages: list[Message] = []
+        messages: list[SavedMessage] = []
         for type, content, timestamp in rows:
             check_row_type(type)
             messages.append((uuid7(), conversation_id, user_id, type, content, timestamp))
@@ -218,6 +218,6 @@ class PostgreSQL(History):
     ) -> Any:
         return await self._open().begin(Single(work, conversations))
 
-    def _save(self, messages: Sequence[Message]) -> asyncio.Future[None]:
+    def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]:
         database = self._open()
         return database.begin(Append(messages)) if messages else done(None)

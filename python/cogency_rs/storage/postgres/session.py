@@ -1,8 +1,9 @@
 """The connections of one program to one database, and what happens when they break.
 
 A lost connection is opened again for `PATIENCE` seconds, so that a server that restarts costs time and nothing else.
-What was sent when it was lost is sent again: whatever is read; of what is written only what is the same when it is done
-twice, or what the database knows to have done (`Step.author`). Only a server that never answered is not waited for.
+What was sent when it was lost is sent again: every read; of the writes only those that do no harm when done twice, and
+those that the database can say it has not done (`WriteStep.author`). Only a server that never answered is not waited
+for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .driver import Connection, connect
 from .faults import explain, is_of_one, is_passing, is_said
 from .schema import prepare
-from .writes import Step
+from .writes import WriteStep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -41,7 +42,7 @@ class Session:
 
     Args:
         address: of the database.
-        name: of this program, for `Step.author`.
+        name: of this program, for `WriteStep.author`.
         readers: how many connections may read at a time.
     """
 
@@ -55,7 +56,7 @@ class Session:
         self._has_answered = False
         self._is_prepared = False
 
-    async def write(self, step: Step) -> None:
+    async def write(self, step: WriteStep) -> None:
         """Carry out a step and set the values of its writes, or their errors. A bad one fails alone."""
         step.author = (self._name, next(self._numbers))
         try:
@@ -63,8 +64,8 @@ class Session:
         except _FailedError as failed:
             if len(step.writes) > 1 and is_of_one(failed.error):
                 middle = len(step.writes) // 2
-                await self.write(Step(step.writes[:middle]))
-                await self.write(Step(step.writes[middle:]))
+                await self.write(WriteStep(step.writes[:middle]))
+                await self.write(WriteStep(step.writes[middle:]))
                 return
             error = explain(failed.error, self._address, in_doubt=failed.in_doubt)
             for write in step.writes:
@@ -90,7 +91,7 @@ class Session:
             with contextlib.suppress(Exception):  # it is of no use any more, whatever it says
                 await connection.close(timeout=1.0)
 
-    async def _write(self, step: Step) -> None:
+    async def _write(self, step: WriteStep) -> None:
         in_doubt = False  # a lost answer may have been that of a success
 
         async def attempt() -> None:

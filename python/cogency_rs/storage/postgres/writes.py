@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .address import Address
     from .driver import Connection
 
-__all__ = ["Append", "Message", "Single", "Step", "Write", "steps_of"]
+__all__ = ["Append", "SavedMessage", "Single", "Write", "WriteStep", "steps_of"]
 
 STEP_CHARACTERS = 2**24
 """Of text in one step, if it is of several appends."""
 
-Message = tuple[str, str, str, str, str, float]
+SavedMessage = tuple[str, str, str, str, str, float]
 """id, conversation_id, user_id, type, content, seconds since the epoch."""
 
 
@@ -48,15 +48,15 @@ class Write(Waiter):
         self.size = size
 
     @abstractmethod
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: WriteStep) -> bool:
         """Whether it can be a part of a step of its own kind."""
 
     @abstractmethod
-    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Do all writes of a step, of which this is the first, and set the value of each."""
 
 
-class Step:
+class WriteStep:
     """Writes of one kind that are done by one statement.
 
     Attributes:
@@ -90,13 +90,13 @@ class Step:
         await self.writes[0].carry_out(self, connection, address)
 
 
-def steps_of(writes: Iterable[Write]) -> list[Step]:
+def steps_of(writes: Iterable[Write]) -> list[WriteStep]:
     """Make as few steps of `writes` as keep the order within each conversation.
 
     Args:
         writes: in the order in which they were begun.
     """
-    steps: list[Step] = []
+    steps: list[WriteStep] = []
     latest: dict[str, int] = {}
     for write in writes:
         first = max((latest.get(id, 0) for id in write.owners), default=0)
@@ -106,7 +106,7 @@ def steps_of(writes: Iterable[Write]) -> list[Step]:
                 break
         else:
             number = len(steps)
-            steps.append(Step([write]))
+            steps.append(WriteStep([write]))
         latest |= dict.fromkeys(write.owners, number)
     return steps
 
@@ -124,7 +124,7 @@ class Append(Write):
 
     def __init__(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[SavedMessage],
         calls: Sequence[tuple[str, str, str | None, CallRecord]] = (),
         owners: Mapping[str, str | None] | None = None,
     ) -> None:
@@ -133,13 +133,13 @@ class Append(Write):
         super().__init__(about | dict(owners or {}), sum(len(row[4]) for row in messages))
         self.messages, self.calls = messages, calls
 
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: WriteStep) -> bool:
         """Not if it is too much text, or a conversation has another owner there."""
         return step.size + self.size <= STEP_CHARACTERS and all(
             step.owners.get(id, owner) == owner for id, owner in self.owners.items()
         )
 
-    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Save the rows and calls of all its appends."""
         appends = [write for write in step.writes if isinstance(write, Append)]
         messages = [row for write in appends for row in write.messages]
@@ -204,10 +204,10 @@ class Single(Write):
         super().__init__(dict.fromkeys(conversations))
         self.work = work
 
-    def fits(self, step: Step) -> bool:
+    def fits(self, step: WriteStep) -> bool:
         """Never."""
         return False
 
-    async def carry_out(self, step: Step, connection: Connection, address: Address) -> None:
+    async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
         """Run it."""
         self.value = await self.work(connection)

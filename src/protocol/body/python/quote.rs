@@ -5,7 +5,7 @@
 //! slip of another kind, such as an expression or a comma that was forgotten, closes the string and is refused.
 
 use super::super::super::text::leading_space;
-use super::states::{MAX_WORD, Prefix, is_quote, word_end};
+use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
 /// A look at what stands behind a quote. It goes on where it was once there is more text.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! What the reader of Python calls makes of whole items.
 
 use super::super::super::Event;
+use super::super::super::event::Note;
 use super::super::super::limits::Limits;
-use super::super::Note;
 use super::*;
 
 /// The end of the item, its calls and the arguments as they were shown; or what is wrong with it.

@@ -6,7 +6,8 @@ use super::super::found::{expected, in_quotes, problem};
 use super::PythonReader;
 use super::literal::{number, string_end, unescape};
 use super::quote::Look;
-use super::states::{MAX_WORD, Place, Prefix, Quoted, Step, Unit, is_quote, word_end};
+use super::states::{Place, Quoted, Step, Unit};
+use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
 impl PythonReader {
     /// The name that ends at the position.

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::super::Event;
+use super::super::super::event::Note;
 use super::super::super::limits::Limits;
 use super::super::super::tools::Tools;
-use super::super::Note;
 use super::*;
 
 mod marked;

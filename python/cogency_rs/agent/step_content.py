@@ -13,11 +13,11 @@ from ..types import ToolCall, TurnOutcome
 from .recovery import ErrorKey
 from .results import StepKind
 
-__all__ = ["Said", "kind_of"]
+__all__ = ["StepContent", "kind_of"]
 
 
 @dataclass
-class Said:
+class StepContent:
     """What the events of a step say so far."""
 
     texts: list[list[str]] = field(default_factory=list[list[str]])  # the pieces of each
@@ -29,18 +29,16 @@ class Said:
     def take(self, event: Mapping[str, Any]) -> None:
         """See an event."""
         last, self.last = self.last, event["type"]
-        match event["type"]:
-            case "respond" | "think" as type:
-                pieces = self.texts if type == "respond" else self.thoughts
-                if last != type:
-                    pieces.append([])
-                pieces[-1].append(event["content"])
-            case "call":
-                self.calls.append(tool_call(event["content"]))
-            case "error":
-                self.errors.append(event)
-            case _:
-                pass
+        type = self.last
+        if type in ("respond", "think"):
+            pieces = self.texts if type == "respond" else self.thoughts
+            if last != type:
+                pieces.append([])
+            pieces[-1].append(event["content"])
+        elif type == "call":
+            self.calls.append(tool_call(event["content"]))
+        elif type == "error":
+            self.errors.append(event)
 
     @property
     def text(self) -> str:
@@ -65,8 +63,11 @@ class Said:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
         for each in executions:
+            if each.error is None:
+                yield None
+                continue
             kind = "unknown_tool" if tools.find(each.call) is None else "tool_execution"
-            yield ((kind, each.name), str(each.error)) if each.error is not None else None
+            yield (kind, each.name), str(each.error)
         if not self.errors and not executions:
             yield None
 

@@ -1,0 +1,44 @@
+"""How text is shown while it arrives."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rich.text import Text
+
+from ..wrap import Wrapper
+
+__all__ = ["Form", "Wrapped"]
+
+
+class Form(Protocol):
+    """Makes of a text that arrives in pieces what is to be written. Nothing that was written is taken back."""
+
+    def feed(self, piece: str) -> Text:
+        """Take a piece of the text; return what to write now."""
+        ...
+
+    def finish(self) -> Text:
+        """End the text; return what is still to write of it."""
+        ...
+
+
+class Wrapped:
+    """Text as it is, in one style.
+
+    Args:
+        width: columns of a line, with the margin.
+        margin: columns left free; those of the first line are the caller's to write.
+        style: of all of it.
+    """
+
+    def __init__(self, width: int, margin: int, style: str = "") -> None:
+        self._wrapper, self._style = Wrapper(width, margin), style
+
+    def feed(self, piece: str) -> Text:
+        """Take a piece; see `Form.feed`."""
+        return Text(self._wrapper.feed(piece), self._style)
+
+    def finish(self) -> Text:
+        """End the text; see `Form.finish`."""
+        return Text(self._wrapper.finish(), self._style)

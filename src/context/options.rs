@@ -1,0 +1,63 @@
+//! What a fold makes of the rows of a log.
+
+use std::sync::{Arc, LazyLock};
+
+use super::excerpt::Bounds;
+use crate::dialect::{Dialect, presets};
+
+/// How results are shown that are the array in the log, where their text may look like the protocol's tags. In other forms
+/// of results no mark can stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tags {
+    /// As it is in the log, like cogency 3.3.0.
+    #[default]
+    AsStored,
+    /// With `\u003c` for every `<`: the same JSON value, in which no tag can stand.
+    Escaped,
+}
+
+/// What becomes of rows that do not belong to a whole turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// As cogency 3.3.0 has it, byte for byte: calls that the log has no results for are left out, results without calls are
+    /// shown, reports are not.
+    #[default]
+    Cogency,
+    /// The same, but calls without results are shown, each with a failure in the place of its result: whoever ran them
+    /// died, or could not save them.
+    Installed,
+    /// Ours: as `Installed`, and results without calls are left out. A report is shown, behind the text that it is about,
+    /// until the model does better.
+    Own,
+}
+
+/// What a fold makes of the rows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FoldOptions {
+    /// How the model writes its calls and reads results.
+    pub dialect: Arc<Dialect>,
+    /// What becomes of rows that do not belong to a whole turn.
+    pub rules: Rules,
+    /// How the text of results is shown.
+    pub tags: Tags,
+    /// How much of results is shown.
+    pub bounds: Bounds,
+}
+
+impl Default for FoldOptions {
+    fn default() -> Self {
+        Self {
+            dialect: cogency(),
+            rules: Rules::default(),
+            tags: Tags::default(),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+/// The dialect of those that name none.
+#[must_use]
+pub fn cogency() -> Arc<Dialect> {
+    static COGENCY: LazyLock<Option<Arc<Dialect>>> = LazyLock::new(|| presets::preset("cogency"));
+    COGENCY.clone().unwrap_or_else(|| unreachable!("it is a row of the table"))
+}

@@ -1,0 +1,24 @@
+//! What the calls of a template stand in.
+
+use super::super::{Body, CallsForm, Str, Unmarked};
+
+/// What the calls stand in.
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub open: Vec<Str>,
+    pub close: Vec<Str>,
+    /// Where they may stand without their opening mark.
+    pub unmarked: Unmarked,
+    pub body: Body,
+    /// What ends the turn behind them.
+    pub turn_end: Vec<Str>,
+    /// How they are written.
+    pub form: CallsForm,
+}
+
+impl Calls {
+    pub fn new(open: Vec<Str>, close: Vec<Str>, body: Body) -> Self {
+        let (turn_end, form) = (Vec::new(), CallsForm::default());
+        Self { open, close, unmarked: Unmarked::Never, body, turn_end, form }
+    }
+}

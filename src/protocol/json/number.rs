@@ -1,0 +1,36 @@
+//! The characters of a number.
+
+/// How far a number has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Sign,
+    Zero,
+    Integer,
+    Point,
+    Fraction,
+    Exponent,
+    ExponentSign,
+    ExponentDigits,
+}
+
+impl Phase {
+    /// The phase after `byte`; `None` when the number does not go on with it.
+    pub fn step(self, byte: u8) -> Option<Self> {
+        use Phase::{Exponent, ExponentDigits, ExponentSign, Fraction, Integer, Point, Sign, Zero};
+        match (self, byte) {
+            (Sign, b'0') => Some(Zero),
+            (Sign, b'1'..=b'9') | (Integer, b'0'..=b'9') => Some(Integer),
+            (Zero | Integer, b'.') => Some(Point),
+            (Point | Fraction, b'0'..=b'9') => Some(Fraction),
+            (Zero | Integer | Fraction, b'e' | b'E') => Some(Exponent),
+            (Exponent, b'+' | b'-') => Some(ExponentSign),
+            (Exponent | ExponentSign | ExponentDigits, b'0'..=b'9') => Some(ExponentDigits),
+            _ => None,
+        }
+    }
+
+    /// Whether a number may end here.
+    pub fn is_complete(self) -> bool {
+        matches!(self, Phase::Zero | Phase::Integer | Phase::Fraction | Phase::ExponentDigits)
+    }
+}

@@ -1,0 +1,329 @@
+//! The scanner: a position, and a small state.
+
+use std::ops::Range;
+
+use super::super::text::leading_space;
+use super::number::Phase;
+use super::string::{escape_width, first_control};
+use super::token::{Container, Fault, FaultKind, Token};
+
+/// Whether strings may hold raw control characters: `json.loads(strict=…)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Controls {
+    /// `strict=False`
+    #[default]
+    Raw,
+    /// `strict=True`
+    Escaped,
+}
+
+/// Whether a comma may stand in front of a closing bracket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrailingCommas {
+    /// As in JSON.
+    #[default]
+    Refused,
+    /// As models write it.
+    Allowed,
+}
+
+/// A reader of one JSON value.
+#[derive(Clone, Debug)]
+pub struct Scanner {
+    at: usize,
+    place: Place,
+    unit: Unit,
+    stack: Vec<Container>,
+    controls: Controls,
+    trailing_commas: TrailingCommas,
+}
+
+/// What may stand next between two units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Value,
+    /// Directly behind `[`.
+    ValueOrClose,
+    /// Behind a comma in an object.
+    Key,
+    /// Directly behind `{`.
+    KeyOrClose,
+    Colon,
+    CommaOrClose,
+    End,
+}
+
+/// The unit that the position is inside of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    None,
+    String { start: usize, role: Role },
+    Number { start: usize, phase: Phase },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Key,
+    Value,
+}
+
+const WORDS: [&str; 6] = ["null", "true", "false", "NaN", "Infinity", "-Infinity"];
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self::new(Controls::Raw)
+    }
+}
+
+impl Scanner {
+    /// A scanner at the start of a value.
+    #[must_use]
+    pub fn new(controls: Controls) -> Self {
+        Self {
+            at: 0,
+            place: Place::Value,
+            unit: Unit::None,
+            stack: Vec::new(),
+            controls,
+            trailing_commas: TrailingCommas::Refused,
+        }
+    }
+
+    /// The same scanner, with or without commas in front of closing brackets.
+    #[must_use]
+    pub fn with(self, trailing_commas: TrailingCommas) -> Self {
+        Self { trailing_commas, ..self }
+    }
+
+    /// The first byte that has not been read.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// How many brackets are open.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Whether the whole value has been read.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.place == Place::End
+    }
+
+    /// Passes over so many bytes, where the position is between two tokens.
+    pub fn skip(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
+    /// Passes over whitespace of any kind, where the position is between two tokens.
+    pub fn skip_space(&mut self, text: &[u8]) {
+        if self.unit == Unit::None {
+            self.at += leading_space(&text[self.at..]);
+        }
+    }
+
+    /// The next token of `text`, which is what it was at the last call, or longer. `None` when the text
+    /// does not hold it yet, and when the value is complete.
+    ///
+    /// # Errors
+    /// Where no continuation of the text can be JSON. The scanner must not be asked again.
+    pub fn next(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {
+        match self.unit {
+            Unit::String { start, role } => self.string(text, start, role),
+            Unit::Number { start, phase } => self.number(text, start, phase),
+            Unit::None => self.between(text),
+        }
+    }
+
+    /// The last token of a text that is complete, where only its end completes it: a bare number.
+    ///
+    /// # Errors
+    /// The text ended too early.
+    pub fn end(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {
+        match self.unit {
+            Unit::Number { start, phase } if phase.is_complete() && self.stack.is_empty() => {
+                Ok(Some(self.value(Token::Number(start..self.at))))
+            }
+            Unit::String { start, .. } => Err(Fault { kind: FaultKind::EndedInString, at: start }),
+            _ if self.is_complete() => Ok(None),
+            _ => Err(Fault { kind: FaultKind::Ended, at: text.len() }),
+        }
+    }
+
+    fn between(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {
+        loop {
+            let Some(&byte) = text.get(self.at) else {
+                return Ok(None);
+            };
+            if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                self.at += 1;
+                continue;
+            }
+            match (self.place, byte) {
+                (Place::End, _) => return Ok(None),
+                (Place::Value | Place::ValueOrClose, b'[') => {
+                    self.place = Place::ValueOrClose;
+                    return Ok(Some(self.open(Container::Array)));
+                }
+                (Place::Value | Place::ValueOrClose, b'{') => {
+                    self.place = Place::KeyOrClose;
+                    return Ok(Some(self.open(Container::Object)));
+                }
+                (Place::Value | Place::ValueOrClose, b'"') => {
+                    return self.string_from(text, Role::Value);
+                }
+                (Place::Key | Place::KeyOrClose, b'"') => return self.string_from(text, Role::Key),
+                (Place::ValueOrClose | Place::CommaOrClose, b']')
+                    if self.stack.last() == Some(&Container::Array) =>
+                {
+                    return Ok(Some(self.close(Container::Array)));
+                }
+                (Place::KeyOrClose | Place::CommaOrClose, b'}')
+                    if self.stack.last() == Some(&Container::Object) =>
+                {
+                    return Ok(Some(self.close(Container::Object)));
+                }
+                (Place::CommaOrClose, b',') => {
+                    self.at += 1;
+                    self.place = match (self.stack.last(), self.trailing_commas) {
+                        (Some(Container::Object), TrailingCommas::Refused) => Place::Key,
+                        (Some(Container::Object), TrailingCommas::Allowed) => Place::KeyOrClose,
+                        (_, TrailingCommas::Refused) => Place::Value,
+                        (_, TrailingCommas::Allowed) => Place::ValueOrClose,
+                    };
+                }
+                (Place::Colon, b':') => {
+                    self.at += 1;
+                    self.place = Place::Value;
+                }
+                (Place::Value | Place::ValueOrClose, _) => return self.scalar(text, byte),
+                _ => return Err(self.unexpected()),
+            }
+        }
+    }
+
+    fn unexpected(&self) -> Fault {
+        let kind = match (self.place, self.stack.last()) {
+            (Place::Key | Place::KeyOrClose, _) => FaultKind::Key,
+            (Place::Colon, _) => FaultKind::Colon,
+            (Place::CommaOrClose, Some(Container::Object)) => FaultKind::ObjectComma,
+            (Place::CommaOrClose, _) => FaultKind::ArrayComma,
+            _ => FaultKind::Value,
+        };
+        Fault { kind, at: self.at }
+    }
+
+    fn open(&mut self, container: Container) -> Token {
+        self.at += 1;
+        self.stack.push(container);
+        Token::Open(container)
+    }
+
+    fn close(&mut self, container: Container) -> Token {
+        self.at += 1;
+        self.stack.pop();
+        self.value(Token::Close(container))
+    }
+
+    /// A value is complete: what may stand behind it depends on what it stands in.
+    fn value(&mut self, token: Token) -> Token {
+        self.unit = Unit::None;
+        self.place = if self.stack.is_empty() { Place::End } else { Place::CommaOrClose };
+        token
+    }
+
+    fn scalar(&mut self, text: &[u8], first: u8) -> Result<Option<Token>, Fault> {
+        let rest = &text[self.at..];
+        let phase = match first {
+            b'-' if rest.get(1) == Some(&b'I') => None,
+            b'-' => Some(Phase::Sign),
+            _ => Phase::Sign.step(first),
+        };
+        if let Some(phase) = phase {
+            if rest == b"-" {
+                return Ok(None);
+            }
+            let start = self.at;
+            self.at += 1;
+            return self.number(text, start, phase);
+        }
+        for word in WORDS {
+            if rest.starts_with(word.as_bytes()) {
+                self.at += word.len();
+                return Ok(Some(self.value(Token::Word(word))));
+            }
+            if word.as_bytes().starts_with(rest) {
+                return Ok(None);
+            }
+        }
+        Err(Fault { kind: FaultKind::Value, at: self.at })
+    }
+
+    fn number(&mut self, text: &[u8], start: usize, phase: Phase) -> Result<Option<Token>, Fault> {
+        let mut phase = phase;
+        while let Some(&byte) = text.get(self.at) {
+            let Some(next) = phase.step(byte) else {
+                return if phase.is_complete() {
+                    Ok(Some(self.value(Token::Number(start..self.at))))
+                } else {
+                    Err(Fault { kind: FaultKind::Digit, at: self.at })
+                };
+            };
+            phase = next;
+            self.at += 1;
+        }
+        self.unit = Unit::Number { start, phase };
+        Ok(None)
+    }
+
+    fn string_from(&mut self, text: &[u8], role: Role) -> Result<Option<Token>, Fault> {
+        let start = self.at;
+        self.at += 1;
+        self.unit = Unit::String { start, role };
+        self.string(text, start, role)
+    }
+
+    fn string(&mut self, text: &[u8], start: usize, role: Role) -> Result<Option<Token>, Fault> {
+        loop {
+            let Some(found) = memchr::memchr2(b'"', b'\\', &text[self.at..]) else {
+                self.at = text.len();
+                return Ok(None);
+            };
+            self.at += found;
+            if text[self.at] == b'"' {
+                self.at += 1;
+                return self.string_done(text, start..self.at, role).map(Some);
+            }
+            let Some(width) =
+                escape_width(&text[self.at..]).map_err(|kind| Fault { kind, at: self.at })?
+            else {
+                return Ok(None);
+            };
+            self.at += width;
+        }
+    }
+
+    fn string_done(
+        &mut self,
+        text: &[u8],
+        range: Range<usize>,
+        role: Role,
+    ) -> Result<Token, Fault> {
+        if self.controls == Controls::Escaped
+            && let Some(control) = first_control(&text[range.clone()])
+        {
+            return Err(Fault { kind: FaultKind::Control, at: range.start + control });
+        }
+        Ok(match role {
+            Role::Key => {
+                self.unit = Unit::None;
+                self.place = Place::Colon;
+                Token::Key(range)
+            }
+            Role::Value => self.value(Token::String(range)),
+        })
+    }
+}

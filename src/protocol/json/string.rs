@@ -1,0 +1,83 @@
+//! The characters of a string.
+
+use super::super::text::Text;
+use super::token::FaultKind;
+
+/// Where the first control character stands.
+pub fn first_control(text: &[u8]) -> Option<usize> {
+    // Without a way out in the middle the compiler compares many bytes at once; and mostly there is none.
+    let any = text.iter().fold(0, |any, &byte| any | u8::from(byte < 0x20));
+    if any > 0 { text.iter().position(|&byte| byte < 0x20) } else { None }
+}
+
+/// How many bytes the escape at the start of `rest` takes; `None` when `rest` ends inside it.
+pub fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
+    match rest.get(1) {
+        None => Ok(None),
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(Some(2)),
+        Some(b'u') => {
+            let digits = &rest[2..rest.len().min(6)];
+            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                return Err(FaultKind::UnicodeEscape);
+            }
+            Ok((digits.len() == 4).then_some(6))
+        }
+        Some(_) => Err(FaultKind::Escape),
+    }
+}
+
+/// What a valid JSON string, given with its quotes, says. A lone surrogate stays one.
+///
+/// # Complexity
+/// O(quoted)
+#[must_use]
+pub fn unescaped(quoted: &[u8]) -> Text {
+    let mut rest = &quoted[1..quoted.len() - 1];
+    let mut text = Text::default();
+    text.reserve(rest.len());
+    while let Some(backslash) = memchr::memchr(b'\\', rest) {
+        text.push(&rest[..backslash]);
+        rest = &rest[backslash + 1..];
+        let (code, width) = match rest[0] {
+            b'u' => escaped_code_point(rest),
+            b'b' => (0x08, 1),
+            b'f' => (0x0c, 1),
+            b'n' => (u32::from(b'\n'), 1),
+            b'r' => (u32::from(b'\r'), 1),
+            b't' => (u32::from(b'\t'), 1),
+            itself => (u32::from(itself), 1),
+        };
+        push_code_point(&mut text, code);
+        rest = &rest[width..];
+    }
+    text.push(rest);
+    text
+}
+
+/// The code point that `rest` begins with, from its `u` on, and the bytes it takes: two escapes where they are a surrogate
+/// pair.
+fn escaped_code_point(rest: &[u8]) -> (u32, usize) {
+    let unit = |digits: &[u8]| {
+        let digits = digits.iter().map(|&digit| char::from(digit).to_digit(16).unwrap_or(0));
+        digits.fold(0, |unit, digit| unit << 4 | digit)
+    };
+    let first = unit(&rest[1..5]);
+    if let (0xd800..0xdc00, [b'\\', b'u', digits @ ..]) = (first, &rest[5..]) {
+        let second = unit(&digits[..4]);
+        if let 0xdc00..0xe000 = second {
+            return (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 11);
+        }
+    }
+    (first, 5)
+}
+
+/// Adds a code point, which may be a surrogate.
+fn push_code_point(text: &mut Text, code: u32) {
+    match char::from_u32(code) {
+        Some(character) => text.push(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => {
+            let six_bits = |shift: u32| (code >> shift & 0x3f).to_le_bytes()[0] | 0x80;
+            text.push(&[0xed, six_bits(6), six_bits(0)]);
+        }
+    }
+}

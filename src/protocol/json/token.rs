@@ -1,0 +1,81 @@
+//! The units of JSON, and what may be wrong with them.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+/// What a bracket opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// `[…]`
+    Array,
+    /// `{…}`
+    Object,
+}
+
+/// One unit of JSON. Ranges are bytes of the scanned text; commas and colons are implied by the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// An opening bracket.
+    Open(Container),
+    /// The matching closing bracket.
+    Close(Container),
+    /// An object's key, with its quotes.
+    Key(Range<usize>),
+    /// A string, with its quotes.
+    String(Range<usize>),
+    /// A number.
+    Number(Range<usize>),
+    /// `null`, `true`, `false`, `NaN`, `Infinity` or `-Infinity`.
+    Word(&'static str),
+}
+
+/// Why the text is no JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FaultKind {
+    /// Something else stands where a value must.
+    #[error("expected a JSON value")]
+    Value,
+    /// Something else stands where an object's key must.
+    #[error("expected a key in double quotes")]
+    Key,
+    /// Something else stands between a key and its value.
+    #[error("expected ':' after the key")]
+    Colon,
+    /// Something else stands behind an array's item.
+    #[error("expected ',' or ']' after the item")]
+    ArrayComma,
+    /// Something else stands behind an object's value.
+    #[error("expected ',' or '}}' after the value")]
+    ObjectComma,
+    /// A sign, point or exponent without a digit.
+    #[error("expected a digit")]
+    Digit,
+    /// A backslash before a character that it cannot escape.
+    #[error("invalid escape in a string (a backslash is written \\\\)")]
+    Escape,
+    /// `\u` without four hexadecimal digits.
+    #[error("expected four hexadecimal digits after \\u")]
+    UnicodeEscape,
+    /// A control character that is not escaped, under [`Controls::Escaped`].
+    #[error("control character in a string must be escaped")]
+    Control,
+    /// Text behind the value.
+    #[error("expected nothing more after the JSON value")]
+    Trailing,
+    /// The text ended inside a string.
+    #[error("the text ended inside a string that was opened")]
+    EndedInString,
+    /// The text ended before the value did.
+    #[error("the text ended before the JSON was complete")]
+    Ended,
+}
+
+/// What is wrong, and at which byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// Where.
+    pub at: usize,
+}

@@ -1,0 +1,405 @@
+"""The accumulator: which events a turn emits, and what it keeps from one turn to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..oracle import Shape, cogency, event
+from .registry import TURNS, Example, difference
+
+TEXT_KINDS = ("think", "respond")
+BARRIER = {"type": "result", "content": "", "timestamp": 0.0}
+"""An event behind which cogency's accumulator holds no text, and that does nothing else."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An event in its turn.
+
+    Attributes:
+        event: the event, or the exception that the source raises in its place.
+        pending: the text that is neither saved nor dropped yet.
+        stream: the accumulator's mode.
+    """
+
+    event: Any
+    pending: str
+    stream: str
+
+    @property
+    def kind(self) -> Any:
+        return self.event.get("type") if isinstance(self.event, dict) else None
+
+    @property
+    def content(self) -> Any:
+        return self.event.get("content") or ""
+
+    @property
+    def raises(self) -> Exception | None:
+        """What ends the turn here, on both sides."""
+        if isinstance(self.event, Exception):
+            return self.event
+        try:
+            kind = self.event["type"]
+            if kind == "call":
+                parse_call(self.content)
+        except Exception as error:
+            return error
+        return None
+
+
+def parse_call(content: Any) -> Any:
+    return cogency("core.codec").parse_tool_call(content)
+
+
+@difference(
+    TURNS,
+    Example(
+        "emitted(respond('I look it up.') + call('t') + execute, returns(ToolResult('done')))[:2]",
+        theirs=[("call", '{"name": "t", "args": {}}'), ("respond", "I look it up.")],
+        ours=[("respond", "I look it up."), ("call", '{"name": "t", "args": {}}')],
+    ),
+    theirs="Text before a call is saved behind it and, in event mode, emitted behind it. Text before and behind a "
+    "call is joined.",
+    ours="Text is saved and emitted before the call that follows it.",
+    why="The log and the user see the turn in the order in which it was written.",
+)
+def text_before_a_call(step: Step) -> bool:
+    return step.kind == "call" and step.pending != ""
+
+
+@difference(
+    TURNS,
+    Example(
+        'saved(\'<results>[{"tool": "t", "status": "success"}]</results>Paid.\')',
+        theirs=[("result", '[{"tool": "t", "status": "success"}]'), ("respond", "Paid.")],
+        ours=[("respond", "Paid.")],
+    ),
+    theirs="A `<results>` block that the model wrote is saved and emitted like the results of a batch.",
+    ours="It is dropped.",
+    why="Results come from the system; a model must not forge them.",
+)
+def results_that_the_model_wrote(step: Step) -> bool:
+    return step.kind == "result" and isinstance(step.content, str) and bool(step.content.strip())
+
+
+@difference(
+    TURNS,
+    Example(
+        "saved(respond('a') + metric + respond('b'))",
+        theirs=[("respond", "a"), ("respond", "ab")],
+        ours=[("respond", "a"), ("respond", "b")],
+    ),
+    theirs="An event of any other type (`metric`, `user`, `error`, …) makes the accumulator save and emit the text "
+    "before it, and then save and emit that text again.",
+    ours="It only ends the text before it.",
+    why="What was said once is in the log once.",
+)
+def event_of_another_type(step: Step) -> bool:
+    known = (*TEXT_KINDS, "call", "result", "execute", "end")
+    return isinstance(step.kind, str) and step.kind not in known and step.pending != ""
+
+
+@difference(
+    TURNS,
+    Example(
+        "emitted(error('No JSON.'))",
+        theirs=[],
+        ours=[("error", "No JSON.")],
+    ),
+    Example(
+        "saved(error('No JSON.') + respond('Sorry.'))",
+        theirs=[("respond", "Sorry.")],
+        ours=[("error", '{"kind": "malformed", "content": "No JSON.", "raw": "Sorry."}')],
+    ),
+    Example(
+        "saved(error('No JSON.') + respond('Again:') + call('t') + execute, returns(ToolResult('done')))[:3]",
+        theirs=[
+            ("call", '{"name": "t", "args": {}}'),
+            ("respond", "Again:"),
+            ("result", '[{"tool": "t", "status": "success", "content": "done"}]'),
+        ],
+        ours=[
+            ("error", '{"kind": "malformed", "content": "No JSON.", "raw": ""}'),
+            ("respond", "Again:"),
+            ("call", '{"name": "t", "args": {}}'),
+        ],
+    ),
+    theirs="An event of the type `error` is neither saved nor emitted.",
+    ours="It is emitted, and saved as a row of the type `error`: a JSON object with its `kind`, `content` and `raw`. "
+    "What the model says behind it goes into `raw`, as it wrote it, unless calls follow in the same turn; then it has "
+    "rows of its own.",
+    why="The model is shown what it wrote, and what was wrong with it, until a later step succeeds.",
+)
+def error_of_a_parser(step: Step) -> bool:
+    return step.kind == "error" and isinstance(step.content, str)
+
+
+@difference(
+    TURNS,
+    Example(
+        "saved(respond(' ') + execute + respond('a'), stream='token')",
+        theirs=[("respond", " a")],
+        ours=[("respond", "a")],
+    ),
+    theirs="Whitespace before `execute` is joined to the text behind it.",
+    ours="Whitespace that is all the text before `execute` is dropped, like everywhere else.",
+    why="`execute` ends a text.",
+)
+def blank_text_before_execute(step: Step) -> bool:
+    return step.kind == "execute" and step.pending != "" and not step.pending.strip()
+
+
+@difference(
+    TURNS,
+    Example(
+        "saved(respond('So far') + [ConnectionError('reset')])",
+        theirs=[("ConnectionError",)],
+        ours=[("respond", "So far"), ("ConnectionError",)],
+    ),
+    theirs="When the source raises, or hands over something that is no event or no call, the text before it is neither "
+    "saved nor, in event mode, emitted.",
+    ours="It is saved and emitted; then the same exception goes on.",
+    why="The user keeps what the model said.",
+)
+def text_before_an_error(step: Step) -> bool:
+    return step.raises is not None and step.pending.strip() != ""
+
+
+@difference(
+    TURNS,
+    Example(
+        "emitted([{'type': 'respond', 'content': 5}])",
+        theirs=[("AttributeError",)],
+        ours=[("TypeError",)],
+    ),
+    theirs="Content that is no `str` is found when the text is complete, by an operation that fails. A type that is no "
+    "`str` counts as another type.",
+    ours="Both raise `TypeError` at once.",
+    why="The error points at the event that is wrong.",
+)
+def event_without_text(step: Step) -> bool:
+    if step.raises is not None:
+        return False
+    if step.kind in {*TEXT_KINDS, "result", "error"}:
+        return not isinstance(step.content, str)
+    return not isinstance(step.kind, str)
+
+
+@difference(
+    TURNS,
+    Example(
+        "exactly([{'content': 'a', 'type': 'respond', 'by': 'x', 'timestamp': 1.0}], stream='token')",
+        theirs=[{"content": "a", "type": "respond", "by": "x", "timestamp": 1.0}],
+        ours=[{"type": "respond", "content": "a", "timestamp": "now"}],
+    ),
+    theirs="In token mode the parser's own `think` and `respond` events are handed on, with all their keys and "
+    "their time.",
+    ours="New ones are made, with `type`, `content` and the time at which they are emitted.",
+    why="Both modes emit the same shape.",
+)
+def streamed_event_with_other_keys(step: Step) -> bool:
+    if step.stream != "token" or step.kind not in TEXT_KINDS or event_without_text(step):
+        return False
+    timed = isinstance(step.event.get("timestamp"), float)
+    return not timed or {**step.event, "timestamp": 0.0} != _streamed(step.event)
+
+
+def _streamed(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": event["type"], "content": event.get("content") or "", "timestamp": 0.0}
+
+
+STEPS = (
+    text_before_a_call,
+    results_that_the_model_wrote,
+    event_of_another_type,
+    error_of_a_parser,
+    blank_text_before_execute,
+    text_before_an_error,
+    event_without_text,
+    streamed_event_with_other_keys,
+)
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """What an accumulator of cogency still holds when a turn is over."""
+
+    text: str
+    calls: int
+
+
+@difference(
+    TURNS,
+    Example(
+        "saved_in_turns(respond('a'), respond('b'))",
+        theirs=[("respond", "a"), ("respond", "ab")],
+        ours=[("respond", "a"), ("respond", "b")],
+    ),
+    Example(
+        "saved_in_turns(call('t') + execute, call('t') + execute, tool=returns(ToolResult('1')), until='result')",
+        theirs=[
+            ("call", '{"name": "t", "args": {}}'),
+            ("result", '[{"tool": "t", "status": "success", "content": "1"}]'),
+            ("call", '{"name": "t", "args": {}}'),
+            (
+                "result",
+                '[{"tool": "t", "status": "success", "content": "1"}, '
+                '{"tool": "t", "status": "success", "content": "1"}]',
+            ),
+        ],
+        ours=[
+            ("call", '{"name": "t", "args": {}}'),
+            ("result", '[{"tool": "t", "status": "success", "content": "1"}]'),
+            ("call", '{"name": "t", "args": {}}'),
+            ("result", '[{"tool": "t", "status": "success", "content": "1"}]'),
+        ],
+    ),
+    theirs="An accumulator that carries out several turns (as the WebSocket mode does) takes text, and calls whose "
+    "results the consumer did not wait to see the end of, into the next turn: text is saved again, calls run again.",
+    ours="Only the circuit breaker lasts from turn to turn.",
+    why="What was said once is in the log once, and what was called once runs once.",
+)
+def state_between_turns(left: LeftOver) -> bool:
+    return left.text != "" or left.calls > 0
+
+
+@dataclass
+class Unread:
+    """An error of a parser, as we promise it.
+
+    Attributes:
+        event: what the parser handed over.
+        behind: the runs of text that go into its row, by their type.
+    """
+
+    event: Mapping[str, Any]
+    behind: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        kind = self.event.get("kind")
+        return kind if kind in ("malformed", "unfinished", "truncated") else "malformed"
+
+    @property
+    def place(self) -> dict[str, Any]:
+        line, column = self.event.get("line"), self.event.get("column")
+        known = line is not None and column is not None
+        return {"line": line, "column": column} if known else {}
+
+    @property
+    def shape(self) -> Shape:
+        place = self.place or {"line": None, "column": None}
+        raw = self.event.get("raw") or ""
+        more = {"kind": self.kind, "code": self.event.get("code"), **place, "raw": raw}
+        return event("error", self.event.get("content") or "", **more)
+
+    @property
+    def row(self) -> str:
+        raw = self.event.get("raw") or ""
+        for kind, content in self.behind:
+            raw += f"<think>{content}</think>" if kind == "think" else content
+        content = self.event.get("content") or ""
+        return json.dumps({"kind": self.kind, "content": content, "raw": raw, **self.place})
+
+
+@dataclass
+class Promised:
+    """A turn as cogency's accumulator is to be given it.
+
+    Attributes:
+        events: those that make it do what we promise. `MARK` and a number stand for an error, which it does not know.
+        names: the differences that it takes.
+        left: what it holds behind them.
+        outcome: how the turn comes out, unless the breaker opens.
+        errors: by what stands for them.
+    """
+
+    events: tuple[Any, ...]
+    names: set[str]
+    left: LeftOver
+    outcome: str
+    errors: dict[str, Unread]
+
+
+MARK = "\U000f0000error "
+
+
+def promised_events(events: Sequence[Any], stream: str) -> Promised:
+    """The events that make cogency's accumulator do what we promise."""
+    names: set[str] = set()
+    promised: list[Any] = []
+    errors: dict[str, Unread] = {}
+    outcome = "answered"
+    pending, open_calls = "", 0
+    unread: list[Unread] = []  # that are not saved yet, with what is said behind them
+    calls_follow = has_called = False
+
+    def saved() -> None:
+        nonlocal calls_follow
+        for each in unread if calls_follow else []:
+            each.behind.clear()
+        unread.clear()
+        calls_follow = False
+
+    for given in events:
+        step = Step(given, pending, stream)
+        applying = {each.name for each in STEPS if each(step)}
+        names |= applying
+        if step.raises is not None or event_without_text(step):
+            if pending.strip():
+                names.add(text_before_an_error.name)
+                promised.append(BARRIER)
+            promised.append(given if step.raises is not None else TypeError(""))
+            outcome = "truncated" if outcome in ("answered", "malformed") else outcome
+            break
+        if step.kind == "execute" or (calls_follow and step.kind != "call"):
+            saved()
+        if step.kind == "call" or step.kind == "execute":
+            calls_follow = step.kind == "call"
+            has_called |= calls_follow
+            outcome = "acted" if step.kind == "execute" and open_calls else outcome
+            promised += [BARRIER, given] if pending else [given]
+            pending, open_calls = "", open_calls + 1 if step.kind == "call" else 0
+        elif step.kind in TEXT_KINDS:
+            last = next((each for each in reversed(promised)), None)
+            joins = isinstance(last, dict) and last.get("type") == step.kind
+            pending = pending + step.content if joins else step.content
+            promised.append(_streamed(given))
+            if unread and not has_called:
+                behind = unread[-1].behind
+                before = behind.pop()[1] if joins and behind else ""
+                behind.append((step.kind, before + step.content))
+            if step.kind == "respond" and step.content.strip() and outcome == "acted":
+                outcome = "answered"
+        elif step.kind == "error":
+            mark = f"{MARK}{len(errors)}"
+            errors[mark] = Unread(given)
+            unread.append(errors[mark])
+            promised += [BARRIER, _streamed({"type": "respond", "content": mark}), BARRIER]
+            outcome = "truncated" if errors[mark].kind == "truncated" else "malformed"
+            pending = ""
+        elif step.kind == "end":
+            promised.append(given)
+            outcome = outcome if outcome in ("malformed", "truncated") else "ended"
+            break
+        else:
+            promised.append(BARRIER)
+            pending = ""
+    saved()
+    return Promised(tuple(promised), names, LeftOver(pending, open_calls), outcome, errors)
+
+
+def open_calls(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The names of the calls at the end of a turn's rows that have no result."""
+    names: list[Any] = []
+    for row in rows:
+        kind, content = row[2:4]
+        if kind == "call":
+            names.append(json.loads(content)["name"])
+        elif kind == "result":
+            names = []
+    return names

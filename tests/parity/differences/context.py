@@ -1,0 +1,386 @@
+"""The next prompt: what the model is shown of a log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from cogency_rs import ToolResult
+
+from ..oracle import Raised, cogency, outcome
+from ..pieces import Piece, generous
+from .accumulator_events import parse_call
+from .accumulator_results import promised_array
+from .registry import PROMPT, Example, difference
+
+
+@difference(
+    PROMPT,
+    Example(
+        """messages(call_row('{"name": "t", "args": {"x": ' + "7" * 5000 + "}}") + result_row("[]"))""",
+        theirs=("ValueError",),
+        ours=[
+            ("assistant", '<execute>\n[\n  {\n    "name": "t",\n    "args": {\n      "x": 77…'),
+            ("user", "<results>\n[]\n</results>"),
+        ],
+    ),
+    theirs="A call in the log with an integer of more than 4300 digits raises Python's `ValueError`, at every prompt.",
+    ours="It is shown to the model as it stands.",
+    why="A log that was written can be read.",
+)
+def integer_in_the_log(row: Any) -> bool:
+    return _is_stored_call(row) and _raised_by_reading(row) == "ValueError"
+
+
+@difference(
+    PROMPT,
+    Example(
+        """messages(call_row('{"name": "t", "args": {"x": ' + "[" * 1200 + "]" * 1200 + "}}") + result_row("[]"))""",
+        theirs=("RecursionError",),
+        ours=[
+            ("assistant", '<execute>\n[\n  {\n    "name": "t",\n    "args": {\n      "x": [\n…'),
+            ("user", "<results>\n[]\n</results>"),
+        ],
+    ),
+    theirs="A call in the log whose brackets are nested too deep for Python's recursion limit raises `RecursionError`, "
+    "at every prompt.",
+    ours="It is shown to the model like any other.",
+    why="A log that was written can be read.",
+)
+def nesting_in_the_log(row: Any) -> bool:
+    return _is_stored_call(row) and Piece("execute", row["content"]).depth > 900
+
+
+def _is_stored_call(row: Any) -> bool:
+    """Whether a row is a call that is JSON."""
+    if not isinstance(row, Mapping) or row.get("type") != "call":
+        return False
+    with generous():
+        return not isinstance(outcome(json.loads, row.get("content")), Raised)
+
+
+def _raised_by_reading(row: Mapping[str, Any]) -> str | None:
+    read = outcome(json.loads, row["content"])
+    return read.kind if isinstance(read, Raised) else None
+
+
+ROWS = (integer_in_the_log, nesting_in_the_log)
+
+
+@difference(
+    PROMPT,
+    Example(
+        'history(user_row(\'a\') + call_row(\'{"name": "t", "args": {}}\'))',
+        theirs=[("user", "a")],
+        ours=[
+            ("user", "a"),
+            (
+                "assistant",
+                '<execute>\n[\n  {\n    "name": "t",\n    "args": {}\n  }\n]\n</execute>',
+            ),
+            (
+                "user",
+                '<results>\n[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]\n'
+                "</results>",
+            ),
+        ],
+    ),
+    theirs="Calls that have no result in the log are left out.",
+    ours="`assemble` shows them, each with the failure `Interrupted before completion`; where a later batch has "
+    "results, in front of these. Under `install()` it does so too. `to_messages` leaves them out.",
+    why="They may have been carried out in part, before whoever ran them died; the model must know.",
+)
+def calls_without_results(rows: Sequence[Any]) -> bool:
+    return promised_log(rows) != list(rows)
+
+
+def interrupted(names: Sequence[str]) -> str:
+    """The results of calls that nobody finished."""
+    failures = [ToolResult("Interrupted before completion", error=True)] * len(names)
+    return promised_array(names, failures)
+
+
+def promised_log(rows: Sequence[Any]) -> list[Any]:
+    """The log with the results that `assemble` puts in the place of missing ones."""
+    promised: list[Any] = []
+    names: list[str] = []
+    for row in [*rows, None]:
+        kind = row["type"] if isinstance(row, dict) else None
+        if kind == "user" or row is None:
+            array = interrupted(names)
+            promised += [{"type": "result", "content": array}] if names else []
+        if kind == "result":
+            results = outcome(json.loads, row.get("content"))
+            if isinstance(results, list) and len(results) < len(names):
+                failures = interrupted(names[: len(names) - len(results)])
+                items = row["content"].split("[", 1)[1]
+                row = {**row, "content": f"{failures[:-1]}, {items}" if results else failures}
+        names = [] if kind in {"user", "result"} else names
+        if kind == "call":
+            read = outcome(json.loads, row["content"])
+            if isinstance(read, dict) and not isinstance(
+                outcome(parse_call, row["content"]), Raised
+            ):
+                names.append(read["name"])
+        promised.append(row)
+    return promised[:-1]
+
+
+_ITS_OWN = "Our own `assemble` "
+_ELSEWHERE = " Under `install()` it does what cogency's does."
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + result_row('[1]'))",
+        theirs=[("user", "a"), ("user", "<results>\n[1]\n</results>")],
+        ours=[("user", "a")],
+    ),
+    theirs="Results in the log that no call precedes are shown.",
+    ours=f"{_ITS_OWN}leaves them out.{_ELSEWHERE}",
+    why="A model that is shown results of calls that it never made takes them for the user's words.",
+)
+def results_without_calls(rows: Sequence[Any]) -> bool:
+    return log_without_strays(rows) != list(rows)
+
+
+def log_without_strays(rows: Sequence[Any]) -> list[Any]:
+    """The log without the results that no call precedes."""
+    kept: list[Any] = []
+    calls = False
+    for row in rows:
+        if row["type"] != "result" or calls:
+            kept.append(row)
+        calls = row["type"] not in {"user", "result"} and (calls or _is_shown_call(row))
+    return kept
+
+
+def _is_shown_call(row: Any) -> bool:
+    if not _is_stored_call(row):
+        return False
+    return not isinstance(outcome(parse_call, row["content"]), Raised)
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + respond('b') + error_row('malformed', 'Write it again.', '<execute>[</execute>'))",
+        theirs=[("user", "a"), ("assistant", "b")],
+        ours=[
+            ("user", "a"),
+            ("assistant", "b\n<execute>[</execute>"),
+            ("user", "Write it again."),
+        ],
+    ),
+    theirs="Rows of type `error` are not shown.",
+    ours="Our own `assemble` shows the report of a malformed, truncated or unfinished block as a user message, after "
+    f"the text that it is about, until a call, results or a question follows.{_ELSEWHERE}",
+    why="A model that sees what it wrote and what was wrong with it writes it better.",
+)
+def report_of_a_block(rows: Sequence[Any]) -> bool:
+    return any(map(_report, rows[_first_open(rows) :]))
+
+
+def _first_open(rows: Sequence[Any]) -> int:
+    """Where what follows the last question, call or stray results begins."""
+    first, calls = 0, False
+    for index, row in enumerate(rows, 1):
+        is_call = _is_shown_call(row)
+        if row["type"] == "user" or is_call or (row["type"] == "result" and not calls):
+            first = index
+        calls = is_call or (calls and row["type"] not in {"user", "result"})
+    return first
+
+
+def log_with_reports(rows: Sequence[Any]) -> list[Any]:
+    """The log with open reports as what the model and the user said. Calls before them have their results."""
+    told, behind = list(rows[: (first := _first_open(rows))]), list(rows[first:])
+    answered = [index for index, row in enumerate(behind, 1) if row["type"] == "result"]
+    for (
+        end
+    ) in answered:  # of the calls before: reports of the same answer stand behind their results
+        reports = [row for row in behind[:end] if _report(row)]
+        behind = [row for row in behind[:end] if not _report(row)] + reports + behind[end:]
+    for row in behind:
+        report = _report(row)
+        if report is None:
+            told.append(row)
+            continue
+        told = promised_log(told)
+        told += [{"type": "respond", "content": report["raw"]}] if report["raw"] else []
+        told.append({"type": "user", "content": report["content"]})
+    return told
+
+
+def _report(row: Any) -> dict[str, str] | None:
+    read = outcome(json.loads, row["content"]) if row["type"] == "error" else None
+    match read:
+        case {
+            "kind": "malformed" | "truncated" | "unfinished",
+            "content": str(content),
+            "raw": str(raw),
+        }:
+            return {"content": content, "raw": raw}
+    return None
+
+
+@difference(
+    PROMPT,
+    Example(
+        "end_of_history(call_row('{\"name\": \"t\"}') + result_row(dumps([{'content': 'x' * 100_007}])))",
+        theirs='xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}]\n</results>',
+        ours='[… 7 of 100,007 characters are not shown]"}]\n</results>',
+    ),
+    theirs="Whatever a tool returned is shown in full.",
+    ours="Our own `assemble` shows so many characters of each result as `History(max_result_chars=)` or the tool's own "
+    f"`max_result_chars` says, 100,000 if neither is given, and then how many more there are.{_ELSEWHERE}",
+    why="One result must not be larger than the model's context.",
+)
+def results_beyond_the_bound(row: Any, most: int | None) -> bool:
+    return most is not None and row["type"] == "result" and len(row["content"]) > most
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + user_row('b'))",
+        theirs=[("user", "a"), ("user", "b")],
+        ours=[("user", "a\n\nb")],
+    ),
+    theirs="Messages of one role may follow each other.",
+    ours="Our own `assemble` makes one message of them, with a blank line between them; not with "
+    f"`History(merge_roles=False)`.{_ELSEWHERE}",
+    why="Strict chat templates refuse two messages of one role in a row, which a cancelled turn leaves.",
+)
+def neighbours_of_one_role(messages: Sequence[Mapping[str, Any]]) -> bool:
+    return any(one["role"] == next_one["role"] for one, next_one in pairwise(messages))
+
+
+def turns(rows: Sequence[Any]) -> list[int]:
+    """At which of our messages, as they are before they are merged, each turn begins."""
+    ends = [index for index, row in enumerate(rows, 1) if row["type"] == "user"]
+    return [len(messages_of(rows[:end])) - 1 for end in ends]
+
+
+def messages_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """What cogency makes of the log that makes it do what we promise."""
+    promised = promised_log(log_without_strays(log_with_reports(rows)))
+    messages: list[dict[str, Any]] = cogency("context.conversation").to_messages(promised)
+    return messages
+
+
+@difference(
+    PROMPT,
+    Example(
+        "history(user_row('a') + respond('b') + user_row('c') + respond('d'), window=3)",
+        theirs=[("assistant", "b"), ("user", "c"), ("assistant", "d")],
+        ours=[("user", "c"), ("assistant", "d")],
+    ),
+    Example(
+        "history(user_row('a') + call_row('{\"name\": \"t\"}') + result_row('[1]'), window=1)",
+        theirs=[("user", "<results>\n[1]\n</results>")],
+        ours=[
+            ("user", "a"),
+            (
+                "assistant",
+                '<execute>\n[\n  {\n    "name": "t",\n    "args": {}\n  }\n]\n</execute>',
+            ),
+            ("user", "<results>\n[1]\n</results>"),
+        ],
+    ),
+    theirs="`history_window` cuts anywhere: between a call and its results, or before the answer to a question.",
+    ours="Our own `assemble` cuts before a question, so that whole turns are left that fit, and never leaves out the "
+    f"last question and what follows it. A window below 1 is a `ConfigError`.{_ELSEWHERE}",
+    why="Results without their calls mislead the model, and without its question there is nothing to answer.",
+)
+def window_in_a_turn(starts: Collection[int], messages: int, window: int | None) -> bool:
+    return window is not None and messages > window and messages - window not in starts
+
+
+@difference(
+    PROMPT,
+    Example(
+        "prompt_of_swapped_ids()",
+        theirs=["system"],
+        ours=(
+            "ConfigError",
+            "user_id 'talk' and conversation_id 'ada' are swapped: the log has nothing for them, but it has a "
+            "conversation 'talk'. Write assemble(user_id, conversation_id, ...)",
+        ),
+    ),
+    theirs="`assemble` with `user_id` and `conversation_id` swapped gives the prompt of an empty conversation.",
+    ours="Where the log has nothing for the ids, and has for the swapped ones, our own `assemble` raises "
+    f"`ConfigError`.{_ELSEWHERE}",
+    why="The storage takes the two in the other order, and a model without its conversation fails silently.",
+)
+def swapped_ids(stored: Collection[tuple[str, str]], user_id: str, conversation_id: str) -> bool:
+    """`stored` has the ids, user first, under which there are rows."""
+    return (user_id, conversation_id) not in stored and (conversation_id, user_id) in stored
+
+
+@difference(
+    PROMPT,
+    Example(
+        "system_prompt_is_cogencys()",
+        theirs=True,
+        ours=False,
+    ),
+    theirs="The system prompt is cogency's.",
+    ours="`assemble` and `system_prompt` teach the same protocol in their own words. Under `install()` cogency's own "
+    "prompt stays in use.",
+    why="It is another program's text.",
+)
+def words_of_the_system_prompt(message: Mapping[str, Any]) -> bool:
+    return message["role"] == "system"
+
+
+@difference(
+    PROMPT,
+    Example(
+        "listed({'type': 'object', 'properties': {'x': {}, 'y': {}}, 'required': ['x']})",
+        theirs=("AttributeError", "'str' object has no attribute 'get'"),
+        ours="TOOLS:\nt(x, y?) - does something",
+    ),
+    theirs="A tool whose schema is JSON Schema cannot be listed in a prompt.",
+    ours="It is listed like any other.",
+    why="JSON Schema is what most tools are described in.",
+)
+def tool_with_a_json_schema(tool: Any) -> bool:
+    match getattr(tool, "schema", None):
+        case {"type": "object", "properties": Mapping()}:
+            return True
+    return False
+
+
+@difference(
+    PROMPT,
+    Example(
+        "prompt(user_row('a') * 10_001)",
+        theirs=(
+            "StorageError",
+            "Conversation exceeds 10000 events. Enable history_window to limit context size.",
+        ),
+        ours=(
+            "StorageError",
+            "Conversation conversation exceeds 10000 events. Enable history_window to limit what is loaded.",
+        ),
+    ),
+    Example(
+        "prompt(user_row('a'), profile=OSError('disk'))",
+        theirs=(
+            "RuntimeError",
+            "Profile format failed for user: Profile fetch failed for user: disk",
+        ),
+        ours=("RuntimeError", "The profile of user could not be loaded: disk"),
+    ),
+    theirs="`assemble` raises `StorageError` for a conversation that is too long and `RuntimeError` for a profile that "
+    "cannot be loaded.",
+    ours="The same, in other words.",
+    why="The messages name the conversation, and the cause once.",
+)
+def words_of_a_failed_assembly(events: Any, window: int | None, profile: Any) -> bool:
+    too_long = window is None and isinstance(events, list) and len(events) > 10_000
+    return too_long or isinstance(profile, Exception)

@@ -1,0 +1,16 @@
+"""One batch of calls, as a turn hands it to the executor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cogency_rs import ToolCall, ToolResult, execute_tools
+from support.tools import with_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+async def execute(calls: Sequence[ToolCall], *tools: Any, **options: Any) -> list[ToolResult]:
+    options = {"user_id": "u", "conversation_id": "c", **options}
+    return await execute_tools(calls, execution=with_tools(*tools), **options)

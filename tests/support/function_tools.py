@@ -1,0 +1,74 @@
+"""Tools made of functions, and one call of a tool as a turn makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from cogency_rs import FunctionTool, ToolCall, ToolResult, execute_tool, tool
+from support.tools import with_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+async def run(made: Any, /, *, user_id: str = "u", **arguments: Any) -> ToolResult:
+    """Run one call of a tool, as a turn does."""
+    return await execute_tool(
+        ToolCall(made.name, arguments),
+        execution=with_tools(made, storage="the log"),
+        user_id=user_id,
+        conversation_id="c",
+    )
+
+
+async def refusal(made: Any, /, **arguments: Any) -> str:
+    """What is wrong with the arguments, as the tool alone says it."""
+    result = await made.execute(**arguments)
+    assert result.error
+    return result.outcome.removeprefix(f"Invalid arguments for tool '{made.name}': ")
+
+
+# What a function becomes
+
+
+@tool
+async def add(a: int, b: int = 1) -> int:
+    """Add two numbers.
+
+    They may be negative.
+
+    Args:
+        a: one of them
+        b: the other
+
+    Returns:
+        Their sum.
+    """
+    return a + b
+
+
+# What becomes of what it returns
+
+
+class Color(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+    y: list[Color] = field(default_factory=list)
+
+
+def both_kinds(function: Callable[[], Any]) -> list[FunctionTool[..., Any]]:
+    """The same as an `async def` and as a plain `def`."""
+
+    async def as_coroutine() -> Any:
+        return function()
+
+    def as_plain() -> Any:
+        return function()
+
+    return [tool(as_coroutine), tool(as_plain)]

@@ -1,0 +1,138 @@
+"""Saves that wait together share a commit, and each fails, or is cancelled, by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from cogency_rs.errors import StorageError
+from cogency_rs.storage import writer
+from cogency_rs.storage.connection import connect_to_write
+from support.log_files import contents, locked, start, until
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "NOT NULL"),
+        ({}, "type 'dict' is not supported"),
+        (object(), "type 'object' is not supported"),
+        ("\ud800", "surrogates not allowed"),
+        (1 << 70, "too large"),
+    ],
+)
+async def test_a_row_that_cannot_be_stored_fails_alone(log, content, reason):
+    wishes = [f"{n}" for n in range(10)] + [content] + [f"{n}" for n in range(10, 20)]
+    outcomes = await asyncio.gather(
+        *(log.save_message("c", "u", "user", wish, 1.0) for wish in wishes), return_exceptions=True
+    )
+    assert contents(await log.load_messages("c", "u")) == [f"{n}" for n in range(20)]
+    failure = outcomes.pop(10)
+    assert all(isinstance(outcome, str) for outcome in outcomes)
+    assert isinstance(failure, StorageError)
+    assert reason in str(failure)
+    assert log.db_path in str(failure)
+    assert failure.cause is failure.__cause__ is not None
+    assert not failure.retryable
+
+
+async def test_many_rows_that_cannot_be_stored_fail_each_on_its_own(log):
+    outcomes = await asyncio.gather(
+        *(log.save_message("c", "u", "user", f"{n}" if n % 3 else None, 1.0) for n in range(60)),
+        return_exceptions=True,
+    )
+    assert [isinstance(outcome, StorageError) for outcome in outcomes] == [
+        n % 3 == 0 for n in range(60)
+    ]
+    assert contents(await log.load_messages("c", "u")) == [f"{n}" for n in range(60) if n % 3]
+
+
+async def test_saves_that_wait_together_share_a_commit(store, path, monkeypatch):
+    statements = []
+
+    def traced(path):
+        connection = connect_to_write(path)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(writer, "connect_to_write", traced)
+    await store.load_messages("c", "u")  # the file exists
+    with locked(path):
+        saves = await start(*(store.save_message("c", "u", "user", f"{n}") for n in range(100)))
+    await asyncio.gather(*saves)
+    assert statements.count("COMMIT") <= 2
+    assert await store.count_user_messages("u") == 100
+
+
+async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store, path, monkeypatch):
+    monkeypatch.setattr(writer, "QUEUE_LIMIT", 4)
+    await store.save_message("c", "u", "user", "first", 0.0)
+    with locked(path):
+        saves = await start(
+            *(store.save_message("c", "u", "user", f"{n}", 1.0 + n) for n in range(50))
+        )
+        for _ in range(20):  # the event loop goes on meanwhile
+            await asyncio.sleep(0.001)
+            assert store._database._writer._queue.qsize() <= 4
+        assert not any(save.done() for save in saves)
+    await asyncio.gather(*saves)
+    expected = ["first"] + [f"{n}" for n in range(50)]
+    assert contents(await store.load_messages("c", "u")) == expected
+
+
+async def test_a_cancelled_save_has_no_effect_or_its_whole_effect(store, path):
+    await store.load_messages("c", "u")
+    rows = [("c", "u", "user", f"{n}", None) for n in range(3)]
+    with locked(path):
+        [save] = await start(store.save_messages(rows))
+        save.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await save
+    await store.save_message("c", "u", "user", "after")
+    assert await store.count_user_messages("u") in (1, 4)
+
+
+async def test_a_save_cancelled_before_its_turn_is_not_written(store, path):
+    await store.load_messages("c", "u")
+    with locked(path):
+        [ahead] = await start(store.save_message("c", "u", "user", "ahead"))
+        await until(lambda: store._database._writer._queue.empty())  # the writer has `ahead`
+        [save] = await start(store.save_message("c", "u", "user", "cancelled"))
+        save.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await save
+    await ahead
+    await store.save_message("c", "u", "user", "after")
+    assert contents(await store.load_messages("c", "u")) == ["ahead", "after"]
+
+
+async def test_a_save_cancelled_before_the_full_queue_takes_it_is_not_written(
+    store, path, monkeypatch
+):
+    monkeypatch.setattr(writer, "QUEUE_LIMIT", 1)
+    await store.load_messages("c", "u")
+    with locked(path):
+        saves = await start(*(store.save_message("c", "u", "user", f"{n}") for n in range(5)))
+        saves[4].cancel()
+    outcomes = await asyncio.gather(*saves, return_exceptions=True)
+    assert isinstance(outcomes.pop(), asyncio.CancelledError)
+    assert contents(await store.load_messages("c", "u")) == list("0123")
+
+
+async def test_cancelling_at_any_moment_leaves_every_save_whole(store):
+    chance = random.Random(7)
+
+    async def save(n):
+        await store.save_messages([("c", "u", "user", f"{n}", None)] * 3)
+
+    saves = [asyncio.ensure_future(save(n)) for n in range(300)]
+    for task in saves:
+        if chance.random() < 0.5:
+            task.cancel()
+        await asyncio.sleep(0 if chance.random() < 0.9 else 0.001)
+    outcomes = await asyncio.gather(*saves, return_exceptions=True)
+    found = contents(await store.load_messages("c", "u"))
+    for n, outcome in enumerate(outcomes):
+        assert found.count(f"{n}") in ((0, 3) if outcome is not None else (3,))

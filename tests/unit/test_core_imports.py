@@ -1,0 +1,144 @@
+"""No two files of the core import from each other, so that each can be read after those that it builds on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+
+if not SRC.is_dir():
+    pytest.skip("the sources of the core are not here", allow_module_level=True)
+
+Module = tuple[str, ...]
+
+# Rooms in which two files still do. A pair that is mended must leave this list.
+LEFT = {
+    frozenset({"protocol/parser", "protocol/parser/runs"}),
+    frozenset({"python/protocol", "python/source"}),
+    frozenset({"python/source", "python/turn"}),
+    frozenset({"turn", "turn/unread"}),
+}
+
+COMMENT = re.compile(r"//[^\n]*")
+TESTS = re.compile(r"#\[cfg\(test\)\]\s*mod \w+ \{.*", re.DOTALL)
+USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
+PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
+DEFINED = re.compile(r"\b(?:struct|enum|union|fn|trait|type|const|static|macro_rules!)\s+(\w+)")
+
+
+def module(path: Path) -> Module:
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return parts[:-1] if parts[-1] in ("mod", "lib") else parts
+
+
+FILES = {module(path): path for path in SRC.rglob("*.rs") if "tests" not in path.parts}
+
+
+@cache
+def source(file: Module) -> str:
+    return TESTS.sub("", COMMENT.sub("", FILES[file].read_text(encoding="utf-8")))
+
+
+@cache
+def defined(file: Module) -> frozenset[str]:
+    return frozenset(DEFINED.findall(source(file)))
+
+
+def branches(tree: str) -> Iterator[str]:
+    """The paths of a `use`: `a::{b, c::{d, e}}` has three."""
+    before, brace, rest = tree.partition("{")
+    if not brace:
+        yield tree.strip()
+        return
+    depth, part = 0, ""
+    for character in rest.rpartition("}")[0] + ",":
+        if character == "," and depth == 0:
+            if part.strip():
+                yield from branches(before.strip() + part.strip())
+            part = ""
+        else:
+            depth += (character == "{") - (character == "}")
+            part += character
+
+
+@cache
+def uses(file: Module) -> list[tuple[bool, str, list[str]]]:
+    """Whether each is handed on, what it is called here, and its path."""
+    found = []
+    for is_public, tree in USE.findall(source(file)):
+        for branch in branches(tree):
+            path, _, name = branch.partition(" as ")
+            steps = [step.strip() for step in path.split("::") if step.strip()]
+            if steps[-1] == "self":
+                steps.pop()
+            found.append((bool(is_public), name.strip() or steps[-1], steps))
+    return found
+
+
+def start(file: Module, path: list[str]) -> tuple[Module, list[str]] | None:
+    """From where a path goes on, and how; `None` for what is of another crate."""
+    base, rest = file, list(path)
+    if rest[0] == "crate":
+        return (), rest[1:]
+    while rest and rest[0] in ("self", "super"):
+        base = base[:-1] if rest.pop(0) == "super" else base
+    is_own = rest != path or (*file, rest[0]) in FILES
+    return (base, rest) if is_own else None
+
+
+def home(file: Module, path: Sequence[str]) -> Module | None:
+    """The file that defines what this path leads to, through all that hand it on."""
+    if not path:
+        return file
+    first, *rest = path
+    if (*file, first) in FILES:
+        return home((*file, first), rest)
+    if first in defined(file):
+        return file
+    for _, name, steps in uses(file):
+        if name == first:
+            at = start(file, steps)
+            return None if at is None else home(at[0], [*at[1], *rest])
+    return file
+
+
+def imports(file: Module) -> set[Module]:
+    """The files that it takes something from. What it only hands on, it does not take."""
+    text = source(file)
+    named = [
+        path
+        for is_public, name, path in uses(file)
+        if not is_public or len(re.findall(rf"\b{name}\b", text)) > 1
+    ]
+    inline = [match.split("::") for match in PATH.findall(USE.sub("", text))]
+    starts = [at for path in (*named, *inline) if (at := start(file, path)) is not None]
+    return {found for at in starts if (found := home(*at)) is not None} - {file}
+
+
+def test_no_two_files_of_the_core_import_from_each_other():
+    taken = {file: imports(file) for file in FILES}
+    pairs = {
+        frozenset({"/".join(one), "/".join(other)})
+        for one, others in taken.items()
+        for other in others
+        if one in taken.get(other, ())
+    }
+    assert pairs == LEFT
+
+
+@pytest.mark.parametrize(
+    ("tree", "paths"),
+    [
+        ("a", ["a"]),
+        ("a::b as c", ["a::b as c"]),
+        ("a::{b, c::{d, e}, f}", ["a::b", "a::c::d", "a::c::e", "a::f"]),
+        ("a::{\n    self,\n    b,\n}", ["a::self", "a::b"]),
+    ],
+)
+def test_of_a_use_each_path_is_looked_at(tree, paths):
+    assert list(branches(tree)) == paths

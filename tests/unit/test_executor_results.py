@@ -1,0 +1,350 @@
+"""What becomes of whatever a tool does, and of calls that cannot be carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import enum
+import functools
+import math
+from collections import OrderedDict, namedtuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
+
+import pytest
+
+from cogency_rs import (
+    Accumulator,
+    ConfigError,
+    Execution,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    execute_tools,
+)
+from support.batches import execute
+from support.tools import OK, FunctionTool, call, outcomes, raises, returns, with_tools
+from support.turns import Log
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+pytestmark = pytest.mark.timeout(20)
+
+
+def failed(text: str) -> tuple[bool, str, Any]:
+    return (True, text, None)
+
+
+def gave(content: Any) -> tuple[bool, None, Any]:
+    return (False, None, content)
+
+
+async def _cancels_its_own_task(**_: Any) -> None:
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+
+
+async def _times_itself_out(**_: Any) -> None:
+    async with asyncio.timeout(0):
+        await asyncio.Event().wait()
+
+
+async def _awaits_what_was_cancelled(**_: Any) -> None:
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+async def _runs_a_group_that_fails(**_: Any) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.Event().wait())
+        group.create_task(raises(ValueError("no")).execute())
+
+
+async def _needs(file: str, **_: Any) -> None: ...
+
+
+async def _generates(**_: Any) -> AsyncGenerator[int, None]:
+    yield 1
+
+
+async def _ends_an_iteration(**_: Any) -> None:
+    raise StopIteration("no")
+
+
+DONE = [
+    (returns(ToolResult("ok", "text")), (False, "ok", "text")),
+    (returns(ToolResult("no", "text", error=True)), (True, "no", "text")),
+    (returns("text"), gave("text")),
+    (returns(""), gave("")),
+    (returns(None), gave(None)),
+    (returns(0), gave(0)),
+    (returns(False), gave(False)),
+    (returns(2.5), gave(2.5)),
+    (returns([]), gave([])),
+    (returns({"a": [1, {"b": None}]}), gave({"a": [1, {"b": None}]})),
+    (returns({"outcome": "x", "error": True}), gave({"outcome": "x", "error": True})),
+    (returns({1, 2}), failed("set")),
+    (returns(b"bytes"), failed("bytes")),
+    (returns(asyncio), failed("module")),
+    (returns(1j), failed("complex")),
+    (returns(datetime.date(2020, 1, 1)), failed("date")),
+    (returns(ValueError("returned")), failed("ValueError")),
+    (FunctionTool("t", _generates, "generates"), failed("async_generator")),
+    (returns([1, {2}]), failed("set")),
+    (returns({("a", "b"): 1}), failed("tuple")),
+    (returns(ToolResult("ok", {1})), failed("set")),
+    (returns(ToolResult("ok", b"")), failed("bytes")),
+    (raises(ValueError("no")), failed("Tool execution failed: ValueError: no")),
+    (raises(ToolError("no")), failed("Tool execution failed: no")),
+    (raises(KeyError("key")), failed("Tool execution failed: KeyError: 'key'")),
+    (raises(ValueError), failed("Tool execution failed: ValueError")),
+    (raises(RecursionError("deep")), failed("Tool execution failed: RecursionError: deep")),
+    (raises(asyncio.CancelledError), failed("Tool execution failed: ")),
+    (raises(asyncio.CancelledError("mine")), failed("the tool cancelled itself: mine")),
+    (raises(TimeoutError("late")), failed("Tool execution failed: TimeoutError: late")),
+    (raises(SystemExit(3)), failed("3")),
+    (raises(SystemExit), failed("Tool execution failed: ")),
+    (raises(GeneratorExit("no")), failed("Tool execution failed: GeneratorExit: no")),
+    (raises(StopAsyncIteration("no")), failed("Tool execution failed: StopAsyncIteration: no")),
+    (raises(BaseException("no")), failed("Tool execution failed: BaseException: no")),
+    (raises(ExceptionGroup("two", [ValueError("a"), ValueError("b")])), failed("two")),
+    (
+        FunctionTool("t", _ends_an_iteration, "raises StopIteration"),
+        failed("Tool execution failed: "),
+    ),
+    (
+        FunctionTool("t", _cancels_its_own_task, "cancels its own task"),
+        failed("Tool execution failed: "),
+    ),
+    (
+        FunctionTool("t", _awaits_what_was_cancelled, "awaits a cancelled future"),
+        failed("Tool execution failed: "),
+    ),
+    (FunctionTool("t", _times_itself_out, "times itself out"), failed("Tool execution failed: ")),
+    (
+        FunctionTool("t", _runs_a_group_that_fails, "runs a group that fails"),
+        failed("Tool execution failed: "),
+    ),
+    (FunctionTool("t", _needs, "lacks an argument"), failed("file")),
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"), [pytest.param(*row, id=row[0].description) for row in DONE]
+)
+async def test_whatever_a_tool_does_becomes_its_call_s_result(tool, expected):
+    before, result, after = await execute([call("ok"), call("t"), call("ok")], OK, tool)
+    error, text, content = expected
+    assert result.error is error
+    assert text is None or text in result.outcome
+    assert error or result.content == content
+    assert outcomes([before, after]) == [(False, "ok")] * 2
+
+
+class Metre(float):
+    pass
+
+
+class Length(enum.IntEnum):
+    LONG = 5
+
+
+Pair = namedtuple("Pair", "a b")
+DEEP = functools.reduce(lambda inner, _: [inner], range(100), math.inf)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (math.nan, "(float) is no JSON value: JSON has no NaN"),
+        (math.inf, "(float) is no JSON value: JSON has no Infinity"),
+        (Metre("-inf"), "(Metre) is no JSON value: JSON has no -Infinity"),
+        ([0, (math.nan,)], "(list) is no JSON value: JSON has no NaN, and [1][0] is one"),
+        (
+            {"é": {1: {True: math.inf}}},
+            r"(dict) is no JSON value: JSON has no NaN and no Infinity, and it holds one",
+        ),
+        (
+            {"é": {1: [math.inf]}},
+            r'(dict) is no JSON value: JSON has no Infinity, and ["\u00e9"][1][0] is one',
+        ),
+        ({"k" * 300: math.nan}, "(dict) is no JSON value: JSON has no NaN, and it holds one"),
+        (Pair(1, math.nan), "(Pair) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        ({math.nan: 1}, "(dict) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        (DEEP, "(list) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)  # fmt: skip
+async def test_a_number_that_json_does_not_have_fails_its_call_alone(content, words):
+    for given, field in (
+        (content, "content"),
+        (ToolResult("ok", content), "content"),
+        (ToolResult(content), "outcome"),
+        (ToolResult(content, error=True), "outcome"),
+    ):
+        before, result, after = await execute(
+            [call("ok"), call("t"), call("ok")], OK, returns(given)
+        )
+        assert outcomes([result]) == [(True, f"Tool execution failed: its {field} {words}")]
+        assert outcomes([before, after]) == [(False, "ok")] * 2
+
+
+async def test_the_content_of_a_failure_is_not_shown_and_may_be_anything():
+    given = ToolResult("no", math.nan, error=True)
+    [result] = await execute([call("t")], returns(given))
+    assert result is given
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {1: [2.5, Metre(1)], None: (), False: {}, "a": 10**30},
+        {0.5: Pair(1, 2)},
+        OrderedDict(a=Length.LONG),
+        functools.reduce(lambda inner, _: [inner], range(100), 1),
+        "\ud83d",
+        ["\ud83d", {"\ud83d": None}],
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+async def test_what_python_s_json_writes_otherwise_is_content_as_it_is(content):
+    [result] = await execute([call("t")], returns(given := ToolResult("ok", content)))
+    assert result is given
+    assert result.content is content
+
+
+async def test_content_nested_too_deep_for_json_is_a_failure():
+    nest: list[Any] = []
+    for _ in range(200_000):
+        nest = [nest]
+    deep = FunctionTool("t", AsyncMock(return_value=nest))
+    result, sibling = await execute([call("t"), call("ok")], deep, OK)
+    while nest:
+        nest = nest.pop()
+    assert (result.error, sibling.error) == (True, False)
+
+
+async def test_a_result_is_handed_on_as_it_is():
+    class Detailed(ToolResult):
+        pass
+
+    given = Detailed("ok", "text")
+    [result] = await execute([call("t")], returns(given))
+    assert result is given
+
+
+async def test_a_result_of_another_class_is_a_result():
+    """Cogency's own, for example."""
+    given = SimpleNamespace(outcome="no", content=None, error=True)
+    [result] = await execute([call("t")], returns(given))
+    assert outcomes([result]) == [(True, "no")]
+
+
+async def test_a_tool_that_is_not_registered():
+    results = await execute([call("nobody"), call("ok"), call("")], OK)
+    assert [result.error for result in results] == [True, False, True]
+    assert results[0].outcome.startswith("Tool 'nobody' not registered")
+    assert results[2].outcome.startswith("Tool '' not registered")
+
+
+async def test_without_tools_none_is_registered():
+    [result] = await execute([call("ok")])
+    assert result.error
+    assert result.outcome.startswith("Tool 'ok' not registered")
+
+
+def function_without_a_name() -> None: ...
+
+
+class NamedClass:
+    """A tool, once there is an instance of it."""
+
+    name, description, schema = "t", "", {}
+
+    async def execute(self, **_: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        ([returns("first"), returns("second")], "two tools are named 't'"),
+        ([function_without_a_name], "make a tool of the function with @cogency_rs.tool"),
+        ([{"name": "t"}], "it needs a name that is a str, and an execute method"),
+        ([FunctionTool], "hand over an instance of the class"),
+        ([NamedClass], "hand over an instance of the class"),
+        ([FunctionTool("t", None)], "tool 't' has no execute method"),
+        ([SimpleNamespace(name="t", description="cannot execute")], "tool 't' has no execute"),
+        ([FunctionTool(5, OK.execute)], "it needs a name that is a str"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_what_cannot_be_a_tool_is_refused_alike_by_batches_and_accumulators(tools, says):
+    with pytest.raises(ConfigError) as of_batch:
+        await execute([call("t")], *tools)
+    with pytest.raises(ConfigError) as of_accumulator:
+        Accumulator("u", "c", execution=with_tools(*tools, storage=Log()))
+    assert says in str(of_batch.value)
+    assert str(of_accumulator.value) == str(of_batch.value)
+
+
+async def test_a_class_whose_execute_needs_no_instance_is_a_tool():
+    class Static(NamedClass):
+        @staticmethod
+        async def execute(**_: Any) -> str:
+            return "ran"
+
+    [result] = await execute([call("t")], Static)
+    assert (result.error, result.content) == (False, "ran")
+
+
+async def test_a_name_may_be_a_member_of_an_enum():
+    class Name(enum.StrEnum):
+        OK = "ok"
+
+    [result] = await execute([ToolCall(Name.OK, {})], OK)
+    assert not result.error
+
+
+async def test_a_tool_may_be_listed_twice():
+    results = await execute([call("ok")], OK, OK)
+    assert [result.error for result in results] == [False]
+
+
+@pytest.mark.parametrize(
+    ("calls", "says"),
+    [
+        (call("ok"), "for one call there is execute_tool"),
+        ([{"name": "ok", "args": {}}], "calls must be ToolCall objects, got dict"),
+        (["ok"], "calls must be ToolCall objects, got str"),
+        ([None], "calls must be ToolCall objects, got NoneType"),
+    ],
+    ids=repr,
+)
+async def test_what_is_not_a_call_is_refused(calls, says):
+    with pytest.raises(TypeError, match=says):
+        await execute(calls, OK)
+
+
+async def test_a_batch_needs_no_user_no_conversation_and_no_storage():
+    [result] = await execute_tools([call("ok")], execution=Execution(tools=[OK]))
+    assert (result.error, result.content) == (False, {})
+
+
+@pytest.mark.parametrize("args", [None, 5, "text", object()], ids=repr)
+async def test_arguments_that_are_no_dict_fail_their_call_alone(args):
+    results = await execute([ToolCall("ok", args), call("ok")], OK)
+    assert [result.error for result in results] == [True, False]
+
+
+@pytest.mark.parametrize("name", [None, 5, ["ok"], {}], ids=repr)
+async def test_a_name_that_is_no_str_fails_its_call_alone(name):
+    results = await execute([ToolCall(name, {}), call("ok")], OK)
+    assert [result.error for result in results] == [True, False]
+
+
+async def test_argument_names_that_are_no_str_fail_their_call_alone():
+    results = await execute([ToolCall("ok", {1: 2}), call("ok")], OK)
+    assert [result.error for result in results] == [True, False]

@@ -1,0 +1,204 @@
+"""Answers with the provider's own calls that end before their end, over both SDKs: what was cut off is never run.
+
+An answer is cut behind each of its pieces and in the middle of each, by the end of the body and of the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+from cogency_rs import Agent, LLMError, tool
+from support import anthropic_served, openai_served
+from support.anthropic_served import end, start, text, thinking, tool_use
+from support.model_server import Ending, Reply
+from support.openai_served import DONE, STOP, call, calls, delta, usage
+
+anthropic_environment = anthropic_served.plain_environment
+openai_environment = openai_served.plain_environment
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider, and how its server answers.
+
+    Attributes:
+        served: a model beside a server with these replies.
+        calling: a whole answer: reasoning, text, two calls, and how it ends.
+        open: how many of its pieces stand before the one that says why it ended.
+        answering: an answer that is text.
+        cut: an answer that reached its limit in the middle of a call.
+        refusing: an answer with a call that the provider then takes back.
+    """
+
+    served: Callable[..., Any]
+    calling: Sequence[bytes]
+    open: int
+    answering: Sequence[bytes]
+    cut: Sequence[bytes]
+    refusing: Sequence[bytes]
+
+
+OPENAI = Provider(
+    openai_served.served,
+    (
+        delta(role="assistant", reasoning_content="Both, "),
+        delta(reasoning_content="then."),
+        delta(content="I add "),
+        delta(content="twice."),
+        calls(call(0, "call_1", name="add", arguments="")),
+        calls(call(0, arguments='{"a": 1, ')),
+        calls(call(0, arguments='"b": 2}')),
+        calls(call(1, "call_2", name="add", arguments='{"a": 3, "b": 4}')),
+        delta("tool_calls"),
+        usage(prompt_tokens=9, completion_tokens=4, total_tokens=13),
+        DONE,
+    ),
+    8,
+    (delta(content="3 and 7."), STOP, DONE),
+    (calls(call(0, "call_1", name="add", arguments='{"a": 1, ')), delta("length"), DONE),
+    (
+        calls(call(0, "call_1", name="add", arguments='{"a": 1, "b": 2}')),
+        delta("content_filter"),
+        DONE,
+    ),
+)
+_THINKS = [*thinking(0, "c2ln", "Both, ", "then."), *text(1, "I add ", "twice.")]
+_CALLS = [
+    *tool_use(2, "toolu_1", '{"a": 1, ', '"b": 2}'),
+    *tool_use(3, "toolu_2", '{"a": 3, "b": 4}'),
+]
+ANTHROPIC = Provider(
+    anthropic_served.served,
+    (start(), *_THINKS, *_CALLS, *end("tool_use")),
+    1 + len(_THINKS) + len(_CALLS),
+    (start(), *text(0, "3 and 7."), *end()),
+    (start(), *tool_use(0, "toolu_1", '{"a": 1, ')[:-1], *end("max_tokens")),
+    (start(), *tool_use(0, "toolu_1", '{"a": 1, "b": 2}'), *end("refusal")),
+)
+
+providers = pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+
+
+@pytest.fixture
+def ran() -> list[tuple[int, int]]:
+    """The calls that were run."""
+    return []
+
+
+@pytest.fixture
+def asked(ran) -> Callable[[Any], Agent[Any, str]]:
+    """Makes an agent whose tool notes its calls."""
+
+    @tool
+    async def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        ran.append((a, b))
+        return a + b
+
+    return lambda model: Agent(model, tools=[add], driver="native")
+
+
+@providers
+async def test_a_whole_answer_runs_all_of_its_calls(provider, asked, ran):
+    replies = Reply(provider.calling), Reply(provider.answering)
+    async with provider.served(*replies) as (server, model):
+        result = await asked(model).run("?")
+    assert result.output == "3 and 7."
+    assert result.steps[0].thoughts == "Both, then."
+    assert sorted(ran) == [(1, 2), (3, 4)]
+    assert len(server.requests) == 2
+
+
+def cuts(provider: Provider) -> list[list[bytes]]:
+    """The beginnings of an answer, up to the piece that says why it ended."""
+    pieces = list(provider.calling[: provider.open])
+    behind = [pieces[:count] for count in range(len(pieces) + 1)]
+    inside = [[*pieces[:at], piece[: len(piece) // 2]] for at, piece in enumerate(pieces)]
+    return [*behind, *inside]
+
+
+@providers
+@pytest.mark.parametrize("ending", Ending)
+async def test_nothing_of_an_answer_that_breaks_off_is_run_and_it_is_not_asked_for_again(
+    provider, ending, asked, ran
+):
+    for pieces in cuts(provider):
+        async with provider.served(Reply(pieces, ending=ending), max_retries=2) as (server, model):
+            with pytest.raises(LLMError, match=r"broke off .*may be asked for again"):
+                await asked(model).run("?")
+            assert (ran, len(server.requests)) == ([], 1), pieces
+
+
+@providers
+async def test_a_connection_that_drops_behind_the_reason_has_lost_nothing(provider, asked, ran):
+    whole = Reply(provider.calling[: provider.open + 1], ending=Ending.DROPPED)
+    async with provider.served(whole, Reply(provider.answering)) as (_, model):
+        assert (await asked(model).run("?")).output == "3 and 7."
+    assert sorted(ran) == [(1, 2), (3, 4)]
+
+
+@providers
+async def test_a_call_that_a_limit_cut_is_not_run_and_the_model_is_told(provider, asked, ran):
+    replies = Reply(provider.cut), Reply(provider.answering)
+    async with provider.served(*replies) as (server, model):
+        result = await asked(model).run("?")
+    assert (ran, result.output) == ([], "3 and 7.")
+    assert [str(step.outcome) for step in result.steps] == ["truncated", "answered"]
+    assert result.steps[0].finish_reason == "length"
+    assert len(server.requests[1].body["messages"]) > len(server.requests[0].body["messages"])
+
+
+@providers
+async def test_a_call_that_is_refused_behind_it_is_not_run(provider, asked, ran):
+    async with provider.served(Reply(provider.refusing)) as (_, model):
+        with pytest.raises(LLMError, match="refused to answer"):
+            await asked(model).run("?")
+    assert ran == []
+
+
+@providers
+@pytest.mark.parametrize("status", [429, 500])
+async def test_a_service_that_is_busy_between_two_steps_is_asked_again_and_no_call_is_run_twice(
+    provider, status, asked, ran
+):
+    busy = Reply({"error": {"message": "busy"}}, status, {"retry-after": "0"})
+    replies = Reply(provider.calling), busy, Reply(provider.answering)
+    async with provider.served(*replies, max_retries=1) as (server, model):
+        result = await asked(model).run("?")
+    assert result.output == "3 and 7."
+    assert sorted(ran) == [(1, 2), (3, 4)]
+    assert server.requests[1].body == server.requests[2].body
+
+
+def unmarked(value: Any) -> Any:
+    """A body without the marks for the cache, which move."""
+    match value:
+        case dict():
+            return {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
+        case list():
+            return [unmarked(each) for each in value]
+        case _:
+            return value
+
+
+@providers
+async def test_the_requests_of_a_run_with_parallel_calls_share_their_beginnings(
+    provider, asked, ran
+):
+    turns = [Reply(provider.calling), Reply(provider.calling), Reply(provider.answering)] * 2
+    async with provider.served(*turns) as (server, model), asked(model) as agent:
+        for _ in range(2):
+            result = await agent.run("?", conversation_id="c")
+            assert (len(result.steps), result.output) == (3, "3 and 7.")
+    assert len(ran) == 8
+    bodies = [unmarked(sent.body["messages"]) for sent in server.requests]
+    for first, second in [(0, 1), (1, 2), (3, 4), (4, 5)]:
+        assert bodies[second][: len(bodies[first])] == bodies[first]
+        assert len(bodies[second]) > len(bodies[first])

@@ -1,0 +1,195 @@
+"""An answer of a certain type, asked for by its schema where the provider knows that, and in words where not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from cogency_rs import Agent, AnthropicModel, ConfigError, OpenAIModel
+from cogency_rs.testing import ScriptedModel
+from support import anthropic_served, openai_served
+from support.anthropic_served import end, start, text
+from support.model_server import Reply
+from support.native_calls import add
+from support.openai_served import DONE, STOP, delta, reply
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+anthropic_environment = anthropic_served.plain_environment
+openai_environment = openai_served.plain_environment
+
+
+@dataclass
+class City:
+    name: str
+    people: int
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "people": {"type": "integer"}},
+    "required": ["name", "people"],
+    "additionalProperties": False,
+}
+OSLO = '{"name": "Oslo", "people": 700000}'
+
+
+def refusal(message: str, status: int = 400) -> Reply:
+    return Reply({"error": {"message": message, "type": "invalid_request_error"}}, status)
+
+
+def said_by_openai(text: str = OSLO) -> Reply:
+    return reply(delta(content=text), STOP, DONE)
+
+
+def said_by_anthropic(said: str = OSLO) -> Reply:
+    return Reply([start(), *text(0, said), *end()])
+
+
+async def runs(served: Any, *replies: Reply, count: int = 1, **options: Any) -> list[Any]:
+    """Ask as often for a city; returns what was sent, request by request."""
+    asked = {"output_type": City, "driver": "native", **options.pop("agent", {})}
+    async with served(*replies, **options) as (server, model):
+        agent: Any = Agent(model, **asked)
+        for _ in range(count):
+            assert (await agent.run("?")).output == City("Oslo", 700_000)
+    return [request.body for request in server.requests]
+
+
+async def test_openai_is_sent_the_schema_and_the_words():
+    [sent] = await runs(openai_served.served, said_by_openai(), structured_output=True)
+    form = {"name": "answer", "schema": SCHEMA, "strict": True}
+    assert sent["response_format"] == {"type": "json_schema", "json_schema": form}
+    assert "JSON Schema" in sent["messages"][0]["content"]
+
+
+async def test_anthropic_is_sent_the_schema_beside_the_effort():
+    [sent] = await runs(
+        anthropic_served.served,
+        said_by_anthropic(),
+        structured_output=True,
+        output_config={"effort": "low"},
+    )
+    form = {"type": "json_schema", "schema": SCHEMA}
+    assert sent["output_config"] == {"effort": "low", "format": form}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+        "Cannot use custom grammar constraints with tools.",
+        "Unknown field: response_format",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+async def test_a_server_that_refuses_the_schema_is_asked_in_words_from_then_on(message, status):
+    sent = await runs(
+        openai_served.served,
+        refusal(message, status),
+        said_by_openai(),
+        said_by_openai(),
+        count=2,
+        structured_output=True,
+        agent={"tools": [add]},
+    )
+    assert ["response_format" in each for each in sent] == [True, False, False]
+    assert all("stream_options" in each for each in sent)
+
+
+async def test_anthropic_that_refuses_the_schema_is_asked_in_words_and_keeps_the_effort():
+    sent = await runs(
+        anthropic_served.served,
+        refusal("output_config.format: this model does not support structured outputs"),
+        said_by_anthropic(),
+        said_by_anthropic(),
+        count=2,
+        structured_output=True,
+        output_config={"effort": "low"},
+    )
+    wanted = [{"effort", "format"}, {"effort"}, {"effort"}]
+    assert [each["output_config"].keys() for each in sent] == wanted
+
+
+async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_both():
+    sent = await runs(
+        openai_served.served,
+        refusal("unknown: stream_options"),
+        refusal("unknown: stream_options"),
+        refusal("unknown: response_format"),
+        said_by_openai(),
+        structured_output=True,
+    )
+    assert [each.keys() & {"stream_options", "response_format"} for each in sent] == [
+        {"stream_options", "response_format"},
+        {"stream_options", "response_format"},
+        {"response_format"},
+        set(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "agent"),
+    [
+        ({}, {}),
+        ({"structured_output": False}, {}),
+        ({"structured_output": True}, {"driver": "text"}),
+        ({"structured_output": True}, {"driver": "react"}),
+    ],
+    ids=["a server of one's own", "turned off", "text", "react"],
+)
+async def test_the_schema_is_not_sent(options, agent):
+    """A text that holds calls, or a decision, is not of that form."""
+    answer = OSLO
+    if agent.get("driver") == "react":
+        answer = f'{{"thought": "", "type": "final_answer", "answer": {OSLO}}}'
+    [sent] = await runs(openai_served.served, said_by_openai(answer), **options, agent=agent)
+    assert "response_format" not in sent
+
+
+@pytest.mark.parametrize("options", [{}, {"output_type": list[int]}], ids=["text", "an array"])
+async def test_where_the_answer_is_not_an_object_there_is_no_schema(options):
+    async with openai_served.served(said_by_openai("[1]"), structured_output=True) as (
+        server,
+        model,
+    ):
+        await Agent(model, driver="native", **options).run("?")
+    assert "response_format" not in server.requests[0].body
+
+
+async def test_an_answer_that_must_call_a_tool_has_no_schema():
+    model = ScriptedModel(["no"] * 2)
+    model.structured_output = True  # type: ignore[attr-defined]
+    agent = Agent(model, driver="native", output_type=City, require_tool=True, tools=[add])
+    run = agent.stream("?")
+    async with run as events:
+        async for event in events:
+            if event["type"] == "error":
+                break
+    assert model.requests[0].output_schema is None
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (lambda: OpenAIModel("m", api_key="k"), True),
+        (lambda: OpenAIModel("m", api_key="k", structured_output=False), False),
+        (lambda: OpenAIModel("m", base_url="http://localhost:8000/v1"), False),
+        (lambda: OpenAIModel("m", base_url="http://localhost/v1", structured_output=True), True),
+        (lambda: AnthropicModel("m", api_key="k"), True),
+        (lambda: AnthropicModel("m", base_url="http://localhost:8000"), False),
+        (lambda: AnthropicModel("m", base_url="http://localhost", structured_output=True), True),
+    ],
+)
+def test_only_the_providers_themselves_are_sent_a_schema_unless_it_is_asked_for(model, expected):
+    assert model().structured_output is expected
+
+
+def test_plain_completions_have_no_schema():
+    options: dict[str, Any] = {"endpoint": "completions", "template": str}
+    with pytest.raises(ConfigError, match="structured_output goes with"):
+        OpenAIModel("m", base_url="http://localhost/v1", structured_output=True, **options)
+    assert OpenAIModel("m", base_url="http://localhost/v1", **options).structured_output is False

@@ -1,0 +1,130 @@
+"""Where spans say that services are, and how a trace goes on in MCP servers. That it does on Ray is in `test_ray`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cogency_rs import Agent, Execution, MCPServer, OpenAIModel, ToolCall, execute_calls, instrument
+from cogency_rs.telemetry.conventions import server_attributes
+from support.mcp_servers import listening, program, small
+from support.model_server import ModelServer
+from support.openai_served import DONE, STOP, delta, plain_environment, reply, usage
+from support.traces import Traces, attributes
+
+__all__ = ["plain_environment"]
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "port"),
+    [
+        ("http://localhost:11434/v1", "localhost", 11434),
+        ("https://api.openai.com/v1", "api.openai.com", 443),
+        ("http://10.1.2.80", "10.1.2.80", 80),
+        ("http://[::1]:8000/v1", "::1", 8000),
+        ("https://user:secret@example.com/v1?key=secret", "example.com", 443),
+    ],
+)
+def test_an_address_is_its_host_and_its_port(url, address, port):
+    assert server_attributes(url) == {"server.address": address, "server.port": port}
+
+
+@pytest.mark.parametrize("url", [None, "", "nowhere", "http://[::1", "http://a:b/", 5])
+def test_what_is_not_an_address_says_nothing(url):
+    assert server_attributes(url) == {}
+
+
+async def test_a_request_says_where_its_service_is(traces, metrics):
+    instrument(traces.provider, meter_provider=metrics.provider)
+    said = reply(
+        delta(content="Hi."),
+        STOP,
+        usage(prompt_tokens=3, completion_tokens=2, total_tokens=5),
+        DONE,
+    )
+    async with (
+        ModelServer([said]) as server,
+        OpenAIModel("m", base_url=f"{server.url}/v1") as model,
+    ):
+        await Agent(model).run("?")
+    where = {"server.address": "127.0.0.1", "server.port": int(server.url.rpartition(":")[2])}
+    span = attributes(traces.named("chat m"))
+    assert {name: value for name, value in span.items() if name.startswith("server.")} == where
+    [(labels, _)] = metrics.points("gen_ai.client.inference.duration")
+    assert labels.items() >= where.items()
+    assert "server.address" not in attributes(traces.named("invoke_agent agent"))
+
+
+# MCP
+
+
+async def called(server: MCPServer, name: str, **args: Any) -> Any:
+    """What a call of a tool comes to."""
+    async with server:
+        [execution] = await execute_calls(
+            [ToolCall(name, args)], execution=Execution(tools=await server.tools())
+        )
+    return execution
+
+
+def of_the_call(traces: Traces, name: str) -> dict[str, Any]:
+    """What the span of a call says of the server."""
+    prefixes = ("mcp.", "network.", "server.", "error.")
+    span = attributes(traces.named(f"execute_tool {name}"))
+    return {each: value for each, value in span.items() if each.startswith(prefixes)}
+
+
+async def test_a_program_gets_the_trace_in_the_request_and_its_parent_is_the_call(traces):
+    instrument(traces.provider)
+    execution = await called(program(), "trace")
+    context = traces.named("execute_tool trace").context
+    version, trace, span, _ = execution.value.split("-")
+    assert (version, trace, span) == (
+        "00",
+        f"{context.trace_id:032x}",
+        f"{context.span_id:016x}",
+    )
+    assert of_the_call(traces, "trace") == {
+        "mcp.method.name": "tools/call",
+        "network.transport": "pipe",
+    }
+
+
+async def test_so_does_a_server_over_http_and_the_call_says_where_that_is(traces):
+    instrument(traces.provider)
+    with listening() as (url, _):
+        execution = await called(MCPServer.http(url), "trace")
+    span = traces.named("execute_tool trace").context.span_id
+    assert execution.value.split("-")[2] == f"{span:016x}"
+    assert of_the_call(traces, "trace") == {
+        "mcp.method.name": "tools/call",
+        "network.transport": "tcp",
+        "network.protocol.name": "http",
+        "server.address": "127.0.0.1",
+        "server.port": int(url.split(":")[2].removesuffix("/mcp")),
+    }
+
+
+async def test_without_telemetry_no_trace_is_sent():
+    assert (await called(program(), "trace")).value == "None"
+
+
+async def test_what_a_server_says_is_an_error_is_a_tool_error(traces):
+    instrument(traces.provider)
+    await called(program(), "refuse")
+    assert of_the_call(traces, "refuse")["error.type"] == "tool_error"
+
+
+async def test_what_a_server_refuses_has_the_code_of_its_refusal(traces):
+    instrument(traces.provider)
+    await called(small("refuse"), "refuse")
+    assert of_the_call(traces, "refuse")["error.type"] == "-32602"
+
+
+async def test_arguments_that_are_wrong_never_reached_the_server(traces):
+    instrument(traces.provider)
+    await called(program(), "add", a="x")
+    assert of_the_call(traces, "add")["error.type"] == "ToolError"
