@@ -244,6 +244,7 @@ def start_ray() -> str:
     import ray
 
     started: Any = ray.init(
+        address="local",
         num_cpus=2,
         object_store_memory=80_000_000,
         include_dashboard=False,

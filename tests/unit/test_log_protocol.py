@@ -50,19 +50,19 @@ class TestMemory(LogConformance):
 
 
 class Forgets(MemoryLog):
-    def _save(self, conversation_id: str, rows: Any, calls: Any) -> None:
-        super()._save(conversation_id, rows[:-1], calls)
+    def append(self, conversation_id: str, *, rows: Any, **options: Any) -> Any:
+        return super().append(conversation_id, rows=rows[:-1], **options)
 
 
 class HalfSaves(MemoryLog):
     def _check(self, rows: Any, calls: Any) -> None:
-        self._save("c", [(rows[0][2], self.tick(), "u", rows[0])], [])
+        self.rows["c"].append((rows[0][2], self.tick(), "u", rows[0]))
         super()._check(rows, calls)
 
 
 class ForgetsCalls(MemoryLog):
-    def _save(self, conversation_id: str, rows: Any, calls: Any) -> None:
-        super()._save(conversation_id, rows, [])
+    def append(self, conversation_id: str, *, calls: Any = (), **options: Any) -> Any:
+        return super().append(conversation_id, **options)
 
 
 class NeverWhole(MemoryLog):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StorageError
 from .calls import columns_there
-from .copying import StoredConversation
+from .copying import StoredConversation, check_rows
 from .schema import has_table
 from .sqlite import SQLite
 
@@ -106,7 +105,7 @@ class FileArchive:
         def write(connection: sqlite3.Connection) -> None:
             query = "SELECT COUNT(*) FROM messages WHERE conversation_id = ?"
             [count] = connection.execute(query, (conversation_id,)).fetchone()
-            _check_rows(conversation_id, count, rows_there)
+            check_rows(conversation_id, count, rows_there)
             connection.executemany(
                 "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
                 " VALUES (?2, ?1, ?3, ?4, ?5, ?6)",
@@ -159,17 +158,3 @@ def _one_moment(connection: sqlite3.Connection) -> Generator[None, None, None]:
         yield
     finally:
         connection.execute("COMMIT")
-
-
-def _check_rows(conversation_id: str, count: int, rows_there: int) -> None:
-    """Refuse to add rows to a conversation that has another number of them.
-
-    Raises:
-        StorageError: it has.
-    """
-    if count != rows_there:
-        raise StorageError(
-            f"conversation {conversation_id!r} has {count} rows now and had {rows_there} a moment ago; "
-            "let no other program write it while it is copied, and copy again",
-            retryable=True,
-        )

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ..errors import StorageError
 
-__all__ = ["Archive", "Copied", "StoredConversation", "copy"]
+__all__ = ["Archive", "Copied", "StoredConversation", "check_rows", "copy"]
 
 
 @dataclass(frozen=True)
@@ -143,3 +143,17 @@ async def copy(
     copied.different += sorted({f"profile of {user_id}" for user_id, _, _ in left})
     copied.profiles = len(profiles)
     return copied
+
+
+def check_rows(conversation_id: str, count: int, rows_there: int) -> None:
+    """Refuse to add rows to a conversation that has another number of them.
+
+    Raises:
+        StorageError: it has.
+    """
+    if count != rows_there:
+        raise StorageError(
+            f"conversation {conversation_id!r} has {count} rows now and had {rows_there} a moment ago; "
+            "let no other program write it while it is copied, and copy again",
+            retryable=True,
+        )

@@ -28,7 +28,9 @@ from .database import Database, database_for
 from .fields import METRIC_FIELDS, PROFILE_FIELDS, ParseError, read_fields
 from .leases import FileLeases, check_owner
 from .log import CallRecord, Conversation, LogPage, Row, check_row_type
+from .messages import MessageRow, Messages, or_now
 from .tail import check_cursor, read_tail
+from .waiters import done
 
 if TYPE_CHECKING:
     import os
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["ParseError", "SQLite"]
-
-MessageRow = tuple[str, str, str, str, float | None]
-"""conversation_id, user_id, type, content, and seconds since the epoch or `None` for now."""
 
 T = TypeVar("T")
 
@@ -77,7 +76,7 @@ _SEARCH_MESSAGES = """
 """
 
 
-class SQLite:
+class SQLite(Messages):
     """A log in a SQLite file, for any number of agents, event loops, threads and programs at once.
 
     A save returns when its row is committed; saves that wait together share one commit. Objects
@@ -139,32 +138,6 @@ class SQLite:
     ) -> None:
         await self.close()
 
-    async def save_message(
-        self,
-        conversation_id: str,
-        user_id: str,
-        type: str,
-        content: str,
-        timestamp: float | None = None,
-    ) -> str:
-        """Save one message and return its id.
-
-        Args:
-            conversation_id: the conversation it belongs to.
-            user_id: whose conversation that is.
-            type: the kind of event: "user", "respond", "call", "result", ...; see `ROW_TYPES`.
-            content: its text.
-            timestamp: seconds since the epoch; now, if not given.
-
-        Raises:
-            ConfigError: the type is not known.
-            StorageError: the row could not be stored; nothing was written.
-        """
-        [message_id] = await self.save_messages(
-            [(conversation_id, user_id, type, content, timestamp)]
-        )
-        return message_id
-
     def save_messages(self, rows: Sequence[MessageRow]) -> asyncio.Future[list[str]]:
         """Save several messages in one transaction, all or none.
 
@@ -181,7 +154,7 @@ class SQLite:
         stored = [self._stored(*row) for row in rows]
         ids = [row[0] for row in stored]
         if not stored:
-            return _done(ids)
+            return done(ids)
 
         def insert(connection: sqlite3.Connection) -> list[str]:
             connection.executemany(_INSERT_MESSAGE, stored)
@@ -216,7 +189,7 @@ class SQLite:
         """
         stored = [self._stored(conversation_id, user_id, *row) for row in rows]
         if not stored and not calls:
-            return _done(None)
+            return done(None)
         called = [row[0] for row in stored if row[3] == "call"]
         database = self._open()
         owner = database.claims.owner(conversation_id)
@@ -305,24 +278,9 @@ class SQLite:
     ) -> str:
         """Save an event beside the conversation, such as a metric; return its id."""
         event_id = uuid7()
-        row = (event_id, conversation_id, type, content, _or_now(timestamp))
+        row = (event_id, conversation_id, type, content, or_now(timestamp))
         await self._insert(_INSERT_EVENT, [row])
         return event_id
-
-    async def save_request(
-        self,
-        conversation_id: str,
-        user_id: str,
-        messages: str,
-        response: str | None = None,
-        timestamp: float | None = None,
-    ) -> str:
-        """Save what was sent to a model and what it answered, as an event "request"; return its id.
-
-        The file has no place for `user_id`: the conversation stands for it.
-        """
-        content = json.dumps({"messages": messages, "response": response})
-        return await self.save_event(conversation_id, "request", content, timestamp)
 
     async def save_profile(self, user_id: str, profile: dict[str, Any]) -> None:
         """Save a new version of a user's profile; older ones are kept.
@@ -488,7 +446,7 @@ class SQLite:
             ConfigError: the type is not known.
         """
         self._check_type(type)
-        return uuid7(), conversation_id, user_id, type, content, _or_now(timestamp)
+        return uuid7(), conversation_id, user_id, type, content, or_now(timestamp)
 
     def _open(self) -> Database:
         if self._closed:
@@ -507,13 +465,3 @@ class SQLite:
         return await self._open().read(
             lambda connection: connection.execute(query, values).fetchall()
         )
-
-
-def _done(value: T) -> asyncio.Future[T]:
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    future.set_result(value)
-    return future
-
-
-def _or_now(timestamp: float | None) -> float:
-    return time.time() if timestamp is None else timestamp

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..errors import StorageError
 
-__all__ = ["Waiter", "answer"]
+__all__ = ["Waiter", "answer", "done"]
+
+T = TypeVar("T")
 
 
 class Waiter:
@@ -52,3 +54,10 @@ def _settle(waiters: list[Waiter]) -> None:
             waiter.future.set_exception(waiter.error)
         else:
             waiter.future.set_result(waiter.value)
+
+
+def done(value: T) -> asyncio.Future[T]:
+    """A future of the running loop that has its value already."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    future.set_result(value)
+    return future

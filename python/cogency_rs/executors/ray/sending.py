@@ -184,7 +184,7 @@ class Sending:
         data = self._packed(tool, tool.name, state)
         digest = hashlib.sha256(data).digest()
         if actor is None:
-            submit = _accepted(tool, lambda: ray.remote(run_tool).options(**ray_options(tool)))
+            submit = _accepted(tool, lambda: ray.remote(**ray_options(tool))(run_tool))
         else:
             submit = handle.run_tool.options(name=tool.name)
         if len(data) <= LARGE:

@@ -100,6 +100,17 @@ class RemoteCall:
     variables: list[tuple[ModulePlace, Any]]
     trace: dict[str, str]
 
+    def __reduce__(self) -> Any:
+        """Pickled field by field: a third of the time of pickling objects within objects."""
+        call: Any = self.call
+        if type(call) is ToolCall:  # other classes are pickled as they are
+            call = (call.name, call.args, call.id, call.server)
+        here: Any = self.execution
+        if type(here) is Execution:
+            here = (here.storage, (), here.shell_timeout, here.sandbox_dir, here.access, here.deps)
+        mine = (self.execution_id, self.conversation_id, self.user_id)
+        return _remote_call, (call, here, mine, self.state, self.variables, self.trace)
+
     @property
     def is_plain(self) -> bool:
         """Whether all of it is JSON or of this package, so that any pickle of it will do."""
@@ -110,6 +121,14 @@ class RemoteCall:
         """What a program put in, by the name it has there; to say which one cannot be sent."""
         named = {f"context variable {name!r}": value for (_, name), value in self.variables}
         return {"deps": self.execution.deps, "state": self.state, "args": self.call.args, **named}
+
+
+def _remote_call(call: Any, here: Any, mine: tuple[str, str, str], *rest: Any) -> RemoteCall:
+    if isinstance(call, tuple):
+        call = ToolCall(*cast("tuple[Any, ...]", call))
+    if isinstance(here, tuple):
+        here = Execution(*cast("tuple[Any, ...]", here))
+    return RemoteCall(call, *mine, here, *rest)
 
 
 @dataclass(slots=True)
@@ -129,6 +148,10 @@ class RemoteReply:
     unusable: str | None = None
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     stop: str | None = None
+
+    def __reduce__(self) -> Any:
+        """Pickled field by field, likewise."""
+        return RemoteReply, (self.value, self.error, self.unusable, self.events, self.stop)
 
 
 # Context variables

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from weakref import WeakKeyDictionary
 
 from ...middleware import Invocation
 
 __all__ = ["Slots"]
+
+_NO_BOUND = nullcontext()
 
 
 class Slots:
@@ -25,14 +27,14 @@ class Slots:
             WeakKeyDictionary()
         )
 
-    @asynccontextmanager
-    async def one(self, invocation: Invocation) -> AsyncGenerator[None, None]:
+    def one(self, invocation: Invocation) -> AbstractAsyncContextManager[None]:
         """Have a place for a call. To wait for it does not count as the call's time."""
-        if self._count is None:
-            yield
-            return
+        return _NO_BOUND if self._count is None else self._one(invocation, self._count)
+
+    @asynccontextmanager
+    async def _one(self, invocation: Invocation, count: int) -> AsyncGenerator[None, None]:
         loop = asyncio.get_running_loop()
-        free = self._free.setdefault(loop, asyncio.Semaphore(self._count))
+        free = self._free.setdefault(loop, asyncio.Semaphore(count))
         with invocation.waiting():
             await free.acquire()
         try:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 from ...errors import StorageError
-from ..copying import StoredConversation
+from ..copying import StoredConversation, check_rows
 from .address import Address, read_dsn
 from .driver import Connection, connect
 from .faults import explain
@@ -127,12 +127,7 @@ class TableArchive:
             async with connection.transaction():
                 head = _HEAD.format(tables=address.tables)
                 there = await connection.fetchval(head, id, len(new), latest)
-                if there != rows_there:
-                    raise StorageError(
-                        f"conversation {conversation_id!r} has {there} rows now and had {rows_there} a moment ago; "
-                        "let no other program write it while it is copied, and copy again",
-                        retryable=True,
-                    )
+                check_rows(conversation_id, there, rows_there)
                 numbered = ((number, *row) for number, row in enumerate(new, start=rows_there + 1))
                 for query, rows in (
                     (_ADD_MESSAGE, numbered),

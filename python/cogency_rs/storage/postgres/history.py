@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...ids import uuid7
 from ...types import MessageMatch
 from ..fields import METRIC_FIELDS, PROFILE_FIELDS, read_fields
 from ..log import check_row_type
+from ..messages import MessageRow, Messages, or_now
 from .text import pack, unpack
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 T = TypeVar("T")
-
-MessageRow = tuple[str, str, str, str, float | None]
-"""conversation_id, user_id, type, content, and seconds since the epoch or `None` for now."""
 
 # Letters from A to Z alone are the same in both cases, and a backslash is a character like any other, as in SQLite.
 _SEARCH = """
@@ -44,7 +42,7 @@ _SEARCH = """
 """
 
 
-class History(ABC):
+class History(Messages):
     """Messages, events and profiles, above what reads and writes."""
 
     _address: Address
@@ -59,32 +57,6 @@ class History(ABC):
 
     @abstractmethod
     def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]: ...
-
-    async def save_message(
-        self,
-        conversation_id: str,
-        user_id: str,
-        type: str,
-        content: str,
-        timestamp: float | None = None,
-    ) -> str:
-        """Save one message and return its id.
-
-        Args:
-            conversation_id: the conversation it belongs to.
-            user_id: whose conversation that is.
-            type: the kind of event: "user", "respond", "call", "result", ...; see `ROW_TYPES`.
-            content: its text.
-            timestamp: seconds since the epoch; now, if not given.
-
-        Raises:
-            ConfigError: the type is not known.
-            StorageError: the row could not be stored; nothing was written.
-        """
-        [message_id] = await self.save_messages(
-            [(conversation_id, user_id, type, content, timestamp)]
-        )
-        return message_id
 
     async def save_messages(self, rows: Sequence[MessageRow]) -> list[str]:
         """Save several messages in one transaction, all or none.
@@ -102,7 +74,7 @@ class History(ABC):
         messages: list[SavedMessage] = []
         for conversation_id, user_id, type, content, timestamp in rows:
             check_row_type(type)
-            messages.append((uuid7(), conversation_id, user_id, type, content, _or_now(timestamp)))
+            messages.append((uuid7(), conversation_id, user_id, type, content, or_now(timestamp)))
         await self._save(messages)
         return [row[0] for row in messages]
 
@@ -116,24 +88,9 @@ class History(ABC):
             "INSERT INTO {tables}.events (event_id, conversation_id, type, content, timestamp)"
             " VALUES ($1, $2, $3, $4, $5)",
             *map(pack, values),
-            _or_now(timestamp),
+            or_now(timestamp),
         )
         return event_id
-
-    async def save_request(
-        self,
-        conversation_id: str,
-        user_id: str,
-        messages: str,
-        response: str | None = None,
-        timestamp: float | None = None,
-    ) -> str:
-        """Save what was sent to a model and what it answered, as an event "request"; return its id.
-
-        There is no place for `user_id`: the conversation stands for it.
-        """
-        content = json.dumps({"messages": messages, "response": response})
-        return await self.save_event(conversation_id, "request", content, timestamp)
 
     async def save_profile(self, user_id: str, profile: dict[str, Any]) -> None:
         """Save a new version of a user's profile; older ones are kept.
@@ -297,7 +254,3 @@ class History(ABC):
         statement = query.format(tables=self._address.tables)
         tag: str = await self._write(lambda connection: connection.execute(statement, *values))
         return tag
-
-
-def _or_now(timestamp: float | None) -> float:
-    return time.time() if timestamp is None else timestamp

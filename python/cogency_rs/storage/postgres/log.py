@@ -10,6 +10,7 @@ from ...errors import ConfigError, StorageError
 from ...ids import uuid7
 from ..claims import Claim
 from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
+from ..waiters import done
 from .address import read_dsn
 from .calls import list_conversations, read_calls
 from .database import Database, database_for
@@ -127,7 +128,7 @@ class PostgreSQL(History):
         ]
         database = self._open()
         if not messages and not recorded:
-            return _done(None)
+            return done(None)
         owner = database.claims.owner(conversation_id)
         return database.begin(Append(messages, recorded, {conversation_id: owner}))
 
@@ -219,10 +220,4 @@ class PostgreSQL(History):
 
     def _save(self, messages: Sequence[SavedMessage]) -> asyncio.Future[None]:
         database = self._open()
-        return database.begin(Append(messages)) if messages else _done(None)
-
-
-def _done(value: T) -> asyncio.Future[T]:
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    future.set_result(value)
-    return future
+        return database.begin(Append(messages)) if messages else done(None)
