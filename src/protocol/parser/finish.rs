@@ -75,6 +75,7 @@ impl Parser {
                 State::Block(block, reader) => {
                     let (block, grammar) = (block.clone(), self.grammar.clone());
                     let said = reader.cut_off(&text[block.mark..], ending);
+                    let dead_end = reader.dead_end(&text[block.mark..]);
                     match said {
                         Ok(said) if !ending.is_cut() => {
                             self.complete(&block, said, events);
@@ -97,7 +98,7 @@ impl Parser {
                             self.state = State::Text;
                         }
                         Err(problem) => {
-                            self.scope.dead_end = reader.dead_end(&text[block.mark..]);
+                            self.scope.dead_end = dead_end;
                             // Of a text that was cut it is known why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
                             let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
