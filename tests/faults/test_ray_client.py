@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(
         importlib.util.find_spec("grpc") is None, reason="ray[client] is not installed"
     ),
-    pytest.mark.timeout(150),
+    pytest.mark.timeout(300),
 ]
 
 CALLS = """
@@ -59,7 +59,15 @@ async def main(address):
     counter = Counter()
     calls = [("add", {"a": 1, "b": 2}), ("large", {"n": 300_000}), ("die", {}), ("hang", {})] + [("count", {})] * 2
     settings = {"log_to_driver": False, "logging_level": "ERROR"}
-    async with RayExecutor(address, settings=settings) as ray:
+    executor = RayExecutor(address, settings=settings)
+    for left in reversed(range(4)):  # a head that is still starting drops its first clients where the machine is busy
+        try:
+            await executor.start()
+            break
+        except ConfigError:
+            if not left:
+                raise
+    async with executor as ray:
         records = await execute_calls(
             [ToolCall(*call) for call in calls],
             execution=Execution(tools=[add, large, die, hang, counter.count]),
@@ -112,7 +120,7 @@ def test_what_ray_s_client_carries_out_is_as_it_would_be_from_the_cluster(tmp_pa
                 env=env,
                 capture_output=True,
                 text=True,
-                timeout=100,
+                timeout=240,
                 check=False,
             )
         finally:

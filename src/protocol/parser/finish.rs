@@ -74,17 +74,13 @@ impl Parser {
                 }
                 State::Block(block, reader) => {
                     let (block, grammar) = (block.clone(), self.grammar.clone());
-                    let said = reader.cut_off(&text[block.mark..], ending);
-                    let dead_end = reader.dead_end(&text[block.mark..]);
-                    match said {
+                    match reader.cut_off(&text[block.mark..], ending) {
                         Ok(said) if !ending.is_cut() => {
                             self.complete(&block, said, events);
                             return None;
                         }
-                        _ => self.withdraw(events),
-                    }
-                    match said {
                         Ok(_) => {
+                            self.withdraw(events);
                             let at = text.len() - block.mark;
                             let problem = Problem { kind: FaultKind::Ended.into(), at };
                             return Some(Report::cut_off(
@@ -95,10 +91,12 @@ impl Parser {
                             ));
                         }
                         Err(problem) if block.is_only_text(&grammar, &problem) => {
+                            self.withdraw(events);
                             self.state = State::Text;
                         }
                         Err(problem) => {
-                            self.scope.dead_end = dead_end;
+                            self.scope.dead_end = reader.dead_end(&text[block.mark..]);
+                            self.withdraw(events);
                             // Of a text that was cut it is known why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
                             let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
