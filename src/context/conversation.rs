@@ -43,7 +43,7 @@ pub struct Message {
 pub struct Conversation {
     options: FoldOptions,
     renderer: Arc<Renderer>,
-    /// What the turn said, one piece behind the other, and which piece ends where.
+    /// What the turn said, one piece after the other, and which piece ends where.
     said: Vec<u8>,
     turn: Vec<Piece>,
     /// The calls that have no results yet, and how many of them stand in the turn.
@@ -120,7 +120,7 @@ impl Conversation {
         self.turn.push(Piece::Words(self.said.len()));
     }
 
-    /// Where an answer may go on behind its calls, they keep their place in it.
+    /// Where an answer may go on after its calls, they keep their place in it.
     fn place_calls(&mut self) {
         if self.options.dialect.batch == Batch::Answer && self.placed < self.calls.len() {
             self.end_calls();
@@ -154,7 +154,7 @@ impl Conversation {
         if self.calls.is_empty() {
             self.reports.clear();
         }
-        // A report that came behind the calls is of the same answer: it is shown behind their results.
+        // A report that came after the calls is of the same answer: it is shown after their results.
         self.reports.iter_mut().for_each(|report| report.said = 0);
         if self.placed < self.calls.len() {
             self.end_calls();
@@ -216,7 +216,7 @@ impl Conversation {
         self.placed = 0;
     }
 
-    /// The assistant's message of these pieces of the turn, and of `raw` behind them; none where nothing of them is shown.
+    /// The assistant's message of these pieces of the turn, and of `raw` after them; `None` where nothing of them is shown.
     fn assistant(&self, from: usize, to: usize, raw: Option<&[u8]>) -> Option<Message> {
         let (mut said, mut called) = (0, 0);
         let mut parts = Vec::with_capacity(to - from + 1);

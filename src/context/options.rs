@@ -23,10 +23,10 @@ pub enum Rules {
     /// shown, reports are not.
     #[default]
     Cogency,
-    /// The same, but calls without results are shown, each with a failure in the place of its result: whoever ran them
+    /// The same, but calls without results are shown, each with a failure in the place of its result: the program that ran them
     /// died, or could not save them.
     Installed,
-    /// Ours: as `Installed`, and results without calls are left out. A report is shown, behind the text that it is about,
+    /// Ours: as `Installed`, and results without calls are left out. A report is shown, after the text that it is about,
     /// until the model does better.
     Own,
 }

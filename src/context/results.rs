@@ -39,7 +39,7 @@ fn push_escaped(text: &mut Text, json: &[u8]) {
 }
 
 /// The pieces that are `shown` of `results`, with a failure in front for each of `calls` that has none in it. Results are
-/// saved right behind their calls, so it is the first ones that lack them. What is no array stays as it is.
+/// saved right behind their calls, so it is the first ones that lack them. Anything else stays as it is.
 pub fn one_for_each<'a>(
     calls: &[ShownCall],
     results: &'a [u8],
@@ -67,7 +67,7 @@ pub fn one_for_each<'a>(
     shown
 }
 
-/// How many items the JSON array `text` has; `None` for what is no array.
+/// How many items the JSON array `text` has; `None` for anything but an array.
 fn array_len(text: &[u8]) -> Option<usize> {
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Array))) = scanner.next(text) else { return None };

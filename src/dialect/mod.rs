@@ -42,7 +42,7 @@ pub struct Dialect {
     /// Marks around text for the user; only the marks are left out.
     #[serde(default)]
     pub answer: Vec<Pair>,
-    /// Marks around what only the system writes: results. What a model writes there itself is no answer.
+    /// Marks around what only the system writes: results. What a model writes there itself is not an answer.
     #[serde(default)]
     pub results: Vec<Results>,
     /// Messages with a head that says to whom they are: the whole answer is a row of them.
@@ -71,7 +71,7 @@ pub struct Dialect {
     /// The model says that it is done.
     #[serde(default)]
     pub end: Vec<Str>,
-    /// The model's turn is over: tokens that a server may leave in the text. What stands behind is dropped.
+    /// The model's turn is over: tokens that a server may leave in the text. What follows is dropped.
     #[serde(default)]
     pub turn_end: Vec<Str>,
     /// Marks without a meaning of their own.
@@ -164,7 +164,7 @@ pub enum Batch {
     /// All blocks of an answer are one batch, which runs when the answer ends.
     #[default]
     Answer,
-    /// The first block is the batch: it runs at once, and nothing behind it is read.
+    /// The first block is the batch: it runs at once, and nothing after it is read.
     Block,
 }
 
@@ -246,7 +246,7 @@ pub struct Json {
     /// Whether the arguments may also be a string that holds the object.
     #[serde(default)]
     pub args_as_text: bool,
-    /// Whether items of an array that are no calls are passed over.
+    /// Whether items of an array that are not calls are passed over.
     #[serde(default)]
     pub skips_others: bool,
     /// The key of the call's id.

@@ -30,7 +30,7 @@ impl Call {
         Self { json, name_end, args_end, id_end: None, has_server: false }
     }
 
-    /// The same call with this id, a canonical JSON string; an empty one is none.
+    /// The same call with this id, a canonical JSON string; an empty one counts as no id.
     #[must_use]
     pub fn with_id(self, id: impl AsRef<str>) -> Self {
         let id = Some(id.as_ref()).filter(|id| *id != "\"\"");

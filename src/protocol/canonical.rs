@@ -403,7 +403,7 @@ fn push_number(out: &mut Vec<u8>, number: &[u8]) {
     out.extend_from_slice(float_repr(value.unwrap_or(f64::NAN)).as_bytes());
 }
 
-/// Python's `repr` of a float, in JSON's words for what is no number.
+/// Python's `repr` of a float, in JSON's words for what is not a number.
 pub(crate) fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();

@@ -22,7 +22,7 @@ pub enum Event {
     Execute,
     /// What the model wrote between `<results>` tags. Not the system's word.
     Result(Text),
-    /// Output that cannot be read: a block that is none, or an answer that was cut.
+    /// Output that cannot be read: a block that is not one of calls, or an answer that was cut.
     Error(Box<Report>),
     /// `<end>`: the model is done.
     End,

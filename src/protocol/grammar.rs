@@ -182,7 +182,7 @@ pub enum Entry {
     None,
 }
 
-/// A stretch of text that is no answer.
+/// A stretch of text that is not part of the answer.
 #[derive(Debug)]
 pub struct Span {
     /// What it is.
@@ -193,7 +193,7 @@ pub struct Span {
     pub close: Str,
     /// Whether it begins only where a JSON array follows.
     pub needs_array: bool,
-    /// The search inside; `None` where the one outside serves, and what it finds is no part of the span.
+    /// The search inside; `None` where the one outside serves, and what it finds is not part of the span.
     pub inside: Option<Marks>,
     /// What the marks of that search mean.
     pub marks: Vec<Inner>,

@@ -11,7 +11,7 @@ use super::text::line_and_column;
 /// What is wrong with a block.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProblemKind {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("{0}")]
     Json(#[from] FaultKind),
     /// Something else stands where this must.
@@ -33,7 +33,7 @@ pub enum ProblemKind {
         /// The tag that stands there.
         found: Cow<'static, str>,
     },
-    /// An item of an array of calls is no object.
+    /// An item of an array of calls is not an object.
     #[error("call {index} must be an object, found {found}")]
     NotAnObject {
         /// Which call, from 0.
@@ -41,7 +41,7 @@ pub enum ProblemKind {
         /// What it is.
         found: &'static str,
     },
-    /// A call has no name, or one that is no string.
+    /// A call has no name, or one that is not a string.
     #[error("call {index} needs a {key:?} that is a string, found {found}")]
     Name {
         /// Which call, from 0.
@@ -54,7 +54,7 @@ pub enum ProblemKind {
     /// A call's head has no name.
     #[error("call {0} needs a name")]
     NoName(usize),
-    /// A call has no arguments, or some that are no object.
+    /// A call has no arguments, or some that are not an object.
     #[error("call {index} needs {key:?} that are an object, found {found}")]
     Args {
         /// Which call, from 0.

@@ -1,4 +1,4 @@
-//! What is said of output that could not be read: a block that is no block, or an answer that was cut.
+//! What is said of output that could not be read: a block that is not one of calls, or an answer that was cut.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ impl Ending {
 /// What kind of output could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
-    /// A block that is no block of calls.
+    /// A block that is not one of calls.
     Malformed,
     /// A block in which the model stopped by itself.
     Unfinished,
@@ -94,7 +94,7 @@ pub struct Report {
 pub type Broken<'d> = (&'d Dialect, usize);
 
 impl Report {
-    /// A block that ends, but is no block of calls: the first `length` bytes of `text`, which begins with the block's mark;
+    /// A block that ends, but is not one of calls: the first `length` bytes of `text`, which begins with the block's mark;
     /// `problem` is one of what stands behind that, and may lie behind the block too.
     #[must_use]
     pub fn malformed(problem: &Problem, text: &[u8], length: usize, broken: Broken<'_>) -> Self {

@@ -25,7 +25,7 @@ pub struct ShownCall {
 /// Reads one call as the log stores it. Without `args` it has none.
 ///
 /// # Errors
-/// The text is no JSON by the rules of `json.loads(text)`. JSON that is no call gives `None`.
+/// The text is not JSON by the rules of `json.loads(text)`. JSON that is not a call gives `None`.
 pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
     Ok(stored_fields(text)?.map(Parts::into_call))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Why a response template is no dialect: nothing of it is guessed.
+/// Why a response template is not a dialect: nothing of it is guessed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the response template's `{field}` {reason}; {advice}")]
 pub struct TemplateError {

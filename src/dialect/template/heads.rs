@@ -19,7 +19,7 @@ const TO: &str = "to=";
 /// A head that begins with it.
 const TO_ALONE: &str = " to=";
 
-/// Recipients that are no tools.
+/// Recipients that are not tools.
 const PEOPLE: [&str; 2] = ["assistant", "user"];
 
 /// What stands in a row before the name of a recipient, and the group of that name.

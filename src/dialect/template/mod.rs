@@ -11,7 +11,7 @@
 //!   field takes is told to the user; there it is dropped. Where `content` has an opening mark, calls in it are calls.
 //! - What closes `content` where no mark opens it ends the turn, and what stands behind is dropped.
 //! - A call that cannot be read is reported, and the others of the answer are kept; there nothing of the answer is.
-//! - What answers demand (`optional`) or start out with (`defaults`) is no matter of reading.
+//! - What answers demand (`optional`) or start out with (`defaults`) does not concern the reader.
 //!
 //! A dialect reads what a server sends, which begins behind the prompt. So `start_anchor` is left out, but for the mark with
 //! which messages begin that have heads. What transformers needs a `prefix` for is that the prompt may have opened the
@@ -52,7 +52,7 @@ const REASONING: [&str; 3] = ["thinking", "reasoning", "reasoning_content"];
 /// [`prompt`](Dialect::prompt) and [`stop`](Dialect::stop) for that.
 ///
 /// # Errors
-/// The template is none, or it says what no dialect can.
+/// It is not a response template, or it says what no dialect can.
 ///
 /// ```
 /// use cogency_rs::dialect::template::from_response_template;

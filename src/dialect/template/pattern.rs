@@ -1,7 +1,7 @@
 //! The patterns of a template, taken apart into what a dialect has words for: marks, free space, and the name.
 //!
 //! A pattern is never run over an answer. It is read as a few *rows* of pieces, one for each way in which it can match, and
-//! whatever is no such piece is refused. Patterns are Python's; where Python and the parser used here would read one
+//! anything else is refused. Patterns are Python's; where Python and the parser used here would read one
 //! differently, it is refused too.
 
 use regex_syntax::ast::{self, Ast, ClassSetItem};
@@ -104,7 +104,7 @@ pub(super) fn rows(path: &str, source: &str) -> Read<Vec<Row>> {
 /// The texts that the pattern waits for, where it is `(?=[\s\S]*?TEXT)`.
 fn ahead(path: &str, source: &str) -> Option<Vec<String>> {
     let inner = source.strip_prefix("(?=")?.strip_suffix(')')?;
-    // Two of them in a row are not one: then what is between these brackets is no pattern.
+    // Two of them in a row are not one: then what is between these brackets is not a pattern.
     let rows = rows(path, inner).ok()?;
     let text = |row: &Row| match &row[..] {
         [Piece::Any, Piece::Text(text)] => Some(text.clone()),

@@ -104,7 +104,7 @@ fn close_of<'b>(field: &'b Field<'_>) -> Read<&'b Boundary> {
     field.close.as_ref().ok_or_else(|| missing(&format!("{}.close", field.path), advice))
 }
 
-/// The marks of a boundary. Free space around them is left out: it is none of the text that is shown.
+/// The marks of a boundary. Free space around them is left out: it is not part of the text that is shown.
 pub(super) fn marks(boundary: &Boundary) -> Read<Vec<String>> {
     let Form::Rows(rows) = &boundary.form else { return boundary.refuse("looks ahead", AHEAD) };
     let rows = without_end(rows);

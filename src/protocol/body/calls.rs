@@ -18,7 +18,7 @@ pub struct Scope {
     pub reading: Reading,
     /// The tools and their schemas, which say of what type a raw value is.
     pub tools: Option<Arc<Tools>>,
-    /// Whether somebody wants to see calls before they are complete.
+    /// Whether the caller wants to see calls before they are complete.
     pub is_watched: bool,
     /// How many bytes at the end of a text that has ended hold no end of a CDATA section; 0 where nothing is known of that.
     pub dead_end: usize,

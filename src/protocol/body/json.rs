@@ -248,7 +248,7 @@ impl ObjectReader {
     /// Reads on; gives the byte behind the value once it is complete.
     ///
     /// # Errors
-    /// It is no JSON.
+    /// It is not JSON.
     pub fn read(&mut self, text: &[u8], calls: &mut Calls) -> Result<Option<usize>, Problem> {
         if self.scanner.depth() == 0 && !self.scanner.is_complete() {
             self.scanner.skip_space(text);

@@ -60,7 +60,7 @@ impl ParametersReader {
     /// Reads on; gives the byte behind the last of them, in front of what closes the call.
     ///
     /// # Errors
-    /// Something stands there that is no parameter.
+    /// Something stands there that is not a parameter.
     pub fn read(
         &mut self,
         forms: Forms<'_>,

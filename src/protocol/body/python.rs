@@ -241,7 +241,7 @@ impl PythonReader {
         Ok(Step::On)
     }
 
-    /// Begins a value, or a key that is no string.
+    /// Begins a value, or a key that is not a string.
     fn begin_value(&mut self, text: &[u8], calls: &mut Calls, byte: u8) -> Step {
         let is_key = self.place == Place::KeyOrClose;
         match byte {

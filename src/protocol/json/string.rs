@@ -5,7 +5,7 @@ use super::token::FaultKind;
 
 /// Where the first control character stands.
 pub fn first_control(text: &[u8]) -> Option<usize> {
-    // Without a way out in the middle the compiler compares many bytes at once; and mostly there is none.
+    // Without an early exit the compiler compares many bytes at once; and mostly there is no such byte.
     let any = text.iter().fold(0, |any, &byte| any | u8::from(byte < 0x20));
     if any > 0 { text.iter().position(|&byte| byte < 0x20) } else { None }
 }

@@ -30,7 +30,7 @@ pub enum Token {
     Word(&'static str),
 }
 
-/// Why the text is no JSON.
+/// Why the text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FaultKind {
     /// Something else stands where a value must.

@@ -124,7 +124,7 @@ fn integer(value: &[u8], is_float: bool) -> Option<String> {
     }
 }
 
-/// The value of a text that says nothing of its type, where it is none of a text: a boolean, `null` or a number. One that
+/// The value of a text that says nothing of its type, where it is not a text: a boolean, `null` or a number. One that
 /// begins with a needless zero is text.
 #[must_use]
 pub fn scalar(value: &[u8]) -> Option<String> {

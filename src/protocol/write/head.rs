@@ -165,7 +165,7 @@ fn push_text(sink: &mut Sink<'_>, form: &Parameters, text: &[u8], close: &str) {
     let holds_close = has_key && memchr::memmem::find(text, close.as_bytes()).is_some();
     let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
     let is_sure = !holds_close && !is_trimmed && !sink.marks().stand_in(text);
-    // Where a value may be JSON, text that is none as it stands can be so.
+    // Where a value may be JSON, text that is not JSON as it stands can be written so.
     if form.untyped == Untyped::Json && (!is_sure || is_json(text)) {
         return push_value(sink, &json_string(text));
     }

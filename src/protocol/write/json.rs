@@ -221,7 +221,7 @@ pub fn push_string(out: &mut Vec<u8>, inside: &str, strings: Strings<'_>) {
     let readable = with_characters(inside);
     let mut from = 0;
     for at in marks.find(&readable) {
-        // One that begins with a letter or a quote may begin inside an escape; it is no token of a server either.
+        // One that begins with a letter or a quote may begin inside an escape; it is not a token of a server either.
         if at < from || readable[at].is_ascii_alphanumeric() || b"\\\"/".contains(&readable[at]) {
             continue;
         }

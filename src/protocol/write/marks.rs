@@ -32,7 +32,7 @@ impl Marks {
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
         let mut starts: Vec<String> = marks(dialect).into_iter().flat_map(beginnings).collect();
-        // Around tools stand words, too, which are no marks.
+        // Around tools stand words, too, which are not marks.
         let tools = &dialect.prompt.tools;
         let frames = [&tools.around, &tools.each].into_iter();
         let frames = frames.flat_map(|frame| [&*frame.before, &frame.behind]);
@@ -192,7 +192,7 @@ fn marks(dialect: &Dialect) -> Vec<&str> {
     let results = &prompt.results;
     let each = [&results.each, &results.around].into_iter().chain(&results.each_without_id);
     for Frame { before, behind } in each {
-        // A placeholder and what stands behind it is no mark.
+        // A placeholder and what follows it is not a mark.
         marks.extend([before.split('{').next().unwrap_or_default(), behind]);
     }
     if let ResultText::Marked(mark) = &results.text {

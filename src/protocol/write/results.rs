@@ -31,7 +31,7 @@ pub struct Returned {
     pub content: String,
 }
 
-/// The results of a batch as the log stores them, each with the id of its call. What is no array of objects is one result,
+/// The results of a batch as the log stores them, each with the id of its call. Anything but an array of objects is one result,
 /// as it is.
 ///
 /// # Complexity
@@ -69,7 +69,7 @@ fn returned_item(item: &str, call: Option<&ShownCall>) -> Returned {
     }
 }
 
-/// The text as a canonical array; `None` for what is none.
+/// The text as a canonical array; `None` for anything else.
 fn canonical_array(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner::default();
     let mut writer = Writer::new(Layout::Compact, text.len());

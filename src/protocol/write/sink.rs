@@ -60,7 +60,7 @@ impl<'a> Sink<'a> {
         self.marks().push_referenced(&mut self.out, text, "");
     }
 
-    /// Adds text without escapes, which ends at the mark `close` if that is no mark of the dialect already. Where the call is
+    /// Adds text without escapes, which ends at the mark `close` if that is not a mark of the dialect already. Where the call is
     /// guarded and this text not sure to read back, its marks are made harmless.
     pub fn push_raw(&mut self, text: &[u8], is_sure: bool, close: &str) {
         self.is_doubtful |= !is_sure;

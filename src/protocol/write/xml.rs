@@ -116,7 +116,7 @@ fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
     }
 }
 
-/// Adds a value that is no text. What would be read as XML in its strings is escaped as JSON has it.
+/// Adds a value that is not text. What would be read as XML in its strings is escaped as JSON has it.
 fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
     let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
     let mut value = Vec::new();

@@ -120,7 +120,7 @@ fn push_code_point(out: &mut Vec<u8>, code: u32) {
     }
 }
 
-/// The number that a literal without its sign says, as `json.dumps` writes it; `None` where it is none.
+/// The number that a literal without its sign says, as `json.dumps` writes it; `None` where it is not a number.
 ///
 /// # Complexity
 /// O(`text`).

@@ -128,8 +128,6 @@ impl XmlArgs {
         text: &[u8],
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
-        let tools = calls.scope.tools.clone();
-        let root = tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
         loop {
             match &mut self.place {
                 Place::Text(from, at) => match next_mark(form, text, *at) {
@@ -147,6 +145,9 @@ impl XmlArgs {
                         Lexed::Markup(markup, end) => {
                             self.text(text, from, start, calls);
                             self.place = Place::Text(end, end);
+                            let tools = calls.scope.tools.clone();
+                            let root =
+                                tools.as_deref().and_then(|tools: &Tools| tools.schema(tool));
                             self.markup(form, root, text, start, (markup, end), calls)?;
                         }
                     }

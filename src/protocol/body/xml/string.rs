@@ -39,7 +39,7 @@ impl StringReader {
     /// Reads on; gives the closing tag once it is known to be one. `around` closes the element around this one; any closing
     /// tag does where that is not given.
     pub fn read(&mut self, form: &Xml, around: Option<&[u8]>, text: &[u8]) -> Option<Range<usize>> {
-        let close = [b"/", &text[self.key.clone()]].concat();
+        let key = &text[self.key.clone()];
         let mark = form.prefix.len() + 1;
         loop {
             self.place = match &mut self.place {
@@ -54,8 +54,8 @@ impl StringReader {
                     let rest = &text[*at + mark..];
                     if form.entities && begins(rest, b"![CDATA[")? {
                         Place::Cdata(TagReader::new(*at))
-                    } else if begins(rest, &close)? {
-                        Place::Closing(*at, *at + mark + close.len())
+                    } else if begins_closing(rest, key)? {
+                        Place::Closing(*at, *at + mark + 1 + key.len())
                     } else {
                         Place::Text(*at + 1)
                     }
@@ -123,6 +123,11 @@ impl StringReader {
             _ => None,
         }
     }
+}
+
+/// Whether the rest of a tag begins with a slash and this name; `None` while it may yet.
+fn begins_closing(rest: &[u8], name: &[u8]) -> Option<bool> {
+    Some(begins(rest, b"/")? && begins(&rest[1..], name)?)
 }
 
 /// Whether comments are part of a text.

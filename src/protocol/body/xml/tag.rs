@@ -53,7 +53,7 @@ pub struct TagReader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Start,
-    /// This is no markup.
+    /// This is not markup.
     Text,
     Cdata,
     Comment,

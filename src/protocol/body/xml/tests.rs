@@ -320,7 +320,7 @@ fn the_schema_decides_what_an_element_is() {
     ] {
         assert_eq!(args(inside), expected, "{inside}");
         let late = format!("<arguments>{inside}</arguments><tool_name>f</tool_name></tool>");
-        // Where the name comes late, so does the knowledge of what is no tag.
+        // Where the name comes late, so does the knowledge of what is not a tag.
         if let (Ok((calls, _)), false) = (read(&late), inside.contains("<c><c>")) {
             let call: Value = serde_json::from_str(&calls[0]).unwrap();
             assert_eq!(call["args"], expected, "{inside}");

@@ -160,7 +160,7 @@ impl Arguments<'_> {
                     }
                 }
             }
-            // Elsewhere text beside elements is no object: the check of the arguments says so.
+            // Elsewhere text beside elements is not an object: the check of the arguments says so.
             Some(_) => {
                 let text = decoded(self.form, &self.text[element.content.clone()], Comments::Kept);
                 out.writer.raw_scalar(&self.typed(&text, element, schema, out.depth));
