@@ -347,10 +347,12 @@ impl PythonReader {
     /// and so would each after it.
     fn refused(&mut self, form: &Python, text: &[u8], calls: &Calls) -> Result<Step, Problem> {
         while let Some(&byte) = text.get(self.at) {
-            match any_starts(&text[self.at..], &calls.followers) {
-                Some(true) => return Ok(Step::End(self.at)),
-                None => return Ok(Step::More),
-                Some(false) => {}
+            if calls.followers.iter().any(|mark| mark.as_bytes()[0] == byte) {
+                match any_starts(&text[self.at..], &calls.followers) {
+                    Some(true) => return Ok(Step::End(self.at)),
+                    None => return Ok(Step::More),
+                    Some(false) => {}
+                }
             }
             match (byte, self.open.last()) {
                 (b'"' | b'\'', _) => return Ok(self.open_string(text, Prefix::None)),
