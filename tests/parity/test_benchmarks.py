@@ -161,7 +161,7 @@ def test_an_unknown_row_is_named_with_those_there_are_and_the_document_has_them_
     ("options", "problem"),
     [
         (["--only=parse-event", "--write"], "--only would leave rows out of docs/benchmarks.md"),
-        (["--rounds=0"], "'0' is no whole number above 0"),
+        (["--rounds=0"], "'0' is not a whole number above 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_measured(options, problem):
