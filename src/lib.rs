@@ -38,7 +38,7 @@
 //! use cogency_rs::context::{Conversation, FoldOptions, Message, Role, Rules};
 //! use cogency_rs::dialect::presets;
 //! use cogency_rs::execution::{Admission, Due, Schedule};
-//! use cogency_rs::protocol::results::Outcome;
+//! use cogency_rs::protocol::results::CallOutcome;
 //! use cogency_rs::protocol::stored::shown_call;
 //! use cogency_rs::protocol::{Ending, Options, Parser, Stream};
 //! use cogency_rs::turn::{Breaker, Emission, Errors, Row, RowKind, Step, Turn, TurnOutcome};
@@ -82,12 +82,12 @@
 //! assert!(matches!(schedule.ask(1), Admission::Later(_)));
 //! schedule.start_clock(0, Duration::ZERO, Duration::from_secs(2));
 //! assert_eq!(schedule.next_deadline(), Some(Duration::from_secs(2)));
-//! let sum = Outcome::success("\"Success\"".into(), Some("5".into())); // JSON, as the log holds it
+//! let sum = CallOutcome::success("\"Success\"".into(), Some("5".into())); // JSON, as the log holds it
 //! assert_eq!(schedule.leave(0), [(1, 0)], "the second call begins");
 //! schedule.over(0);
 //! schedule.start_clock(1, Duration::from_secs(1), Duration::from_secs(2));
 //! assert_eq!(schedule.due(Duration::from_secs(3)), Due::Calls(vec![1]), "and runs out of time");
-//! let late = Outcome::Failure { message: "\"no answer within 2 s\"".into() };
+//! let late = CallOutcome::Failure { message: "\"no answer within 2 s\"".into() };
 //!
 //! turn.results(vec![sum, late], &mut Breaker::new(3.0), &mut steps);
 //! turn.finish(&Ending::Stopped, 4.0, &mut steps);

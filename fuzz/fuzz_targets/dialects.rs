@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::dialect::{Args, Batch, Body, Dialect, Unmarked};
+use cogency_rs::dialect::{Args, BatchEnd, Body, Dialect, Unmarked};
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::limits::Reading;
 use cogency_rs::protocol::{
@@ -360,7 +360,7 @@ fuzz_target!(|input: Input| {
             let found: Vec<_> = found.take(calls.len()).collect();
             // Of several blocks only the first may be read.
             let is_first_only =
-                dialect.batch == Batch::Block || dialect.unmarked == Unmarked::AtStart;
+                dialect.batch == BatchEnd::Block || dialect.unmarked == Unmarked::AtStart;
             assert!(
                 found == *calls || is_first_only && calls.starts_with(&found),
                 "{found:?}, not {calls:?} in {known:?}"

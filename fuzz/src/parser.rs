@@ -33,9 +33,9 @@ pub struct Part {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Text between two tags.
-    Run(Run),
+    Run(TextRun),
     /// Text that no tag ends.
-    LastRun(Run),
+    LastRun(TextRun),
     /// Any tag but the next one.
     Tag,
     /// `<end>`
@@ -52,7 +52,7 @@ pub enum Meaning {
 
 /// Text, by the event it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum TextRun {
     Respond,
     Think,
     Result,
@@ -78,10 +78,10 @@ pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
     let mut rest = text;
     loop {
         let Some((at, tag, is_tag)) = next_tag(rest, limits, source) else {
-            add(rest.len(), Meaning::LastRun(Run::Respond));
+            add(rest.len(), Meaning::LastRun(TextRun::Respond));
             break;
         };
-        add(at, Meaning::Run(Run::Respond));
+        add(at, Meaning::Run(TextRun::Respond));
         if is_tag == Answer::Unknown {
             add(rest.len() - at, Meaning::Unknown);
             break;
@@ -89,8 +89,8 @@ pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
         add(tag.len(), if tag == b"<end>" { Meaning::EndTag } else { Meaning::Tag });
         rest = &rest[at + tag.len()..];
         let (run, close): (_, &[u8]) = match tag {
-            b"<think>" => (Run::Think, b"</think>"),
-            b"<results>" => (Run::Result, b"</results>"),
+            b"<think>" => (TextRun::Think, b"</think>"),
+            b"<results>" => (TextRun::Result, b"</results>"),
             b"<end>" => continue,
             _ => {
                 let (length, meaning) = block(rest, limits, source);
@@ -476,13 +476,13 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
                         _ => text.is_empty() && *ending != Ending::Length,
                     };
                     report = if is_whole { None } else { cut_answer(ending) };
-                    if meaning == Meaning::LastRun(Run::Think)
+                    if meaning == Meaning::LastRun(TextRun::Think)
                         && opens_a_block(content, begins_line)
                     {
                         report = Some(call_in_reasoning());
                     }
                 }
-                let is_shown = says || meaning == Meaning::LastRun(Run::Respond);
+                let is_shown = says || meaning == Meaning::LastRun(TextRun::Respond);
                 let pieces = if is_shown { pieces(content, limits) } else { Vec::new() };
                 events.extend(pieces.into_iter().map(|piece| run.event(piece)));
             }
@@ -511,10 +511,10 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
             Meaning::Run(run) if !is_blank(content) => events.push(run.event(content)),
             Meaning::LastRun(run) => {
                 let ends: &[&[u8]] = match run {
-                    Run::Respond => &OPENING,
+                    TextRun::Respond => &OPENING,
                     // A block that opens in reasoning is told of, should the reasoning never end.
-                    Run::Think => &[b"</think>", OPEN],
-                    Run::Result => continue,
+                    TextRun::Think => &[b"</think>", OPEN],
+                    TextRun::Result => continue,
                 };
                 let may_begin = |end: &&[u8]| {
                     ends.iter().any(|tag| tag.len() > end.len() && tag.starts_with(end))
@@ -552,7 +552,7 @@ pub fn joined(events: Vec<Event>) -> Vec<Event> {
     runs
 }
 
-impl Run {
+impl TextRun {
     fn event(self, content: &[u8]) -> Event {
         match self {
             Self::Respond => Event::Respond(Text::from(content)),

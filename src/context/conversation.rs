@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::dialect::{Batch, ResultText};
+use crate::dialect::{BatchEnd, ResultText};
 use crate::protocol::Text;
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::{Part, Renderer, returned};
@@ -122,7 +122,7 @@ impl Conversation {
 
     /// Where an answer may go on after its calls, they keep their place in it.
     fn place_calls(&mut self) {
-        if self.options.dialect.batch == Batch::Answer && self.placed < self.calls.len() {
+        if self.options.dialect.batch == BatchEnd::Answer && self.placed < self.calls.len() {
             self.end_calls();
         }
     }

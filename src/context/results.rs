@@ -6,7 +6,7 @@ use super::options::Tags;
 use crate::dialect::Frame;
 use crate::protocol::Text;
 use crate::protocol::json::{Container, Scanner, Token};
-use crate::protocol::results::{Outcome, ResultItem, results_array};
+use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::stored::ShownCall;
 use crate::protocol::text::is_blank;
 
@@ -51,7 +51,7 @@ pub fn one_for_each<'a>(
     };
     let failed = |call: &ShownCall| ResultItem {
         tool: call.name.clone(),
-        outcome: Outcome::Failure { message: "\"Interrupted before completion\"".into() },
+        outcome: CallOutcome::Failure { message: "\"Interrupted before completion\"".into() },
     };
     let mut array = results_array(&calls[..missing].iter().map(failed).collect::<Vec<_>>());
     if found == 0 {

@@ -64,7 +64,7 @@ pub struct Dialect {
     pub bodies: Vec<Body>,
     /// When the calls are run.
     #[serde(default)]
-    pub batch: Batch,
+    pub batch: BatchEnd,
     /// Whether a mark that opens a block is plain text where nothing follows that may stand in one.
     #[serde(default)]
     pub lone_mark: LoneMark,
@@ -160,7 +160,7 @@ pub enum Unmarked {
 /// When the calls are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Batch {
+pub enum BatchEnd {
     /// All blocks of an answer are one batch, which runs when the answer ends.
     #[default]
     Answer,
@@ -257,7 +257,7 @@ pub struct Json {
     pub server: Option<Str>,
     /// An object that says by one of its keys whether it is a call or the answer.
     #[serde(default)]
-    pub decision: Option<Decision>,
+    pub decision: Option<DecisionKeys>,
 }
 
 /// How many calls a JSON value holds.
@@ -275,7 +275,7 @@ pub enum Shape {
 /// The keys of an object that is a call or the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decision {
+pub struct DecisionKeys {
     /// The key that decides.
     pub key: Str,
     /// Its value where the object is a call.

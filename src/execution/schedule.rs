@@ -16,7 +16,7 @@ pub type Moment = Duration;
 /// What may begin, in which order, and for how long.
 #[derive(Debug)]
 pub struct Schedule {
-    calls: Vec<Call>,
+    calls: Vec<ScheduledCall>,
     /// How many calls may run at once.
     concurrency: Option<NonZeroUsize>,
     running: usize,
@@ -58,7 +58,7 @@ pub enum Due {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Call {
+struct ScheduledCall {
     /// How many of its attempts run.
     running: usize,
     over: bool,
@@ -82,7 +82,7 @@ impl Schedule {
     #[must_use]
     pub fn new(count: usize, concurrency: Option<NonZeroUsize>, deadline: Option<Moment>) -> Self {
         Self {
-            calls: vec![Call::default(); count],
+            calls: vec![ScheduledCall::default(); count],
             concurrency,
             running: 0,
             first_open: 0,
@@ -103,7 +103,7 @@ impl Schedule {
 
     /// Adds calls behind those that there are.
     pub fn add(&mut self, count: usize) {
-        self.calls.resize(self.calls.len() + count, Call::default());
+        self.calls.resize(self.calls.len() + count, ScheduledCall::default());
     }
 
     /// Forgets the calls from this index on, all of which are over.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::marks::{Marks, Undecided};
-use super::run::Run;
+use super::run::TextRun;
 use super::text::leading_space;
 use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Shape, Str, Unmarked};
 
@@ -186,7 +186,7 @@ pub enum Entry {
 #[derive(Debug)]
 pub struct Span {
     /// What it is.
-    pub run: Run,
+    pub run: TextRun,
     /// What opens it; empty where a head does.
     pub open: Str,
     /// What closes it, for messages; empty where any mark does.
@@ -234,7 +234,7 @@ impl Grammar {
             table.add(number, dialect);
         }
         let outside = Marks::new(table.texts.iter().map(|text| text.as_bytes()));
-        let reasoning = table.spans.iter().position(|span| span.run == Run::Think);
+        let reasoning = table.spans.iter().position(|span| span.run == TextRun::Think);
         let recovery = dialects.iter().map(|dialect| Recovery::new(dialect)).collect();
         let unmarked = dialects.iter().enumerate();
         let unmarked = unmarked.filter(|(_, dialect)| dialect.unmarked != Unmarked::Never);
@@ -297,7 +297,7 @@ impl Grammar {
     /// # Errors
     /// More text decides it.
     pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, Undecided> {
-        let spans = self.spans.iter().filter(|span| span.run == Run::Think);
+        let spans = self.spans.iter().filter(|span| span.run == TextRun::Think);
         let spans = spans.map(|span| (&span.open, Reopened::Mark(span.open.len())));
         let dialects =
             self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
@@ -466,11 +466,11 @@ struct Table {
 impl Table {
     fn add(&mut self, number: usize, dialect: &Dialect) {
         for pair in &dialect.reasoning {
-            self.span(pair, Run::Think, false, dialect);
+            self.span(pair, TextRun::Think, false, dialect);
         }
         for results in &dialect.results {
             let pair = Pair { open: results.open.clone(), close: results.close.clone() };
-            self.span(&pair, Run::Result, results.array, dialect);
+            self.span(&pair, TextRun::Result, results.array, dialect);
         }
         if let Some(heads) = &dialect.heads {
             self.heads(number, heads);
@@ -523,11 +523,11 @@ impl Table {
             self.mark(close, Mark::Ignored);
         }
         let first = self.spans.len();
-        for run in [Run::Think, Run::Respond] {
+        for run in [TextRun::Think, TextRun::Respond] {
             let close = heads.close.iter().map(|mark| (mark, Inner::Close));
             let next = heads.open.iter().map(|mark| (mark, Inner::Next));
             let openers = self.openers.iter().map(|(mark, _)| (mark, Inner::Block));
-            let openers = openers.filter(|_| run == Run::Think);
+            let openers = openers.filter(|_| run == TextRun::Think);
             // Without channels a recipient is all that a head needs.
             let recipient = Some(&heads.recipient).filter(|_| heads.channel.is_empty());
             let recipient = recipient.map(|mark| (mark, Inner::Recipient(self.heads.len())));
@@ -544,10 +544,10 @@ impl Table {
         self.heads.push(Headed { dialect, reasoning: first, answer: first + 1 });
     }
 
-    fn span(&mut self, pair: &Pair, run: Run, needs_array: bool, dialect: &Dialect) {
+    fn span(&mut self, pair: &Pair, run: TextRun, needs_array: bool, dialect: &Dialect) {
         let mut marks = vec![(&pair.close, Inner::Close)];
         marks.extend(dialect.turn_end.iter().map(|mark| (mark, Inner::TurnEnd)));
-        if run == Run::Think {
+        if run == TextRun::Think {
             marks.extend(self.openers.iter().map(|(mark, _)| (mark, Inner::Block)));
         }
         let inside = Marks::new(

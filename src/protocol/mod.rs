@@ -30,6 +30,6 @@ pub use grammar::Grammar;
 pub use limits::{Limits, Reading};
 pub use parser::{CallStart, CallStream, Options, Parser, Stream};
 pub use report::{Ending, Report, ReportKind};
-pub use run::Run;
+pub use run::TextRun;
 pub use text::Text;
 pub use tools::Tools;

@@ -20,10 +20,10 @@ use super::call::Call;
 use super::event::Note;
 use super::grammar::Grammar;
 use super::limits::{Limits, Reading};
-use super::run::Run;
+use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
-use crate::dialect::{Batch, Dialect};
+use crate::dialect::{BatchEnd, Dialect};
 use runs::Known;
 use state::{Lookahead, OpenBlock, Start, State};
 
@@ -210,11 +210,11 @@ impl Parser {
     /// arrives, with nothing of it held back. Then it has been read.
     ///
     /// [`feed`](Self::feed) asks this itself; who asks it first can hand on the chunk without a copy.
-    pub fn pass(&mut self, chunk: &[u8]) -> Option<Run> {
+    pub fn pass(&mut self, chunk: &[u8]) -> Option<TextRun> {
         if self.stream == Stream::Event || !self.held.is_empty() || chunk.is_empty() {
             return None;
         }
-        let run = self.goes_on(chunk).filter(|run| *run != Run::Result)?;
+        let run = self.goes_on(chunk).filter(|run| *run != TextRun::Result)?;
         if self.run != Known::Shown && is_blank(chunk) {
             return None;
         }
@@ -225,10 +225,10 @@ impl Parser {
     }
 
     /// The open run, if all that `chunk` can do is to go on with it: no mark has begun, and none begins.
-    fn goes_on(&self, chunk: &[u8]) -> Option<Run> {
+    fn goes_on(&self, chunk: &[u8]) -> Option<TextRun> {
         let (run, marks) = match &self.state {
             State::Text if matches!(self.start, Start::Space(..)) => return None,
-            State::Text => (Run::Respond, &self.grammar.outside),
+            State::Text => (TextRun::Respond, &self.grammar.outside),
             State::Inside(..) if self.may_reopen => return None,
             State::Inside(span, _) => {
                 let span = &self.grammar.spans[*span];
@@ -255,7 +255,7 @@ impl Parser {
 
     /// Hands out what a block says.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
-        let is_batch = self.grammar.dialects[block.opening.dialect].batch == Batch::Block;
+        let is_batch = self.grammar.dialects[block.opening.dialect].batch == BatchEnd::Block;
         self.ready_calls = 0;
         self.is_batch_open |= said.iter().any(|event| matches!(event, Event::Call(_)));
         for event in said {
@@ -350,9 +350,13 @@ mod tests {
     fn an_array_of_results_begins_within_the_limit() {
         let limits = Limits { max_block_bytes: 4, ..Limits::default() };
         for (text, kind, pieces) in [
-            ("<results>   [12", Run::Result, vec!["   [", "12"]),
-            ("<results>    [1", Run::Respond, vec!["<res", "ults", ">   ", " [1"]),
-            ("<results> \u{3000}[1", Run::Respond, vec!["<res", "ults", "> ", "\u{3000}[", "1"]),
+            ("<results>   [12", TextRun::Result, vec!["   [", "12"]),
+            ("<results>    [1", TextRun::Respond, vec!["<res", "ults", ">   ", " [1"]),
+            (
+                "<results> \u{3000}[1",
+                TextRun::Respond,
+                vec!["<res", "ults", "> ", "\u{3000}[", "1"],
+            ),
         ] {
             let options = Options { limits, ..Options::default() };
             let expected: Vec<_> =

@@ -10,12 +10,12 @@ pub struct ResultItem {
     /// The tool's name, a JSON string.
     pub tool: String,
     /// How the call went.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
 }
 
 /// How a call went. All texts are JSON already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It returned.
     Success {
         /// One line that says what happened, if it says more than the status and the content do.
@@ -33,7 +33,7 @@ pub enum Outcome {
 /// Outcomes that say nothing beside a content: the word that stands in for a missing one, and none at all.
 const WORDLESS: [&str; 3] = ["\"Success\"", "\"\"", "null"];
 
-impl Outcome {
+impl CallOutcome {
     /// The success of a tool that said `outcome` and gave `content`, if it gave any.
     #[must_use]
     pub fn success(outcome: String, content: Option<String>) -> Self {
@@ -55,14 +55,14 @@ pub fn results_array(items: &[ResultItem]) -> String {
         let separator = if index == 0 { "" } else { ", " };
         array.extend([separator, "{\"tool\": ", tool, ", \"status\": "]);
         let content = match outcome {
-            Outcome::Success { outcome, content } => {
+            CallOutcome::Success { outcome, content } => {
                 array.push_str("\"success\"");
                 if let Some(outcome) = outcome {
                     array.extend([", \"outcome\": ", outcome]);
                 }
                 content
             }
-            Outcome::Failure { message } => {
+            CallOutcome::Failure { message } => {
                 array.push_str("\"failure\"");
                 message
             }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     /// The array of one call of a tool `t`, without the brackets and what all items begin with.
-    fn written(outcome: Outcome) -> String {
+    fn written(outcome: CallOutcome) -> String {
         let array = results_array(&[ResultItem { tool: "\"t\"".into(), outcome }]);
         array["[{\"tool\": \"t\", \"status\": ".len()..array.len() - "}]".len()].into()
     }
@@ -95,10 +95,10 @@ mod tests {
             ("null", Some("0"), r#""success", "content": 0"#),
             ("\"success\"", Some("0"), r#""success", "outcome": "success", "content": 0"#),
         ] {
-            let outcome = Outcome::success(outcome.into(), content.map(Into::into));
+            let outcome = CallOutcome::success(outcome.into(), content.map(Into::into));
             assert_eq!(written(outcome), expected);
         }
-        let failure = Outcome::Failure { message: "\"Success\"".into() };
+        let failure = CallOutcome::Failure { message: "\"Success\"".into() };
         assert_eq!(written(failure), r#""failure", "content": "Success""#);
     }
 
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(results_array(&[]), "[]");
         assert_eq!(
             results_array(&[
-                item("\"a\"", Outcome::success("\"ok\"".into(), None)),
-                item("\"b\"", Outcome::Failure { message: "\"no\"".into() }),
+                item("\"a\"", CallOutcome::success("\"ok\"".into(), None)),
+                item("\"b\"", CallOutcome::Failure { message: "\"no\"".into() }),
             ]),
             "[{\"tool\": \"a\", \"status\": \"success\", \"content\": \"ok\"}, \
              {\"tool\": \"b\", \"status\": \"failure\", \"content\": \"no\"}]"

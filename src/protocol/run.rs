@@ -4,7 +4,7 @@ use super::{Event, Text};
 
 /// Text between two marks, by the event it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum TextRun {
     /// [`Event::Respond`]
     Respond,
     /// [`Event::Think`]
@@ -13,7 +13,7 @@ pub enum Run {
     Result,
 }
 
-impl Run {
+impl TextRun {
     /// Its event.
     #[must_use]
     pub fn event(self, text: impl Into<Text>) -> Event {

@@ -20,8 +20,8 @@ use crate::protocol::event::Note;
 use crate::protocol::grammar::Entry;
 use crate::protocol::json::{FaultKind, unescaped};
 use crate::protocol::problem::Problem;
-use crate::protocol::results::{Outcome, ResultItem, results_array};
-use crate::protocol::{self as core, CallStart, Ending, Event, Report, Run, Stream};
+use crate::protocol::results::{CallOutcome, ResultItem, results_array};
+use crate::protocol::{self as core, CallStart, Ending, Event, Report, Stream, TextRun};
 use crate::turn::Errors;
 
 /// A model's text to events, without any waiting.
@@ -136,15 +136,15 @@ impl Parser {
 
 /// The event of a chunk that is one just as it stands.
 pub fn passed<'py>(
-    run: Run,
+    run: TextRun,
     chunk: &Bound<'py, PyString>,
     timestamp: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = chunk.py();
     let kind = match run {
-        Run::Think => pyo3::intern!(py, "think"),
-        Run::Respond => pyo3::intern!(py, "respond"),
-        Run::Result => pyo3::intern!(py, "result"),
+        TextRun::Think => pyo3::intern!(py, "think"),
+        TextRun::Respond => pyo3::intern!(py, "respond"),
+        TextRun::Result => pyo3::intern!(py, "result"),
     };
     // The very same object, unless it is more than a `str`.
     let is_plain = chunk.is_exact_instance_of::<PyString>();
@@ -260,17 +260,17 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 ///
 /// # Errors
 /// What [`strict_dumps`] raises for an outcome or content that JSON cannot hold.
-pub fn outcome_of(result: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+pub fn outcome_of(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
     let py = result.py();
     let outcome = strict_dumps(&result.getattr(pyo3::intern!(py, "outcome"))?)?;
     if result.getattr(pyo3::intern!(py, "error"))?.is_truthy()? {
-        return Ok(Outcome::Failure { message: outcome });
+        return Ok(CallOutcome::Failure { message: outcome });
     }
     let content = result.getattr(pyo3::intern!(py, "content"))?;
     let is_absent = content.is_none()
         || content.cast::<PyString>().is_ok_and(|text| text.len().is_ok_and(|length| length == 0));
     let content = if is_absent { None } else { Some(strict_dumps(&content)?) };
-    Ok(Outcome::success(outcome, content))
+    Ok(CallOutcome::success(outcome, content))
 }
 
 /// The results array for tools of these names and their results, in order.

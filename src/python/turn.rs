@@ -12,7 +12,7 @@ use super::options::{Apart, Limits, ReaderArguments, apart, ending_of, errors_of
 use super::protocol::{error_event, outcome_of, passed, piece};
 use super::source::{Read, Sink};
 use crate::protocol::canonical::json_string;
-use crate::protocol::results::Outcome;
+use crate::protocol::results::CallOutcome;
 use crate::protocol::stored::stored_call;
 use crate::protocol::{self as core, CallStart, Event, Parser, Report, ReportKind, Text};
 use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
@@ -343,14 +343,14 @@ impl Turn {
 
 /// The outcome that a `ToolResult` stands for. One that has changed since its call was over, and is no JSON now, is a
 /// failure: whatever a batch left, the log has a result for each of its calls.
-fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
     outcome_of(result).or_else(|error| {
         if !error.is_instance_of::<PyException>(result.py()) {
             return Err(error);
         }
         let error = error.value(result.py());
         let message = format!("Tool execution failed: its result is no JSON value: {error}");
-        Ok(Outcome::Failure { message: json_string(message.as_bytes()) })
+        Ok(CallOutcome::Failure { message: json_string(message.as_bytes()) })
     })
 }
 

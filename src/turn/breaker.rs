@@ -1,6 +1,6 @@
 //! Stops an agent that only fails.
 
-use crate::protocol::results::Outcome;
+use crate::protocol::results::CallOutcome;
 
 /// What a failure is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,15 +31,15 @@ impl Breaker {
     }
 
     /// A batch ran, and this is what came of its calls. An empty one says nothing.
-    pub fn record(&mut self, outcomes: &[Outcome]) {
-        let has_succeeded = |outcome: &Outcome| matches!(outcome, Outcome::Success { .. });
+    pub fn record(&mut self, outcomes: &[CallOutcome]) {
+        let has_succeeded = |outcome: &CallOutcome| matches!(outcome, CallOutcome::Success { .. });
         match self.counts {
             Counts::Batches if outcomes.iter().any(has_succeeded) => self.record_success(),
             Counts::Batches if outcomes.is_empty() => {}
             Counts::Batches => self.record_failure(),
             Counts::Calls => outcomes.iter().for_each(|outcome| match outcome {
-                Outcome::Success { .. } => self.record_success(),
-                Outcome::Failure { .. } => self.record_failure(),
+                CallOutcome::Success { .. } => self.record_success(),
+                CallOutcome::Failure { .. } => self.record_failure(),
             }),
         }
     }
@@ -68,8 +68,8 @@ mod tests {
     #[test]
     fn a_batch_is_one_failure_or_as_many_as_it_has_failed_calls_in_a_row() {
         let outcome = |sign| match sign {
-            '+' => Outcome::success("\"ok\"".into(), None),
-            _ => Outcome::Failure { message: "\"no\"".into() },
+            '+' => CallOutcome::success("\"ok\"".into(), None),
+            _ => CallOutcome::Failure { message: "\"no\"".into() },
         };
         for (batches, in_batches, in_calls) in [
             (&["---"][..], 1, 3),

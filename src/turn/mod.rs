@@ -25,8 +25,8 @@ pub use decision::{Decision, Situation, decide};
 pub use outcome::TurnOutcome;
 pub use step::{Emission, Row, RowKind, Step, Tally};
 
-use crate::dialect::{Batch, Dialect};
-use crate::protocol::results::{Outcome, ResultItem, results_array};
+use crate::dialect::{BatchEnd, Dialect};
+use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self, Call, Ending, Event, Report, Stream, Text};
 use unread::Unread;
 
@@ -53,7 +53,7 @@ pub struct Turn {
     /// Whether the answer has calls.
     has_called: bool,
     /// Text of one kind that is not saved yet.
-    run: Option<Run>,
+    run: Option<EmittedRun>,
     /// Calls that are not saved yet, and when each came.
     calls: Vec<(Call, f64)>,
     /// Calls that were to begin and do not count yet.
@@ -67,7 +67,7 @@ pub struct Turn {
 }
 
 #[derive(Clone, Debug)]
-struct Run {
+struct EmittedRun {
     kind: RunKind,
     content: Text,
     started: f64,
@@ -182,11 +182,11 @@ impl Turn {
     /// Takes a chunk that is one event just as it stands ([`Parser::pass`]): whoever has it emits it, behind `steps`.
     ///
     /// [`Parser::pass`]: crate::protocol::Parser::pass
-    pub fn pass(&mut self, run: protocol::Run, chunk: &[u8], now: f64, steps: &mut Vec<Step>) {
+    pub fn pass(&mut self, run: protocol::TextRun, chunk: &[u8], now: f64, steps: &mut Vec<Step>) {
         match run {
-            protocol::Run::Think => self.keep(RunKind::Think, chunk, now, steps),
-            protocol::Run::Respond => self.keep(RunKind::Respond, chunk, now, steps),
-            protocol::Run::Result => self.pause(now, steps),
+            protocol::TextRun::Think => self.keep(RunKind::Think, chunk, now, steps),
+            protocol::TextRun::Respond => self.keep(RunKind::Respond, chunk, now, steps),
+            protocol::TextRun::Result => self.pause(now, steps),
         }
     }
 
@@ -204,12 +204,14 @@ impl Turn {
     /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends behind them.
     pub fn results(
         &mut self,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<CallOutcome>,
         breaker: &mut Breaker,
         steps: &mut Vec<Step>,
     ) {
-        let succeeded =
-            outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Success { .. })).count();
+        let succeeded = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, CallOutcome::Success { .. }))
+            .count();
         let tally = Tally { succeeded, failed: outcomes.len() - succeeded };
         breaker.record(&outcomes);
         self.outcome = TurnOutcome::Acted;
@@ -289,8 +291,11 @@ impl Turn {
         if !goes_on {
             self.pause(now, steps);
         }
-        let run =
-            self.run.get_or_insert_with(|| Run { kind, content: Text::default(), started: now });
+        let run = self.run.get_or_insert_with(|| EmittedRun {
+            kind,
+            content: Text::default(),
+            started: now,
+        });
         run.content.push(text);
     }
 
@@ -323,7 +328,7 @@ impl Turn {
             } else {
                 unread.behind.clone()
             };
-            if self.has_called && self.dialect.batch == Batch::Answer {
+            if self.has_called && self.dialect.batch == BatchEnd::Answer {
                 self.late.push(unread);
             } else {
                 rows.push(unread.row(&self.dialect));
@@ -365,8 +370,14 @@ impl Turn {
     }
 
     /// Saves a run, among `rows` if it is a row of its own, and emits it where it has not been yet.
-    fn say(&self, run: Run, now: f64, rows: Option<&mut Vec<Row>>, emissions: &mut Vec<Step>) {
-        let Run { kind, content, started } = run;
+    fn say(
+        &self,
+        run: EmittedRun,
+        now: f64,
+        rows: Option<&mut Vec<Row>>,
+        emissions: &mut Vec<Step>,
+    ) {
+        let EmittedRun { kind, content, started } = run;
         if content.is_blank() {
             return;
         }
@@ -397,8 +408,8 @@ mod tests {
         Call::new(&format!("\"{name}\""), "{}")
     }
 
-    fn failure() -> Outcome {
-        Outcome::Failure { message: "\"no\"".into() }
+    fn failure() -> CallOutcome {
+        CallOutcome::Failure { message: "\"no\"".into() }
     }
 
     /// Steps in short: what is saved in brackets, what is emitted as it is.

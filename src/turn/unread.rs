@@ -1,6 +1,6 @@
 //! Output that could not be read, until it is known what comes of the turn.
 
-use super::{Row, RowKind, Run, RunKind};
+use super::{EmittedRun, Row, RowKind, RunKind};
 use crate::dialect::Dialect;
 use crate::protocol::Report;
 use crate::protocol::canonical::json_string;
@@ -12,7 +12,7 @@ pub struct Unread {
     /// When it came.
     pub timestamp: f64,
     /// What was said behind it.
-    pub behind: Vec<Run>,
+    pub behind: Vec<EmittedRun>,
 }
 
 impl Unread {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{Batch, Body, Heads};
+use cogency_rs::dialect::{BatchEnd, Body, Heads};
 use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -68,7 +68,7 @@ pub fn times<'t>(
 ) -> Vec<(&'t str, Option<usize>)> {
     let held: Vec<String> = read.events.iter().flat_map(words_of).collect();
     let left_out = LeftOut::new(grammar);
-    let is_one_batch = grammar.dialects.iter().any(|dialect| dialect.batch == Batch::Block);
+    let is_one_batch = grammar.dialects.iter().any(|dialect| dialect.batch == BatchEnd::Block);
     let is_over = read.is_done || (is_one_batch && read.events.last() == Some(&Event::Execute));
     let mut is_behind = false;
     let times = words.into_iter().map(|word| {

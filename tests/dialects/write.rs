@@ -1,7 +1,7 @@
 //! Calls as the models of a dialect write them, told from the dialect's value alone.
 
 use cogency_rs::dialect::{
-    Args, Body, Decision, Dialect, Head, HeadForm, Heads, Json, Parameters, Python, Shape, Xml,
+    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, Parameters, Python, Shape, Xml,
 };
 
 /// A call whose arguments are texts.
@@ -98,7 +98,7 @@ fn json_args(call: &Written) -> String {
 fn object(form: &Json, call: &Written) -> String {
     let (name, args) = (&form.name[0], &form.args[0]);
     let decided = form.decision.as_ref().map_or(String::new(), |decision| {
-        let Decision { key, call, thought_key, .. } = decision;
+        let DecisionKeys { key, call, thought_key, .. } = decision;
         format!("{}: \"\", {}: {}, ", quoted(thought_key), quoted(key), quoted(call))
     });
     let (name_key, args_key) = (quoted(name), quoted(args));
@@ -106,8 +106,8 @@ fn object(form: &Json, call: &Written) -> String {
 }
 
 /// The object that is an answer, where an object decides whether it is one.
-pub fn answer(decision: &Decision, thought: &str, text: &str) -> String {
-    let Decision { key, answer, answer_key, thought_key, .. } = decision;
+pub fn answer(decision: &DecisionKeys, thought: &str, text: &str) -> String {
+    let DecisionKeys { key, answer, answer_key, thought_key, .. } = decision;
     let (key, kind, thought_key) = (quoted(key), quoted(answer), quoted(thought_key));
     let (thought, answer_key, text) = (quoted(thought), quoted(answer_key), quoted(text));
     format!("{{{thought_key}: {thought}, {key}: {kind}, {answer_key}: {text}}}")

@@ -115,7 +115,6 @@ def test_without_a_command_it_shows_the_help(command):
         ["dialects", "hermes", "json"],
         ["show"],
         ["timeline", "db"],
-        ["timeline", "db", "conversation"],
         ["timeline", "db", "conversation", "-o", "file", "--turn", "0"],
         ["timeline", "db", "conversation", "-o", "file", "--turn", "first"],
     ],

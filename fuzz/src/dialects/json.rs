@@ -1,6 +1,6 @@
 //! Calls as JSON: one object, several, or an array of them.
 
-use cogency_rs::dialect::{Decision, Json, Shape, Str};
+use cogency_rs::dialect::{DecisionKeys, Json, Shape, Str};
 use cogency_rs::protocol::Call;
 use cogency_rs::protocol::canonical::Layout;
 use cogency_rs::protocol::json::{Controls, FaultKind};
@@ -77,7 +77,7 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
     if !is_known && !entries.first().is_some_and(|(key, _)| is_of_form(form, key)) {
         return Err(No::Certainty);
     }
-    if let Some(Decision { key, call, .. }) = &form.decision
+    if let Some(DecisionKeys { key, call, .. }) = &form.decision
         && field(key) != Some(&super::string(call.as_bytes()))
     {
         return if is_known { Ok(None) } else { Err(No::Certainty) };

@@ -1,7 +1,7 @@
 //! What rows have in common.
 
 use super::super::{
-    Args, Batch, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, LoneMark, Pair,
+    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, LoneMark, Pair,
     Parameters, Python, Shape, Str, Trim, Unmarked, Untyped,
 };
 use super::super::{models, prompts};
@@ -24,7 +24,7 @@ pub(super) fn dialect(name: &'static str, body: Body) -> Dialect {
         close: Vec::new(),
         unmarked: Unmarked::Never,
         bodies: vec![body],
-        batch: Batch::Answer,
+        batch: BatchEnd::Answer,
         lone_mark: LoneMark::Text,
         end: Vec::new(),
         turn_end: Vec::new(),

@@ -1,8 +1,8 @@
 //! JSON that holds names and arguments.
 
 use super::super::{
-    Args, Batch, Body, Decision, Dialect, Head, HeadForm, Json, LoneMark, Results, Shape, Unmarked,
-    Xml, XmlParts,
+    Args, BatchEnd, Body, DecisionKeys, Dialect, Head, HeadForm, Json, LoneMark, Results, Shape,
+    Unmarked, Xml, XmlParts,
 };
 use super::forms::{THINK, dialect, head_form, hermes, json, json_form, marks, pairs};
 
@@ -20,7 +20,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<execute>"]),
             close: marks(&["</execute>"]),
             end: marks(&["<end>"]),
-            batch: Batch::Block,
+            batch: BatchEnd::Block,
             lone_mark: LoneMark::Block,
             ..dialect(
                 "cogency",
@@ -138,7 +138,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             ..dialect(
                 "react-json",
                 Body::Json(Json {
-                    decision: Some(Decision {
+                    decision: Some(DecisionKeys {
                         key: "type".into(),
                         call: "call_tool".into(),
                         answer: "final_answer".into(),

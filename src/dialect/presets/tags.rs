@@ -1,7 +1,7 @@
 //! A name in a head, and an element for each argument.
 
 use super::super::{
-    Args, Batch, Body, Dialect, Flag, Head, HeadForm, Pair, Parameters, Shape, Trim, Xml,
+    Args, BatchEnd, Body, Dialect, Flag, Head, HeadForm, Pair, Parameters, Shape, Trim, Xml,
 };
 use super::forms::{
     THINK, dialect, dsml, functions, glm, glm_section, head, invoke, json, marks, pairs,
@@ -89,7 +89,7 @@ pub(super) fn rows() -> Vec<Dialect> {
         Dialect {
             open: marks(&["<function_calls>"]),
             close: marks(&["</function_calls>"]),
-            batch: Batch::Block,
+            batch: BatchEnd::Block,
             ..dialect(
                 "anthropic",
                 head(

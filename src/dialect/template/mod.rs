@@ -37,7 +37,7 @@ use serde_json::Value;
 
 pub use error::TemplateError;
 
-use super::{Batch, Dialect, LoneMark, Prompt, Unmarked};
+use super::{BatchEnd, Dialect, LoneMark, Prompt, Unmarked};
 use error::Read;
 use fields::{ANSWER, CALLS, Field};
 use pattern::{Boundary, Form, Piece};
@@ -177,7 +177,7 @@ fn empty() -> Dialect {
         close: Vec::new(),
         unmarked: Unmarked::Never,
         bodies: Vec::new(),
-        batch: Batch::Answer,
+        batch: BatchEnd::Answer,
         lone_mark: LoneMark::Text,
         end: Vec::new(),
         turn_end: Vec::new(),

@@ -10,7 +10,7 @@ use super::super::problem::ProblemKind;
 use super::super::text::is_blank;
 use super::super::{Event, Text};
 use super::Calls;
-use crate::dialect::{Decision, Json, Str};
+use crate::dialect::{DecisionKeys, Json, Str};
 
 /// Other usual keys of arguments, for lenient reading.
 const OTHER_ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
@@ -253,7 +253,7 @@ impl Fields {
         }
     }
 
-    fn decide(mut self, form: &Json, decision: &Decision, start: usize, calls: &mut Calls) {
+    fn decide(mut self, form: &Json, decision: &DecisionKeys, start: usize, calls: &mut Calls) {
         let said = std::mem::take(&mut self.said);
         let (kind, thought) = (said.decision.unwrap_or_default(), said.thought.unwrap_or_default());
         if !thought.is_blank() {

@@ -4,7 +4,7 @@ use super::super::Event;
 use super::super::json::FaultKind;
 use super::super::problem::Problem;
 use super::super::report::{Ending, Report};
-use super::super::run::Run;
+use super::super::run::TextRun;
 use super::super::text::is_blank;
 use super::runs::Blank;
 use super::state::{Perhaps, State, raw};
@@ -41,7 +41,7 @@ impl Parser {
                     let report = self.cut_answer(ending, text);
                     let rest = std::mem::take(text).into();
                     let blank = if self.is_batch_open { Blank::Hidden } else { Blank::Shown };
-                    self.end_run(Run::Respond, rest, blank, events);
+                    self.end_run(TextRun::Respond, rest, blank, events);
                     return report;
                 }
                 State::Perhaps(Perhaps::Block(..), _) => self.state = State::Text,
@@ -56,7 +56,7 @@ impl Parser {
                         continue;
                     }
                     // As for an array that is complete, the first closing mark ends it, also where it stands in a string.
-                    self.end_run(Run::Respond, text[..at].into(), Blank::Hidden, events);
+                    self.end_run(TextRun::Respond, text[..at].into(), Blank::Hidden, events);
                     self.state = State::Inside(span, None);
                     text.drain(..at + mark);
                     self.at = 0;

@@ -9,7 +9,7 @@ use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Reo
 use super::super::json::Scanner;
 use super::super::marks::{Search, Undecided, find, starts_with};
 use super::super::report::Report;
-use super::super::run::Run;
+use super::super::run::TextRun;
 use super::super::text::leading_space;
 use super::runs::Blank;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
@@ -71,7 +71,12 @@ impl Parser {
                 match grammar.headless(rest) {
                     Ok(None) => {}
                     Ok(Some(head)) => {
-                        self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                        self.end_run(
+                            TextRun::Respond,
+                            text[*start..at].into(),
+                            Blank::Hidden,
+                            events,
+                        );
                         (*start, self.at) = (at, at);
                         self.start = Start::Past;
                         self.state = State::Head(head);
@@ -100,7 +105,7 @@ impl Parser {
         let search = grammar.outside.search(text, self.at);
         let Search::Found { mark, start: at, end } = search else {
             self.at = search.or_end(text);
-            let used = self.stream_run(Run::Respond, &text[*start..self.at], events);
+            let used = self.stream_run(TextRun::Respond, &text[*start..self.at], events);
             *start += used;
             if let Start::Space(known, _) = &mut self.start {
                 *known -= used;
@@ -123,7 +128,7 @@ impl Parser {
                 );
             }
             Mark::Head(number) => {
-                self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
                 *start = at;
                 self.state = State::Head(*number);
             }
@@ -132,7 +137,7 @@ impl Parser {
                     State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
             }
             meaning => {
-                self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
                 *start = end;
                 match meaning {
                     Mark::Span(span) => self.state = State::Inside(*span, None),
@@ -236,7 +241,7 @@ impl Parser {
                 true
             }
             Err(Undecided) if rest.len() <= most => {
-                let used = self.stream_run(Run::Respond, &text[*start..at], events);
+                let used = self.stream_run(TextRun::Respond, &text[*start..at], events);
                 *start += used;
                 self.state = State::Perhaps(Perhaps::Block(mark, length, ahead), at - *start);
                 self.at = text.len();
@@ -245,7 +250,7 @@ impl Parser {
             Ok(None) | Err(Undecided) => {
                 (self.state, self.at) = (State::Text, at + length.max(1));
                 if grammar.leaves_out(openings) {
-                    self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+                    self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
                     *start = self.at;
                 }
                 true
@@ -262,7 +267,7 @@ impl Parser {
         (start, at): (&mut usize, usize),
         events: &mut Vec<Event>,
     ) {
-        self.end_run(Run::Respond, text[*start..at].into(), Blank::Hidden, events);
+        self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
         // What is said of a broken block holds the block, so its text is kept.
         (*start, self.at) = (at, at + block.mark);
         let dialect = Arc::clone(&grammar.dialects[block.opening.dialect]);
@@ -289,13 +294,13 @@ impl Parser {
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
             Some(true) => {
-                self.end_run(Run::Respond, text[*start..end].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..end].into(), Blank::Hidden, events);
                 self.state = State::Inside(span, None);
                 (*start, self.at) = (behind, behind);
             }
             Some(false) => (self.state, self.at) = (State::Text, behind),
             None => {
-                let used = self.stream_run(Run::Respond, &text[*start..end], events);
+                let used = self.stream_run(TextRun::Respond, &text[*start..end], events);
                 if let State::Perhaps(_, at) = &mut self.state {
                     *at -= used;
                 }
@@ -381,7 +386,7 @@ impl Parser {
             // The mark begins something else.
             Some(Inner::Next | Inner::Recipient(_)) | None => (end, end),
         };
-        if grammar.spans[number].run == Run::Think && self.start == Start::Else {
+        if grammar.spans[number].run == TextRun::Think && self.start == Start::Else {
             self.start = Start::Space(0, Lookahead::default());
         }
         if inner == Some(Inner::TurnEnd) {

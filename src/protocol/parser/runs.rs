@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::Event;
-use super::super::run::Run;
+use super::super::run::TextRun;
 use super::super::text::{is_blank, leading_space, prefix};
 use super::{Parser, Stream};
 
@@ -25,8 +25,13 @@ pub(super) enum Blank {
 
 impl Parser {
     /// Hands out what can be handed out of a run that goes on; returns how many bytes of it that was.
-    pub(super) fn stream_run(&mut self, run: Run, text: &[u8], events: &mut Vec<Event>) -> usize {
-        if self.stream == Stream::Event || run == Run::Result {
+    pub(super) fn stream_run(
+        &mut self,
+        run: TextRun,
+        text: &[u8],
+        events: &mut Vec<Event>,
+    ) -> usize {
+        if self.stream == Stream::Event || run == TextRun::Result {
             return self.split_run(run, text, events);
         }
         if let Known::Blank(known) = self.run {
@@ -44,7 +49,12 @@ impl Parser {
     }
 
     /// Hands out the pieces of a run that is longer than a run may be; returns how many bytes they hold.
-    pub(super) fn split_run(&mut self, run: Run, text: &[u8], events: &mut Vec<Event>) -> usize {
+    pub(super) fn split_run(
+        &mut self,
+        run: TextRun,
+        text: &[u8],
+        events: &mut Vec<Event>,
+    ) -> usize {
         let mut used = 0;
         while text.len() - used > self.scope.limits.max_block_bytes {
             let piece = prefix(&text[used..], self.scope.limits.max_block_bytes);
@@ -58,7 +68,7 @@ impl Parser {
     /// Hands out the rest of a run.
     pub(super) fn end_run(
         &mut self,
-        run: Run,
+        run: TextRun,
         text: Cow<'_, [u8]>,
         blank: Blank,
         events: &mut Vec<Event>,

@@ -1,8 +1,8 @@
 //! Calls as a dialect writes them.
 
 use crate::dialect::{
-    Blocks, Body, Decision, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, Python, Shape, Str,
-    Unmarked,
+    Blocks, Body, DecisionKeys, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, Python, Shape,
+    Str, Unmarked,
 };
 
 use super::super::canonical::json_string;
@@ -190,7 +190,7 @@ fn push_object(
     thought: Option<&[u8]>,
 ) {
     out.open(b'{');
-    if let Some(Decision { key, call, thought_key, .. }) = &body.decision {
+    if let Some(DecisionKeys { key, call, thought_key, .. }) = &body.decision {
         out.field(thought_key, &json_string(thought.unwrap_or_default()));
         out.field(key, &json_string(call.as_bytes()));
     }
@@ -214,11 +214,11 @@ fn push_object(
 pub fn push_answer(
     out: &mut Vec<u8>,
     style: Style<'_>,
-    decision: &Decision,
+    decision: &DecisionKeys,
     thought: &[u8],
     answer: &[u8],
 ) {
-    let Decision { key, answer_key, thought_key, .. } = decision;
+    let DecisionKeys { key, answer_key, thought_key, .. } = decision;
     let mut object = Brackets::new(out, style);
     object.open(b'{');
     object.field(thought_key, &json_string(thought));

@@ -1,6 +1,6 @@
 //! A turn of the model: its thoughts, its words and its calls.
 
-use crate::dialect::{Body, Decision, Dialect, Frame, Json, JsonLayout, Pair};
+use crate::dialect::{Body, DecisionKeys, Dialect, Frame, Json, JsonLayout, Pair};
 
 use super::super::text::{is_blank, trim};
 use super::ShownCall;
@@ -83,7 +83,7 @@ fn calls_end(parts: &[Part<'_>]) -> usize {
 fn push_decisions(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
-    decision: &Decision,
+    decision: &DecisionKeys,
     parts: &[Part<'_>],
 ) -> bool {
     let mut thoughts: Vec<&[u8]> = Vec::new();

@@ -7,9 +7,9 @@ use super::super::Scope;
 use super::*;
 
 /// The end of the arguments and what they are, or what is wrong with them.
-type Outcome = Result<Option<(usize, String)>, (String, usize)>;
+type ReadOutcome = Result<Option<(usize, String)>, (String, usize)>;
 
-fn read_in(mark: &str, schema: Option<&Value>, limits: Limits, parts: &[&str]) -> Outcome {
+fn read_in(mark: &str, schema: Option<&Value>, limits: Limits, parts: &[&str]) -> ReadOutcome {
     let mut calls = Calls::new(Scope { limits, ..Scope::default() });
     let mut reader = BracesReader::new(0);
     let (mut text, mut end) = (String::new(), None);
@@ -28,7 +28,7 @@ fn read_in(mark: &str, schema: Option<&Value>, limits: Limits, parts: &[&str]) -
 }
 
 /// What comes of a text, which must not depend on how it was cut.
-fn read_with(mark: &str, schema: Option<&Value>, limits: Limits, text: &str) -> Outcome {
+fn read_with(mark: &str, schema: Option<&Value>, limits: Limits, text: &str) -> ReadOutcome {
     let whole = read_in(mark, schema, limits, &[text]);
     let characters: Vec<&str> =
         text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
@@ -40,7 +40,7 @@ fn read_with(mark: &str, schema: Option<&Value>, limits: Limits, text: &str) -> 
     whole
 }
 
-fn read(text: &str) -> Outcome {
+fn read(text: &str) -> ReadOutcome {
     read_with("<|\"|>", None, Limits::default(), text)
 }
 

@@ -6,9 +6,9 @@ use super::super::super::limits::Limits;
 use super::*;
 
 /// The end of the item, its calls and the arguments as they were shown; or what is wrong with it.
-type Outcome = Result<(Option<usize>, Vec<String>, String), (String, usize)>;
+type ReadOutcome = Result<(Option<usize>, Vec<String>, String), (String, usize)>;
 
-fn read_in(form: &Python, limits: Limits, parts: &[&str], is_cut_off: bool) -> Outcome {
+fn read_in(form: &Python, limits: Limits, parts: &[&str], is_cut_off: bool) -> ReadOutcome {
     let scope = Scope { limits, is_watched: true, ..Scope::default() };
     let mut calls = Calls::new(scope.clone());
     let mut reader = PythonReader::new(form, 0, &scope);
@@ -39,7 +39,7 @@ fn read_in(form: &Python, limits: Limits, parts: &[&str], is_cut_off: bool) -> O
 }
 
 /// What comes of a text, which must not depend on how it was cut.
-fn read_with(form: &Python, limits: Limits, text: &str, is_cut_off: bool) -> Outcome {
+fn read_with(form: &Python, limits: Limits, text: &str, is_cut_off: bool) -> ReadOutcome {
     let whole = read_in(form, limits, &[text], is_cut_off);
     let characters: Vec<&str> =
         text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
