@@ -367,6 +367,9 @@ class Turn:
     def finish(self, *, error: BaseException | None = None) -> _Steps:
         """Say that the model's text has ended, or that its source raised `error`; returns the last steps."""
 
+    def leave(self) -> _Steps:
+        """Leave the turn while the model writes: the last steps save what it had said. Nothing is reported or run."""
+
     def error(
         self,
         kind: str,

@@ -265,7 +265,7 @@ class Accumulator:
                     finally:  # also where that is cancelled a second time
                         await self._settle_calls(log, turn)
                     if is_left and self._keeps_text:
-                        await log.save_what_is_left(_texts(turn.finish()))
+                        await log.save_what_is_left(_texts(turn.leave()))
                 finally:
                     await source.aclose()
 

@@ -14,7 +14,7 @@ use super::source::{Read, Sink};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
 use crate::protocol::stored::stored_call;
-use crate::protocol::{self as core, CallStart, Event, Parser, Report, ReportKind, Text};
+use crate::protocol::{self as core, CallStart, Ending, Event, Parser, Report, ReportKind, Text};
 use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 
 /// Opens after `max_failures` failures in a row.
@@ -198,6 +198,17 @@ impl Turn {
         self.enter_events();
         if !self.inner.has_ended() {
             self.inner.finish(&ending, now(), &mut self.steps);
+        }
+        self.take(py)
+    }
+
+    /// The turn is left while the model writes: the last steps save what it had said. Nothing is reported, nothing is run.
+    fn leave<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.parser.finish(&Ending::Length, &mut self.events);
+        self.events.retain(|event| matches!(event, Event::Think(_) | Event::Respond(_)));
+        self.enter_events();
+        if !self.inner.has_ended() {
+            self.inner.finish(&Ending::Length, now(), &mut self.steps);
         }
         self.take(py)
     }

@@ -252,7 +252,8 @@ async def test_stop_closes_the_models_stream_and_the_conversation_goes_on(page):
         await client.post("/stop")
         assert (await watching.until("over"))[-1]["stopped"]
     assert model.closed.is_set()
-    assert await client.rows() == [("user", "one"), ("cancelled", "")]
+    said = ("respond", "Let me see")
+    assert await client.rows() == [("user", "one"), said, ("cancelled", "")]
     assert shown(await client.run("two"))[2] == ("respond", "Hello again.")
 
 
