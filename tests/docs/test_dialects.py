@@ -20,7 +20,7 @@ CODE = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
 TABLES = {
     "Dialect": "field",
     "Json": "field of `json`",
-    "Decision": "field of `decision`",
+    "DecisionKeys": "field of `decision`",
     "Head": "field of `head`",
     "Parameters": "field of `parameters`",
     "Flag": "field of `flag`",
