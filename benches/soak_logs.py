@@ -190,8 +190,8 @@ def _compare(found: list[tuple[str, str]], expected: Iterator[Row], log: Log) ->
                 elif item != other:
                     log.lost += 1
         elif is_last and kind == wanted_kind and kind in {"think", "respond"}:
-            # An answer that was cut off keeps what it had said, with the space before what would have come.
-            log.lost += not wanted.startswith(value.rstrip())
+            # An answer that was cut off keeps what it had said, with what had come of the mark after it.
+            log.lost += not wanted.startswith(value.partition("<")[0].rstrip())
         elif (kind, value) != (wanted_kind, wanted):
             log.lost += len(found) - number
             return
