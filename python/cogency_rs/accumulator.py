@@ -264,7 +264,7 @@ class Accumulator:
                             await early.close()
                     finally:  # also where that is cancelled a second time
                         await self._settle_calls(log, turn)
-                    if is_left and self._keeps_text:
+                    if is_left and self._keeps_text and not log.is_torn:
                         await log.save_what_is_left(_texts(turn.leave()))
                 finally:
                     await source.aclose()

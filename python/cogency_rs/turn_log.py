@@ -70,6 +70,7 @@ class TurnLog:
     ) -> None:
         self._may_be_held = may_be_held
         self._written_ids = written_ids
+        self.is_torn = False  # whether a row may be missing, whose save was cancelled or failed
         self._known = list(known)
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
@@ -133,8 +134,8 @@ class TurnLog:
     async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
-        Calls and results are saved to the end also when the turn is cancelled meanwhile, so that it is known
-        which calls are in the log; others with `to_the_end`.
+        A `Log` saves to the end also when the turn is cancelled meanwhile, so that what follows stands after it. Another
+        storage does so with calls and results, so that it is known which calls are in the log, and with `to_the_end`.
         """
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
@@ -160,8 +161,10 @@ class TurnLog:
         if _is_over(saving) or not inspect.isawaitable(saving):  # a plain function has saved them
             self._add(calls, opened)
             return
-        if not (to_the_end or "call" in kinds or "result" in kinds):
+        if not (to_the_end or self._way == "append" or "call" in kinds or "result" in kinds):
+            self.is_torn = True
             await saving
+            self.is_torn = False
             return
         cancelled = await _to_the_end(saving)
         self._add(calls, opened)

@@ -204,8 +204,7 @@ impl Turn {
 
     /// The turn is left while the model writes: the last steps save what it had said. Nothing is reported, nothing is run.
     fn leave<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.parser.finish(&Ending::Length, &mut self.events);
-        self.events.retain(|event| matches!(event, Event::Think(_) | Event::Respond(_)));
+        self.parser.leave(&mut self.events);
         self.enter_events();
         if !self.inner.has_ended() {
             self.inner.finish(&Ending::Length, now(), &mut self.steps);

@@ -29,6 +29,23 @@ impl Parser {
         self.at = 0;
     }
 
+    /// The text is left before its end: what it had said becomes an event. What had only begun is dropped, a mark or a block,
+    /// and nothing is reported.
+    pub fn leave(&mut self, events: &mut Vec<Event>) {
+        if matches!(self.state, State::Text | State::Inside(..)) {
+            self.held.truncate(self.at);
+            let first = events.len();
+            self.finish(&Ending::Length, events);
+            let said = events.split_off(first);
+            events.extend(
+                said.into_iter().filter(|e| matches!(e, Event::Think(_) | Event::Respond(_))),
+            );
+        }
+        self.held.clear();
+        self.state = State::Done;
+        self.at = 0;
+    }
+
     fn finish_state(
         &mut self,
         ending: &Ending,

@@ -1,0 +1,66 @@
+"""A turn that is left while the model writes: the log has what was shown, and nothing that had only begun."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from cogency_rs import Accumulator, Execution, parse_tokens
+from cogency_rs.storage import Memory
+
+TEXT = '<think>a < b, it seems</think>Hello <b>there</b>. <execute>[{"name": "add", "args": {"a": 1}}]</execute>'
+WHOLE = [("think", "a < b, it seems"), ("respond", "Hello <b>there</b>.")]
+
+
+async def left_after(
+    piece: str, **reading: Any
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """What was shown of a text that goes no further, and the rows that its turn left."""
+    waits = asyncio.Event()
+
+    async def source() -> AsyncIterator[str]:
+        yield piece
+        waits.set()
+        await asyncio.Event().wait()
+
+    log = Memory()
+    shown: list[tuple[str, str]] = []
+
+    async def read() -> None:
+        turn = Accumulator("u", "c", execution=Execution(storage=log, tools=[]), stream="token")
+        async for event in turn.process(parse_tokens(source(), stream="token", **reading)):
+            if shown and shown[-1][0] == event["type"]:
+                event["content"] = shown.pop()[1] + event["content"]
+            shown.append((event["type"], event["content"]))
+
+    task = asyncio.create_task(read())
+    await waits.wait()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return shown, [(row["type"], row["content"]) for row in (await log.read("c")).rows]
+
+
+@pytest.mark.parametrize("errors", ["respond", "event"])
+async def test_the_log_has_what_was_shown(errors):
+    for cut in range(len(TEXT) - len("</execute>")):
+        shown, rows = await left_after(TEXT[:cut], errors=errors)
+        assert [(kind, text.rstrip()) for kind, text in rows] == [
+            (kind, text.rstrip()) for kind, text in shown
+        ], TEXT[:cut]
+        for (kind, text), (expected, whole) in zip(rows, WHOLE, strict=False):
+            assert kind == expected
+            assert whole.startswith(text.rstrip()), "neither a mark nor a report"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "add", ', "<tool_call>", "```json\n{", "<|python_tag|>{"]
+)
+@pytest.mark.parametrize("dialect", ["hermes", "llama3-json", "mistral", "json-plain"])
+async def test_a_block_that_had_begun_is_dropped(dialect, text):
+    shown, rows = await left_after(text, dialect=dialect)
+    assert rows == shown
