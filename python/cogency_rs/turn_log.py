@@ -134,8 +134,9 @@ class TurnLog:
     async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
-        A `Log` saves to the end also when the turn is cancelled meanwhile, so that what follows stands after it. Another
-        storage does so with calls and results, so that it is known which calls are in the log, and with `to_the_end`.
+        A `Log` saves to the end also when the turn is cancelled meanwhile, so that what follows stands after it. Of
+        another storage that holds for calls and results, so that it is known which calls are in the log, and with
+        `to_the_end`.
         """
         kinds = {kind for kind, _, _ in rows}
         settled = self._settled() if "result" in kinds else []
