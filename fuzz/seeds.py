@@ -26,7 +26,8 @@ from cogency_rs import Dialect, ToolCall
 CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(CHECKOUT / "tests" / "unit"), str(CHECKOUT / "tests")]
 
-import test_parser as tables  # noqa: E402
+import test_parser  # noqa: E402
+import test_parser_values  # noqa: E402
 
 LONGEST = 4096
 """Bytes in an input; the targets run with the same bound."""
@@ -78,14 +79,14 @@ def texts() -> list[str]:
     """What models write."""
     turns = [turn["text"] for name in ("agent", "wild") for turn in lines(f"{name}_turns.jsonl")]
     streams = ["".join(stream["tokens"]) for stream in lines("streams.jsonl")]
-    return [*("".join(case.values[0]) for case in tables.CASES), *turns, *streams]
+    return [*("".join(case.values[0]) for case in test_parser.CASES), *turns, *streams]
 
 
 def values() -> list[str]:
     """JSON, and what is none."""
-    written = [case.values[0] for case in tables.VALUES]
+    written = [case.values[0] for case in test_parser_values.VALUES]
     bodies = re.findall("<execute>(.*?)</execute>", "\n".join(texts()), re.DOTALL)
-    return [*written, *tables.REFUSED, *bodies]
+    return [*written, *test_parser_values.REFUSED, *bodies]
 
 
 def dialects() -> Iterator[bytes]:
