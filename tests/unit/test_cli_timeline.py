@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import os
 import stat
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -23,101 +20,11 @@ from support.tools import block
 
 pytest.importorskip("typer", reason="the command line is in the extra cli")
 
-from rich.cells import cell_len
 
 from cogency_rs.cli import picture
 from cogency_rs.cli.log import rows
 from cogency_rs.cli.turns import turns_of
-
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-@dataclass
-class Shape:
-    """An element of a picture, and how much room it takes."""
-
-    kind: str
-    style: str
-    text: str
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def overlaps(self, other: Shape) -> bool:
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
-
-class Picture:
-    """A picture as who looks at it sees it."""
-
-    def __init__(self, svg: str) -> None:
-        self.svg = svg
-        self.root = ElementTree.fromstring(svg)
-        self.width, self.height = float(self.root.get("width")), float(self.root.get("height"))
-        drawn = (_shape(node) for node in self.root.iter() if not _is_inside_defs(node, self.root))
-        self.shapes = [shape for shape in drawn if shape is not None]
-
-    @property
-    def texts(self) -> list[Shape]:
-        return [shape for shape in self.shapes if shape.kind == "text"]
-
-    @property
-    def words(self) -> list[str]:
-        return [shape.text for shape in self.texts]
-
-    @property
-    def bars(self) -> list[Shape]:
-        """What stands for a duration, without the legend's."""
-        return [
-            shape
-            for shape in self.shapes
-            if shape.kind == "rect" and shape.bottom - shape.top == picture.BAR
-        ]
-
-    def in_the_line_of(self, text: str) -> list[Shape]:
-        """The shapes of a line, by one of its texts."""
-        [group] = [
-            group
-            for group in self.root.iter(f"{SVG}g")
-            if text in [node.text for node in group.iter(f"{SVG}text")]
-        ]
-        return [shape for shape in map(_shape, group) if shape is not None]
-
-
-def _is_inside_defs(node: ElementTree.Element, root: ElementTree.Element) -> bool:
-    return any(node in defs.iter() for defs in root.iter(f"{SVG}defs"))
-
-
-def _shape(node: ElementTree.Element) -> Shape | None:
-    kind = node.tag.removeprefix(SVG)
-    get = lambda name: float(node.get(name))  # noqa: E731
-    if kind == "text":
-        size = get("font-size")
-        width = cell_len(node.text) * size * picture.CHARACTER
-        start = {"start": 0.0, "middle": width / 2, "end": width}[node.get("text-anchor", "start")]
-        left = get("x") - start
-        box = (left, get("y") - 0.8 * size, left + width, get("y") + 0.25 * size)
-    elif kind == "rect" and node.get("x"):
-        box = (get("x"), get("y"), get("x") + get("width"), get("y") + get("height"))
-    elif kind == "circle":
-        box = (get("cx") - 5, get("cy") - 5, get("cx") + 5, get("cy") + 5)
-    elif kind == "line":
-        box = (get("x1"), get("y1"), get("x2"), get("y2"))
-    else:
-        return None
-    return Shape(kind, node.get("class", ""), node.text or "", *box)
-
-
-def drawn(tmp_path: Path, stored: list[Stored], conversation: str = "staging") -> Picture:
-    path = logs.write(tmp_path / "log.db", stored, conversation=conversation)
-    turns = turns_of(rows(path, conversation))
-    return Picture(picture.draw(conversation, turns, of=len(turns)))
+from support.pictures import Picture, drawn, timed
 
 
 @pytest.fixture
@@ -253,23 +160,6 @@ def test_calls_without_results_are_open(tmp_path):
     assert {"2 calls", "no result in the log", "call: no result in the log"} <= {*found.words}
 
 
-def timed(*calls: tuple[float | None, float | None, str]) -> list[Stored]:
-    """Calls whose times are in the log, in a batch that takes from 1 to 5."""
-    results = [
-        success("t", f"done {n}") if status == "success" else failure("t", f"no {n}")
-        for n, (_, _, status) in enumerate(calls)
-    ]
-    return [
-        Stored("user", "u", 0),
-        *(
-            Stored("call", call("t", n=n), 1, call=logs.record("t", n, *known))
-            for n, known in enumerate(calls)
-        ),
-        Stored("result", json.dumps(results), 1, 5),
-        Stored("respond", "r", 6, 10),
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "style", "began", "ended"),
     [
@@ -318,162 +208,6 @@ def test_rows_whose_ids_say_nothing_are_moments_and_a_note_says_why(tmp_path):
     )  # and the legend
     assert any(words.startswith("How long things took is not drawn") for words in found.words)
     assert [words for words in found.words if "≤" in words] == []
-
-
-# That it can be read.
-
-NASTY = "<&\"'> \x1b[31m ]]> \x00\ud7ff\ufffe 深い🙂 \u202e" + "x" * 200
-
-
-def nasty() -> list[Stored]:
-    results = [success(NASTY, NASTY, NASTY), failure(NASTY, NASTY), success("none", None, [NASTY])]
-    return [
-        Stored("user", NASTY, 0),
-        Stored(NASTY, NASTY, 0.5),
-        Stored("think", "東京" * 200, 1, 2),
-        Stored("respond", NASTY, 2, 3),
-        *(Stored("call", call(result["tool"], **{NASTY: "\ud83d"}), 3) for result in results),
-        Stored("result", json.dumps(results), 3, 4),
-        Stored("call", NASTY, 5),
-        Stored("call", "", 5),
-        Stored("", "", 6),
-    ]
-
-
-def many() -> list[Stored]:
-    results = [failure(f"t{n}", "no") if n % 9 == 4 else success(f"t{n}", "ok") for n in range(150)]
-    return [
-        *(Stored("call", call(r["tool"]), 0) for r in results),
-        Stored("result", json.dumps(results), 0, 1),
-    ]
-
-
-def hours() -> list[Stored]:
-    return [
-        Stored("user", "u", 0),
-        Stored("call", call("train"), 5),
-        Stored("result", json.dumps([success("train", "ok")]), 5, 99_999),
-        Stored("user", "again", 200_000),
-        Stored("respond", "r", 200_000.001, 200_000.002),
-    ]
-
-
-SCENES = {
-    "session": lambda: logs.SESSION,
-    "session with other ids": lambda: [r._replace(id=str(n)) for n, r in enumerate(logs.SESSION)],
-    "nasty": nasty,
-    "many": many,
-    "hours": hours,
-    "timed": lambda: timed((1.5, 2.5, "success"), (2.5, 2.5, "denied"), (None, 5, "cancelled")),
-    "one row": lambda: [Stored("user", "u", 0)],
-    "at once": lambda: [Stored("think", "t", 0), Stored("respond", "r", 0)],
-}
-
-
-@pytest.mark.parametrize("scene", SCENES)
-def test_no_label_overlaps_another_one_or_a_bar(tmp_path, scene):
-    found = drawn(tmp_path, SCENES[scene](), conversation=scene + NASTY)
-    solid = [shape for shape in found.shapes if shape.kind in {"text", "circle"}] + found.bars
-    solid.sort(key=lambda shape: shape.top)
-    overlapping = [
-        (one, other)
-        for index, one in enumerate(solid)
-        for other in itertools.takewhile(lambda other: other.top < one.bottom, solid[index + 1 :])  # noqa: B023
-        if one.overlaps(other)
-    ]
-    assert overlapping == []
-
-
-@pytest.mark.parametrize("scene", SCENES)
-def test_everything_is_on_the_paper(tmp_path, scene):
-    found = drawn(tmp_path, SCENES[scene](), conversation=scene + NASTY)
-    assert [
-        shape
-        for shape in found.shapes
-        if shape.left < 0
-        or shape.right > found.width
-        or shape.top < 0
-        or shape.bottom > found.height
-    ] == []
-
-
-@pytest.mark.parametrize("scene", SCENES)
-def test_nothing_in_a_log_steers_who_shows_the_picture(tmp_path, scene):
-    found = drawn(tmp_path, SCENES[scene](), conversation=scene + NASTY)
-    known = {
-        "svg",
-        "title",
-        "desc",
-        "style",
-        "defs",
-        "pattern",
-        "g",
-        "text",
-        "rect",
-        "circle",
-        "line",
-        "path",
-    }
-    assert {node.tag.removeprefix(SVG) for node in found.root.iter()} <= known
-    assert not {*found.svg} & {
-        *map(chr, range(9)),
-        "\x0b",
-        "\x0c",
-        "\x1b",
-        "\x7f",
-        "\u202e",
-        "\ufffe",
-    }
-    found.svg.encode("utf-8")  # without half characters
-
-
-def test_who_points_at_a_line_sees_more_of_it(tmp_path):
-    found = drawn(tmp_path, [Stored("respond", "first\nsecond " + "x" * 500, 0)])
-    titles = [title.text for title in found.root.iter(f"{SVG}title")]
-    assert "respond\nfirst\nsecond " + "x" * 500 in titles
-
-
-def test_a_picture_of_a_large_output_is_small(tmp_path):
-    results = [success("t", "x" * 10**6, "y" * 10**6), failure("t", "z" * 10**6)]
-    stored = [
-        *(Stored("call", call("t", a="w" * 10**6), 0) for _ in results),
-        Stored("result", json.dumps(results), 0),
-    ]
-    assert len(drawn(tmp_path, stored).svg) < 20_000
-
-
-def test_it_needs_no_other_file(session):
-    assert "http" not in session.svg.replace("http://www.w3.org/2000/svg", "")
-    assert not any(word in session.svg for word in ("href", "@import", "src=", "<script", "url(h"))
-
-
-def test_it_is_light_or_dark_like_the_page_it_is_on(session):
-    style = session.root.find(f"{SVG}style").text
-    light, dark = style.split("@media (prefers-color-scheme: dark)")
-    for name in picture._COLOURS:
-        assert f".{name} {{ fill: #" in light
-        assert f".{name} {{ fill: #" in dark
-
-
-@pytest.mark.parametrize("paper", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize(
-    ("colour", "ratio"),
-    [("ink", 7), ("soft", 4.5), ("failed", 4.5), ("think", 3), ("text", 3), ("done", 3)],
-)
-def test_colours_can_be_told_from_the_paper(paper, colour, ratio):
-    """The contrast that WCAG 2 asks of text (4.5) and of graphics (3)."""
-
-    def luminance(name: str) -> float:
-        code = picture._COLOURS[name][paper]
-        parts = [int(code[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-        linear = [
-            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-        ]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    for behind in ("paper", "band"):
-        low, high = sorted([luminance(colour), luminance(behind)])
-        assert (high + 0.05) / (low + 0.05) >= ratio
 
 
 # Which turns.
