@@ -41,7 +41,7 @@ test-whole: $(DEV)
 	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/whole --ignore=tests/unit tests
 
 cost: | rust     ## Hold every reader of a dialect to a cost that is linear in the text; takes minutes
-	cargo test --quiet --release --no-default-features --test dialects -- --ignored cost
+	cargo test --quiet --release --no-default-features --test cost
 
 upstream: $(DEV)  ## cogency 3.3.0's own test suite, on our core
 	$(BIN)/python tools/upstream.py

@@ -1,10 +1,8 @@
 //! What the parser promises, for every dialect: no way of cutting a text matters, nothing is lost, nothing runs that is not
-//! meant to, all is bounded, and the cost is linear.
+//! meant to, and all is bounded.
 
 #[path = "dialects/account.rs"]
 mod account;
-#[path = "dialects/cost.rs"]
-mod cost;
 #[path = "dialects/damage.rs"]
 mod damage;
 #[path = "dialects/early.rs"]

@@ -97,8 +97,9 @@ def parse_execute_block(text: str) -> list[ToolCall]:
         Its calls, in order.
 
     Raises:
-        ProtocolError: there is no block, or it is not a JSON array of `{"name": str, "args": dict}`, or it holds an
-            integer of more digits than Python reads; says what is wrong and where. `original_input` is the text.
+        ProtocolError: the text has no block, the block is not a JSON array of `{"name": str, "args": dict}`, or an
+            integer in it has more digits than Python reads. It says what is wrong and where; `original_input` is the
+            text.
         AttributeError, TypeError: `text` is not a `str`.
     """
     stripped = text.strip()

@@ -98,5 +98,5 @@ def _not_json(field: str, item: Any) -> str | None:
         check_json(item)
     except Exception as error:
         why = str(error) or type(error).__name__
-        return f"its {field} ({type(item).__name__}) is no JSON value: {why}"
+        return f"its {field} ({type(item).__name__}) is not a JSON value: {why}"
     return None

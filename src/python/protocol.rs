@@ -285,7 +285,7 @@ pub fn format_results(
             Ok(outcome) => Ok(ResultItem { tool, outcome }),
             Err(error) if error.is_instance_of::<PyValueError>(name.py()) => {
                 let message =
-                    format!("a result of {tool} is no JSON value: {}", error.value(name.py()));
+                    format!("a result of {tool} is not a JSON value: {}", error.value(name.py()));
                 Err(PyValueError::new_err(message))
             }
             Err(error) => Err(error),

@@ -359,7 +359,7 @@ fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
             return Err(error);
         }
         let error = error.value(result.py());
-        let message = format!("Tool execution failed: its result is no JSON value: {error}");
+        let message = format!("Tool execution failed: its result is not a JSON value: {error}");
         Ok(CallOutcome::Failure { message: json_string(message.as_bytes()) })
     })
 }

@@ -176,7 +176,7 @@ def test_a_tool_and_its_arguments_may_be_large(ask):
         ("unsendable", "UnsendableError: this and that", "UnsendableError"),
         ("words", "in its own words", "ToolError"),
         ("exits", "the tool asked the program to exit with 3", "SystemExit"),
-        ("no json", "its content (object) is no JSON value: ", None),
+        ("no json", "its content (object) is not a JSON value: ", None),
     ],
 )
 def test_what_a_tool_raises_is_what_it_would_be_here(ask, how, outcome, kind):

@@ -126,15 +126,15 @@ FAULTS = {
     "is told to exit from outside": fault(be_told_to_exit_from_outside, "exit", IN_A_THREAD),
     "stops its loop": Fault(Does(stop_the_loop, nothing), "stopped before", ["blocking"]),
     "cancels all it can see": Fault(Does(cancel_all, nothing), "cancelled itself", ["blocking"]),
-    "returns an object": fault(object, "is no JSON value"),
-    "returns a list that contains itself": fault(loop_of_itself, "is no JSON value"),
-    "returns a set": fault(lambda: {1}, "is no JSON value"),
-    "returns bytes": fault(lambda: b"x", "is no JSON value"),
-    "returns a generator": fault(lambda: (n for n in []), "is no JSON value"),
-    "returns a class": fault(lambda: ToolResult, "is no JSON value"),
+    "returns an object": fault(object, "is not a JSON value"),
+    "returns a list that contains itself": fault(loop_of_itself, "is not a JSON value"),
+    "returns a set": fault(lambda: {1}, "is not a JSON value"),
+    "returns bytes": fault(lambda: b"x", "is not a JSON value"),
+    "returns a generator": fault(lambda: (n for n in []), "is not a JSON value"),
+    "returns a class": fault(lambda: ToolResult, "is not a JSON value"),
     "returns a result that raises": fault(ResultThatRaises, "no outcome"),
     "returns a failure without a text": fault(
-        lambda: ToolResult(object(), error=True), "is no JSON value"
+        lambda: ToolResult(object(), error=True), "is not a JSON value"
     ),
 }
 

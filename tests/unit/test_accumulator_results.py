@@ -209,7 +209,7 @@ async def test_the_results_can_be_read_wherever_json_is():
         assert item == {
             "tool": "t",
             "status": "failure",
-            "content": "Tool execution failed: its content (dict) is no JSON value: JSON has no Infinity, and "
+            "content": "Tool execution failed: its content (dict) is not a JSON value: JSON has no Infinity, and "
             '["rows"][1] is one',
         }
 
@@ -231,7 +231,7 @@ async def test_content_that_changes_after_its_call_is_over_is_written_as_it_is_t
     await carry_out(turns, parse_tokens(block("t", "spoil", "ok")))
     check_answered(log.rows)
     first, *others = results_in(log.rows)[0]
-    message = "Tool execution failed: its result is no JSON value: "
+    message = "Tool execution failed: its result is not a JSON value: "
     assert (first["status"], first["content"]) == ("failure", message + words)
     assert [item["status"] for item in others] == ["success", "success"]
 

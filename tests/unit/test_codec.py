@@ -240,9 +240,9 @@ def test_content_that_json_cannot_hold_is_a_type_error(content):
 def test_a_number_that_json_does_not_have_is_a_value_error_that_says_where_it_is(content, words):
     calls, results = [ToolCall("a", {}), ToolCall("t", {})], [ToolResult("ok")]
     for result in (ToolResult("ok", content), ToolResult(content), ToolResult(content, error=True)):
-        with pytest.raises(ValueError, match="is no JSON value") as raised:
+        with pytest.raises(ValueError, match="is not a JSON value") as raised:
             format_results_array(calls, [*results, result])
-        assert str(raised.value) == f'a result of "t" is no JSON value: {words}'
+        assert str(raised.value) == f'a result of "t" is not a JSON value: {words}'
 
 
 # Results from text

@@ -159,22 +159,22 @@ DEEP = functools.reduce(lambda inner, _: [inner], range(100), math.inf)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (math.nan, "(float) is no JSON value: JSON has no NaN"),
-        (math.inf, "(float) is no JSON value: JSON has no Infinity"),
-        (Metre("-inf"), "(Metre) is no JSON value: JSON has no -Infinity"),
-        ([0, (math.nan,)], "(list) is no JSON value: JSON has no NaN, and [1][0] is one"),
+        (math.nan, "(float) is not a JSON value: JSON has no NaN"),
+        (math.inf, "(float) is not a JSON value: JSON has no Infinity"),
+        (Metre("-inf"), "(Metre) is not a JSON value: JSON has no -Infinity"),
+        ([0, (math.nan,)], "(list) is not a JSON value: JSON has no NaN, and [1][0] is one"),
         (
             {"é": {1: {True: math.inf}}},
-            r"(dict) is no JSON value: JSON has no NaN and no Infinity, and it holds one",
+            r"(dict) is not a JSON value: JSON has no NaN and no Infinity, and it holds one",
         ),
         (
             {"é": {1: [math.inf]}},
-            r'(dict) is no JSON value: JSON has no Infinity, and ["\u00e9"][1][0] is one',
+            r'(dict) is not a JSON value: JSON has no Infinity, and ["\u00e9"][1][0] is one',
         ),
-        ({"k" * 300: math.nan}, "(dict) is no JSON value: JSON has no NaN, and it holds one"),
-        (Pair(1, math.nan), "(Pair) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
-        ({math.nan: 1}, "(dict) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
-        (DEEP, "(list) is no JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        ({"k" * 300: math.nan}, "(dict) is not a JSON value: JSON has no NaN, and it holds one"),
+        (Pair(1, math.nan), "(Pair) is not a JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        ({math.nan: 1}, "(dict) is not a JSON value: JSON has no NaN and no Infinity, and it holds one"),
+        (DEEP, "(list) is not a JSON value: JSON has no NaN and no Infinity, and it holds one"),
     ],
     ids=lambda value: repr(value)[:40],
 )  # fmt: skip

@@ -309,4 +309,4 @@ async def test_a_value_that_pydantic_cannot_write_is_a_failure():
         call("f"), execution=with_tools(made), user_id="", conversation_id="c"
     )
     assert result.error
-    assert "its content (Opaque) is no JSON value" in result.outcome
+    assert "its content (Opaque) is not a JSON value" in result.outcome

@@ -16,7 +16,7 @@ from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
 __all__ = ["ConversationPrinter", "show"]
 
-LABEL = 10  # columns of what stands in the margin
+LABEL = 10  # columns of the margin, where the kind of an entry stands
 CLOCK = 12  # and before it, on a page of at least `ROOMY` columns, of when it began
 ROOMY = 60
 CALL_LINES, CONTENT_LINES = 4, 8

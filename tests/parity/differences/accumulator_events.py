@@ -160,8 +160,8 @@ def blank_text_before_execute(step: Step) -> bool:
         theirs=[("ConnectionError",)],
         ours=[("respond", "So far"), ("ConnectionError",)],
     ),
-    theirs="When the source raises, or hands over something that is no event or no call, the text before it is neither "
-    "saved nor, in event mode, emitted.",
+    theirs="When the source raises, or hands over something that is not an event or not a call, the text before it is "
+    "neither saved nor, in event mode, emitted.",
     ours="It is saved and emitted; then the same exception goes on.",
     why="The user keeps what the model said.",
 )

@@ -74,7 +74,9 @@ def promised_array(names: Sequence[Any], results: Sequence[Any]) -> str:
         try:
             said, *given = map(_strict, written(result))
         except ValueError as error:
-            raise ValueError(f"a result of {json.dumps(tool)} is no JSON value: {error}") from error
+            raise ValueError(
+                f"a result of {json.dumps(tool)} is not a JSON value: {error}"
+            ) from error
         if result.error:
             return {"tool": tool, "status": "failure", "content": said}
         if _is_absent(given[0]):

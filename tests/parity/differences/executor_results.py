@@ -77,7 +77,7 @@ def _(script: Script) -> Script:
         "result(returns(ToolResult('done', content={1, 2})))",
         theirs=("done", {1, 2}, False),
         ours=(
-            "Tool execution failed: its content (set) is no JSON value: Object of type set is not JSON "
+            "Tool execution failed: its content (set) is not a JSON value: Object of type set is not JSON "
             "serializable",
             None,
             True,
@@ -90,8 +90,8 @@ def _(script: Script) -> Script:
             ("call", '{"name": "t", "args": {}}'),
             (
                 "result",
-                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: its content (set) is '
-                'no JSON value: Object of type set is not JSON serializable"}]',
+                '[{"tool": "t", "status": "failure", "content": "Tool execution failed: its content (set) is not a '
+                'JSON value: Object of type set is not JSON serializable"}]',
             ),
         ],
     ),
@@ -119,7 +119,7 @@ content_that_is_no_json.promises(_failing_for_its_json)
         "result(returns(ToolResult('measured', content={'rows': [{'mean': -inf}]})))",
         theirs=("measured", {"rows": [{"mean": -inf}]}, False),
         ours=(
-            "Tool execution failed: its content (dict) is no JSON value: JSON has no -Infinity, and "
+            "Tool execution failed: its content (dict) is not a JSON value: JSON has no -Infinity, and "
             '["rows"][0]["mean"] is one',
             None,
             True,
@@ -128,7 +128,7 @@ content_that_is_no_json.promises(_failing_for_its_json)
     Example(
         "array(ToolResult('measured', content=nan))",
         theirs='[{"tool": "t", "status": "success", "content": NaN}]',
-        ours=("ValueError", 'a result of "t" is no JSON value: JSON has no NaN'),
+        ours=("ValueError", 'a result of "t" is not a JSON value: JSON has no NaN'),
     ),
     theirs="`NaN` and infinities are written into the results as Python writes them, which other readers of JSON "
     "refuse, the whole array with them.",
@@ -171,7 +171,7 @@ def _json_fault(result: Any) -> str | None:
         read = outcome(json.dumps, value)
         fault = read.text if isinstance(read, Raised) else odd_number(value)
         if fault is not None:
-            return f"{name} ({type(value).__name__}) is no JSON value: {fault}"
+            return f"{name} ({type(value).__name__}) is not a JSON value: {fault}"
     return None
 
 

@@ -169,7 +169,7 @@ class Background:
         self._thread.join()
 
     def warn(self, text: str) -> None:
-        """Tell who watches the present run, so that what is drawn is not written over; without a run, print it."""
+        """Show a message through the view of the run, which keeps its live lines; without a run, print it."""
         self.watch.listener(Warned(text))
 
     def start(self, work: Coroutine[Any, Any, T]) -> Work[T]:
