@@ -10,7 +10,7 @@ from cogency_rs import Accumulator, Execution, Memory, ToolContext, parse_tokens
 from support.tools import rounds
 
 EVENTS = ("type", "content", "payload", "kind", "name", "index", "said")
-"""What of an event is the same whenever it comes."""
+"""The keys of an event whose values do not depend on when it comes."""
 
 
 @dataclass

@@ -203,7 +203,7 @@ def _opened(real: Path, path: Path) -> Generator[BinaryIO, None, None]:
         if stat.S_ISDIR(kind):
             raise UnusableError(f"{path} is a folder; {such_as}")
         if not stat.S_ISREG(kind):
-            raise UnusableError(f"{path} is no regular file; {such_as}")
+            raise UnusableError(f"{path} is not a regular file; {such_as}")
         file = real.open("rb")
     except FileNotFoundError:
         raise UnusableError(f"{path} does not exist; {such_as}") from None
@@ -286,7 +286,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     if not columns >= _COLUMNS:
         lacking = f"has no {', '.join(sorted(_COLUMNS - columns))}" if columns else "is not there"
         raise UnusableError(
-            f"{path} is no log of cogency: its table messages {lacking}; name another file"
+            f"{path} is not a log of cogency: its table messages {lacking}; name another file"
         )
 
 

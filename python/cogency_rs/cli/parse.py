@@ -141,13 +141,13 @@ def _schemas(path: Path) -> ToolSchemas:
     except OSError as error:
         raise UnusableError(f"{path} cannot be read ({error.strerror}); {do}") from error
     except (ValueError, RecursionError) as error:
-        raise UnusableError(f"{path} is no JSON ({error}); {do}") from error
+        raise UnusableError(f"{path} is not JSON ({error}); {do}") from error
     if not isinstance(declared, list):
-        raise UnusableError(f"{path} holds no list; {do}")
+        raise UnusableError(f"{path} does not hold a list; {do}")
     try:
         return ToolSchemas(cast("list[object]", declared))
     except TypeError as error:
-        raise UnusableError(f"{path} holds what is no tool: {error}; {do}") from error
+        raise UnusableError(f"{path} holds an item that is not a tool: {error}; {do}") from error
 
 
 def _print(events: list[Event]) -> None:

@@ -56,7 +56,7 @@ class ModelSettings:
         for name in _OURS:
             if name in merged:
                 raise ConfigError(
-                    f"{name} is no setting of a model: messages stand in the request, and every answer streams"
+                    f"{name} is not a setting of a model: messages stand in the request, and every answer streams"
                 )
         self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
         self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}
