@@ -87,7 +87,7 @@ class Server:
             if asked.wait() == 0:
                 return
             if time.monotonic() > deadline:
-                raise NoServerError(f"the server did not start: {self._said()}")
+                raise NoServerError(f"the server did not start: {self._last_lines()}")
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class Server:
     def _run(self, program: str, *options: str) -> None:
         with (self.folder / "log").open("ab") as log:
             if self._begin(program, *options, stdout=log).wait() != 0:
-                raise NoServerError(f"{program} failed: {self._said()}")
+                raise NoServerError(f"{program} failed: {self._last_lines()}")
 
     def _begin(
         self, program: str, *options: str, stdout: object = subprocess.DEVNULL
@@ -131,7 +131,7 @@ class Server:
         except (OSError, subprocess.SubprocessError) as error:
             raise NoServerError(f"{program} cannot be run: {error}") from error
 
-    def _said(self) -> str:
+    def _last_lines(self) -> str:
         lines = (self.folder / "log").read_text(errors="replace").splitlines()
         return " / ".join(lines[-3:]) or "it said nothing"
 

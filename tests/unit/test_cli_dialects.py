@@ -113,7 +113,7 @@ def test_the_description_of_a_dialect_names_its_marks(command, name):
             "values",
             "by the tool's schema; without one numbers, true, false and null as such, else text",
         ),
-        ("cogency", "run", "at once, behind the first block; nothing behind it is read"),
+        ("cogency", "run", "at once, after the first block; nothing after it is read"),
         ("hermes", "run", "when the answer ends; all its calls are one batch"),
         ("cogency", "stop at", "<results>"),
         ("react", "stop at", "\\nObservation:"),

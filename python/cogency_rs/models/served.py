@@ -1,7 +1,7 @@
 """A model behind an API: asked through the provider's own SDK, and read while it answers.
 
-Everything that waits stands here, once for all providers. What is asked and how the answer is read is an `Endpoint`,
-which knows no network. Retries before an answer begins are the SDK's. An answer that has begun is not asked for again.
+Everything that waits stands here, once for all providers. An `Endpoint` makes the request and reads the answer, and
+knows no network. Retries before an answer begins are the SDK's. An answer that has begun is not asked for again.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class MCPServer:
                 None,
                 [],
                 0,
-            )  # whoever entered is gone with its loop
+            )  # the tasks that entered are gone with their loop
         self._users += 1
         try:
             await self._connect().started()

@@ -24,16 +24,16 @@ class Run:
 
 
 def runs_of(text: str, before: str, style: str | None, *, is_whole: bool) -> tuple[list[Run], str]:
-    """Read a line, or what is there of it.
+    """Read a line, or the part of it that has arrived.
 
     Args:
-        text: from where reading stopped before.
+        text: the text from the place where reading stopped before.
         before: the character before it; empty at the beginning of the line.
-        style: that of text without a mark.
-        is_whole: whether the line ends behind the text.
+        style: the style of text without a mark.
+        is_whole: whether the line ends after the text.
 
     Returns:
-        What can be written, and the rest, of which it is not known yet what it is. How the line is cut never matters.
+        The runs that can be written, and the rest, whose kind is not known yet. How the line is cut never matters.
     """
     runs: list[Run] = []
 
@@ -67,7 +67,7 @@ def runs_of(text: str, before: str, style: str | None, *, is_whole: bool) -> tup
 
 
 def _closing(text: str, size: int, before: str) -> re.Pattern[str] | None:
-    """What ends the span that begins with the first characters of a text; `None` if none begins there."""
+    """A pattern for the end of the span that begins at the start of a text; `None` if none begins there."""
     if text[0] == "`":
         return re.compile(rf"(?<!`)`{{{size}}}(?!`)")
     begins = (
