@@ -24,8 +24,7 @@ use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect};
-use runs::Known;
-use state::{Lookahead, OpenBlock, Start, State};
+use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
 
 /// When `think` and `respond` text is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,9 +104,8 @@ pub struct Parser {
     held: Vec<u8>,
     /// How much of `held` has been searched.
     at: usize,
-    /// What is known of the open run.
-    run: Known,
-    said: Said,
+    run: OpenRun,
+    written: Written,
     start: Start,
     /// Whether the prompt has opened the reasoning, which the answer may begin by opening again.
     may_reopen: bool,
@@ -119,15 +117,6 @@ pub struct Parser {
     is_batch_open: bool,
     /// Whether the last byte of what was read is a line break, or there is none.
     is_at_line_start: bool,
-}
-
-/// What a text said last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Nothing,
-    Something,
-    /// That it is done.
-    End,
 }
 
 impl Parser {
@@ -151,8 +140,8 @@ impl Parser {
             scope: Scope { limits, reading, tools, is_watched, starts_early, dead_end: 0 },
             held: Vec::new(),
             at: 0,
-            run: Known::Blank(0),
-            said: Said::Nothing,
+            run: OpenRun::Blank(0),
+            written: Written::Nothing,
             start,
             may_reopen: matches!(state, State::Inside(..)),
             state,
@@ -181,8 +170,8 @@ impl Parser {
         if chunk.is_empty() {
             return;
         }
-        if self.said == Said::Nothing {
-            self.said = Said::Something;
+        if self.written == Written::Nothing {
+            self.written = Written::Something;
         }
         if let Some(run) = self.pass(chunk) {
             self.say(run.event(chunk), events);
@@ -215,12 +204,12 @@ impl Parser {
             return None;
         }
         let run = self.goes_on(chunk).filter(|run| *run != TextRun::Result)?;
-        if self.run != Known::Shown && is_blank(chunk) {
+        if self.run != OpenRun::Shown && is_blank(chunk) {
             return None;
         }
         self.is_at_line_start = chunk.ends_with(b"\n");
-        self.run = Known::Shown;
-        self.said = Said::Something;
+        self.run = OpenRun::Shown;
+        self.written = Written::Something;
         Some(run)
     }
 
@@ -301,7 +290,7 @@ impl Parser {
     }
 
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {
-        self.said = if event == Event::End { Said::End } else { Said::Something };
+        self.written = if event == Event::End { Written::End } else { Written::Something };
         if let Event::Respond(text) = &event
             && self.start != Start::Past
             && !text.is_blank()

@@ -9,6 +9,7 @@ mod convert;
 mod dialect;
 mod error;
 mod execution;
+mod item_sink;
 mod json;
 mod options;
 mod protocol;

@@ -8,11 +8,11 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, event, now, string_of, to_str};
 use super::error::protocol_error;
+use super::item_sink::{ItemSink, Taken};
 use super::json::strict_dumps;
 use super::options::{
     Apart, Limits, ReaderArguments, apart, ending_of, errors_of, reason_of, stream_of,
 };
-use super::source::{Read, Sink};
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
@@ -95,8 +95,8 @@ impl Parser {
     }
 }
 
-impl Sink for Parser {
-    fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+impl ItemSink for Parser {
+    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
             match apart(chunk)? {
@@ -104,19 +104,19 @@ impl Sink for Parser {
                 Apart::Thought(text) => self.events.push(Event::Think(text)),
             }
             if self.events.is_empty() {
-                return Ok(Read::More);
+                return Ok(Taken::More);
             }
-            return Ok(Read::Out(self.take(py)?.into_any()));
+            return Ok(Taken::Out(self.take(py)?.into_any()));
         };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.inner.pass(&bytes) {
-            return Ok(Read::Out(passed(run, text, now())?.into_any()));
+            return Ok(Taken::Out(passed(run, text, now())?.into_any()));
         }
         self.inner.feed(&bytes, &mut self.events);
         Ok(match self.inner.is_done() {
-            true => Read::Done,
-            false if self.events.is_empty() => Read::More,
-            false => Read::Out(self.take(py)?.into_any()),
+            true => Taken::Done,
+            false if self.events.is_empty() => Taken::More,
+            false => Taken::Out(self.take(py)?.into_any()),
         })
     }
 }

@@ -12,33 +12,18 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::awaitable::{Sent, awaited, close, send, slot, throw};
 use super::error::type_error;
+use super::item_sink::{ItemSink, Taken};
 use super::protocol::Parser;
 use super::turn::Turn;
-
-/// Something that reads the items of an iterator.
-pub trait Sink {
-    /// Takes the next item.
-    fn read<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Read<'py>>;
-}
-
-/// What came of an item.
-pub enum Read<'py> {
-    /// Nothing yet.
-    More,
-    /// Something to hand out: an event, or a list of events or steps.
-    Out(Bound<'py, PyAny>),
-    /// No more items are wanted; what the last one completed is left to `finish`.
-    Done,
-}
 
 /// An async iterator that is read into a parser or a turn.
 #[pyclass(subclass, module = "cogency_rs._core")]
 pub struct Source {
     items: Items,
-    reader: Reader,
+    sink: AnySink,
 }
 
-enum Reader {
+enum AnySink {
     /// Chunks of text become events.
     Parser(Py<Parser>),
     /// Chunks of text become steps.
@@ -53,8 +38,8 @@ struct Events {
     enter: Py<PyAny>,
 }
 
-impl Sink for &Events {
-    fn read<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+impl ItemSink for &Events {
+    fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         self.enter.call1(item.py(), (item,))?;
         self.turn.borrow_mut(item.py()).steps(item.py())
     }
@@ -69,14 +54,14 @@ impl Source {
         sink: &Bound<'_, PyAny>,
         enter: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let reader = match (sink.cast::<Turn>(), enter) {
+        let sink = match (sink.cast::<Turn>(), enter) {
             (Ok(turn), Some(enter)) => {
-                Reader::Events(Events { turn: turn.clone().unbind(), enter })
+                AnySink::Events(Events { turn: turn.clone().unbind(), enter })
             }
-            (Ok(turn), None) => Reader::Turn(turn.clone().unbind()),
-            (Err(_), _) => Reader::Parser(sink.cast::<Parser>()?.clone().unbind()),
+            (Ok(turn), None) => AnySink::Turn(turn.clone().unbind()),
+            (Err(_), _) => AnySink::Parser(sink.cast::<Parser>()?.clone().unbind()),
         };
-        Ok(Self { items: Items::new(iterator)?, reader })
+        Ok(Self { items: Items::new(iterator)?, sink })
     }
 
     // Without a borrow: it is asked for with every await.
@@ -112,7 +97,7 @@ impl Source {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.items.iterator)?;
         visit.call(&self.items.awaited)?;
-        if let Reader::Events(events) = &self.reader {
+        if let AnySink::Events(events) = &self.sink {
             visit.call(&events.enter)?;
         }
         Ok(())
@@ -122,7 +107,7 @@ impl Source {
         self.items.iterator = py.None();
         self.items.awaited = None;
         self.items.ended = true;
-        if let Reader::Events(events) = &mut self.reader {
+        if let AnySink::Events(events) = &mut self.sink {
             events.enter = py.None();
         }
     }
@@ -130,7 +115,7 @@ impl Source {
 
 impl Source {
     fn resume<'py>(&mut self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
-        if let Reader::Events(events) = &self.reader {
+        if let AnySink::Events(events) = &self.sink {
             // The results of a batch, which stands in the middle of such events, may have ended the turn.
             self.items.ended |= events.turn.borrow(py).is_done();
         }
@@ -146,10 +131,10 @@ impl Source {
 
     fn read_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Sent<'py>> {
         // The parser stays borrowed while the iterator runs, which knows nothing of it.
-        match &self.reader {
-            Reader::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
-            Reader::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
-            Reader::Events(events) => self.items.read_on(py, sent, &mut &*events),
+        match &self.sink {
+            AnySink::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
+            AnySink::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
+            AnySink::Events(events) => self.items.read_on(py, sent, &mut &*events),
         }
     }
 }
@@ -178,7 +163,7 @@ impl Items {
         &mut self,
         py: Python<'py>,
         mut sent: PyResult<Sent<'py>>,
-        sink: &mut impl Sink,
+        sink: &mut impl ItemSink,
     ) -> PyResult<Sent<'py>> {
         loop {
             if matches!(sent, Ok(Sent::Yielded(_))) {
@@ -186,10 +171,10 @@ impl Items {
             }
             self.awaited = None;
             match sent {
-                Ok(Sent::Returned(item) | Sent::Yielded(item)) => match sink.read(&item)? {
-                    Read::More => sent = self.next(py),
-                    Read::Out(out) => return Ok(Sent::Returned(out)),
-                    Read::Done => break,
+                Ok(Sent::Returned(item) | Sent::Yielded(item)) => match sink.take_item(&item)? {
+                    Taken::More => sent = self.next(py),
+                    Taken::Out(out) => return Ok(Sent::Returned(out)),
+                    Taken::Done => break,
                 },
                 Err(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => break,
                 Err(error) => return Err(error),

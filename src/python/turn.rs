@@ -8,9 +8,9 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, event, now, to_str};
 use super::error::ConfigError;
+use super::item_sink::{ItemSink, Taken};
 use super::options::{Apart, Limits, ReaderArguments, apart, ending_of, errors_of, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
-use super::source::{Read, Sink};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
 use crate::protocol::stored::stored_call;
@@ -275,8 +275,8 @@ impl Turn {
     }
 }
 
-impl Sink for Turn {
-    fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+impl ItemSink for Turn {
+    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let Ok(text) = chunk.cast::<PyString>() else {
             match apart(chunk)? {
                 Apart::Finish(reason) => self.finish_reason = reason,
@@ -293,11 +293,11 @@ impl Sink for Turn {
             self.inner.pass(run, &bytes, now, &mut self.steps);
             let event = passed(run, text, now)?;
             if self.steps.is_empty() {
-                return Ok(Read::Out(event.into_any()));
+                return Ok(Taken::Out(event.into_any()));
             }
             let steps = self.take(chunk.py())?;
             steps.append(event)?;
-            return Ok(Read::Out(steps.into_any()));
+            return Ok(Taken::Out(steps.into_any()));
         }
         self.parser.feed(&bytes, &mut self.events);
         self.enter_events();
@@ -312,11 +312,11 @@ impl Turn {
     }
 
     /// The steps that are known.
-    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Read<'py>> {
+    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
         Ok(match self.is_done() {
-            true => Read::Done,
-            false if self.steps.is_empty() => Read::More,
-            false => Read::Out(self.take(py)?.into_any()),
+            true => Taken::Done,
+            false if self.steps.is_empty() => Taken::More,
+            false => Taken::Out(self.take(py)?.into_any()),
         })
     }
 

@@ -14,6 +14,7 @@
 mod breaker;
 mod decision;
 mod outcome;
+mod run;
 mod step;
 mod unread;
 
@@ -28,6 +29,7 @@ pub use step::{Emission, Row, RowKind, Step, Tally};
 use crate::dialect::{BatchEnd, Dialect};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self, Call, Ending, Event, Report, Stream, Text};
+use run::{RunKind, UnsavedRun};
 use unread::Unread;
 
 /// What becomes of output that cannot be read.
@@ -53,7 +55,7 @@ pub struct Turn {
     /// Whether the answer has calls.
     has_called: bool,
     /// Text of one kind that is not saved yet.
-    run: Option<EmittedRun>,
+    run: Option<UnsavedRun>,
     /// Calls that are not saved yet, and when each came.
     calls: Vec<(Call, f64)>,
     /// Calls that were to begin and do not count yet.
@@ -64,35 +66,6 @@ pub struct Turn {
     executed: f64,
     ended: bool,
     outcome: TurnOutcome,
-}
-
-#[derive(Clone, Debug)]
-struct EmittedRun {
-    kind: RunKind,
-    content: Text,
-    started: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RunKind {
-    Think,
-    Respond,
-}
-
-impl RunKind {
-    fn row(self) -> RowKind {
-        match self {
-            Self::Think => RowKind::Think,
-            Self::Respond => RowKind::Respond,
-        }
-    }
-
-    fn emission(self, content: Text) -> Emission {
-        match self {
-            Self::Think => Emission::Think(content),
-            Self::Respond => Emission::Respond(content),
-        }
-    }
 }
 
 impl Turn {
@@ -291,7 +264,7 @@ impl Turn {
         if !goes_on {
             self.pause(now, steps);
         }
-        let run = self.run.get_or_insert_with(|| EmittedRun {
+        let run = self.run.get_or_insert_with(|| UnsavedRun {
             kind,
             content: Text::default(),
             started: now,
@@ -372,12 +345,12 @@ impl Turn {
     /// Saves a run, among `rows` if it is a row of its own, and emits it where it has not been yet.
     fn say(
         &self,
-        run: EmittedRun,
+        run: UnsavedRun,
         now: f64,
         rows: Option<&mut Vec<Row>>,
         emissions: &mut Vec<Step>,
     ) {
-        let EmittedRun { kind, content, started } = run;
+        let UnsavedRun { kind, content, started } = run;
         if content.is_blank() {
             return;
         }

@@ -1,6 +1,7 @@
 //! Output that could not be read, until it is known what comes of the turn.
 
-use super::{EmittedRun, Row, RowKind, RunKind};
+use super::run::{RunKind, UnsavedRun};
+use super::step::{Row, RowKind};
 use crate::dialect::Dialect;
 use crate::protocol::Report;
 use crate::protocol::canonical::json_string;
@@ -12,7 +13,7 @@ pub struct Unread {
     /// When it came.
     pub timestamp: f64,
     /// What was said behind it.
-    pub behind: Vec<EmittedRun>,
+    pub behind: Vec<UnsavedRun>,
 }
 
 impl Unread {

@@ -6,9 +6,9 @@ use super::super::problem::Problem;
 use super::super::report::{Ending, Report};
 use super::super::run::TextRun;
 use super::super::text::is_blank;
-use super::runs::Blank;
-use super::state::{Perhaps, State, raw};
-use super::{Parser, Said};
+use super::Parser;
+use super::runs::BlankRun;
+use super::state::{Perhaps, State, Written, raw};
 
 impl Parser {
     /// The text has ended: hands out what is still open.
@@ -57,7 +57,7 @@ impl Parser {
                 State::Text => {
                     let report = self.cut_answer(ending, text);
                     let rest = std::mem::take(text).into();
-                    let blank = if self.is_batch_open { Blank::Hidden } else { Blank::Shown };
+                    let blank = if self.is_batch_open { BlankRun::Hidden } else { BlankRun::Shown };
                     self.end_run(TextRun::Respond, rest, blank, events);
                     return report;
                 }
@@ -73,7 +73,7 @@ impl Parser {
                         continue;
                     }
                     // As for an array that is complete, the first closing mark ends it, also where it stands in a string.
-                    self.end_run(TextRun::Respond, text[..at].into(), Blank::Hidden, events);
+                    self.end_run(TextRun::Respond, text[..at].into(), BlankRun::Hidden, events);
                     self.state = State::Inside(span, None);
                     text.drain(..at + mark);
                     self.at = 0;
@@ -86,7 +86,7 @@ impl Parser {
                         Some(mark) => Some(Report::in_reasoning(&mark, &span.close)),
                         None => self.cut_answer(ending, text),
                     };
-                    self.end_run(span.run, std::mem::take(text).into(), Blank::Hidden, events);
+                    self.end_run(span.run, std::mem::take(text).into(), BlankRun::Hidden, events);
                     return report;
                 }
                 State::Block(block, reader) => {
@@ -141,10 +141,10 @@ impl Parser {
 
     /// What is missing of a text that ends outside blocks, with `rest` that no event holds yet.
     fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
-        let is_whole = match self.said {
-            Said::Nothing => *ending != Ending::Length, // then nobody has cut it
-            Said::Something => false,
-            Said::End => is_blank(rest),
+        let is_whole = match self.written {
+            Written::Nothing => *ending != Ending::Length, // then nobody has cut it
+            Written::Something => false,
+            Written::End => is_blank(rest),
         };
         if is_whole { None } else { Report::cut_answer(ending) }
     }

@@ -11,7 +11,7 @@ use super::super::marks::{Search, Undecided, find, starts_with};
 use super::super::report::Report;
 use super::super::run::TextRun;
 use super::super::text::leading_space;
-use super::runs::Blank;
+use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
 use super::{LONGEST_HEAD, Parser};
 
@@ -74,7 +74,7 @@ impl Parser {
                         self.end_run(
                             TextRun::Respond,
                             text[*start..at].into(),
-                            Blank::Hidden,
+                            BlankRun::Hidden,
                             events,
                         );
                         (*start, self.at) = (at, at);
@@ -128,7 +128,7 @@ impl Parser {
                 );
             }
             Mark::Head(number) => {
-                self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
                 *start = at;
                 self.state = State::Head(*number);
             }
@@ -137,7 +137,7 @@ impl Parser {
                     State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
             }
             meaning => {
-                self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
                 *start = end;
                 match meaning {
                     Mark::Span(span) => self.state = State::Inside(*span, None),
@@ -250,7 +250,12 @@ impl Parser {
             Ok(None) | Err(Undecided) => {
                 (self.state, self.at) = (State::Text, at + length.max(1));
                 if grammar.leaves_out(openings) {
-                    self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+                    self.end_run(
+                        TextRun::Respond,
+                        text[*start..at].into(),
+                        BlankRun::Hidden,
+                        events,
+                    );
                     *start = self.at;
                 }
                 true
@@ -267,7 +272,7 @@ impl Parser {
         (start, at): (&mut usize, usize),
         events: &mut Vec<Event>,
     ) {
-        self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+        self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
         // What is said of a broken block holds the block, so its text is kept.
         (*start, self.at) = (at, at + block.mark);
         let dialect = Arc::clone(&grammar.dialects[block.opening.dialect]);
@@ -294,7 +299,7 @@ impl Parser {
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
             Some(true) => {
-                self.end_run(TextRun::Respond, text[*start..end].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..end].into(), BlankRun::Hidden, events);
                 self.state = State::Inside(span, None);
                 (*start, self.at) = (behind, behind);
             }
@@ -379,7 +384,7 @@ impl Parser {
             },
             _ => None,
         };
-        self.end_run(span.run, text[*start..end].into(), Blank::Hidden, events);
+        self.end_run(span.run, text[*start..end].into(), BlankRun::Hidden, events);
         self.state = head.map_or(State::Text, State::Head);
         (*start, self.at) = match inner {
             Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (behind, behind),

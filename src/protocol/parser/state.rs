@@ -19,6 +19,25 @@ pub(super) enum Start {
     Past,
 }
 
+/// How far the open run was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenRun {
+    /// Not at all: it begins with whitespace, at least this many bytes.
+    Blank(usize),
+    /// In part, so that the rest of it counts even if it is blank.
+    Shown,
+}
+
+/// What the model has written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Nothing,
+    Something,
+    /// The mark that says that it is done.
+    End,
+}
+
+/// What the text is at the place where it is read.
 #[derive(Debug)]
 pub(super) enum State {
     /// Outside every block.
