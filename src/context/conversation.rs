@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::dialect::{BatchEnd, ResultText};
 use crate::protocol::Text;
 use crate::protocol::stored::ShownCall;
-use crate::protocol::write::{Part, Renderer, returned};
+use crate::protocol::write::{Renderer, TurnPart, returned};
 
 use super::excerpt::excerpt;
 use super::options::{FoldOptions, Rules};
@@ -223,15 +223,15 @@ impl Conversation {
         for (index, piece) in self.turn[..to].iter().enumerate() {
             let mut next = |end| std::mem::replace(&mut said, end)..end;
             let part = match *piece {
-                Piece::Thought(end) => Part::Thought(&self.said[next(end)]),
-                Piece::Words(end) => Part::Words(&self.said[next(end)]),
+                Piece::Thought(end) => TurnPart::Thought(&self.said[next(end)]),
+                Piece::Words(end) => TurnPart::Words(&self.said[next(end)]),
                 Piece::Calls(end) => {
-                    Part::Calls(&self.calls[std::mem::replace(&mut called, end)..end])
+                    TurnPart::Calls(&self.calls[std::mem::replace(&mut called, end)..end])
                 }
             };
             parts.extend((index >= from).then_some(part));
         }
-        parts.extend(raw.map(Part::Raw));
+        parts.extend(raw.map(TurnPart::Raw));
         if parts.is_empty() {
             return None;
         }

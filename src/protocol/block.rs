@@ -71,13 +71,13 @@ enum Place {
     /// In front of the first item, up to which this byte has been passed.
     Start(usize),
     /// In an item of this body.
-    Item(usize, Item),
+    Item(usize, OpenItem),
     /// Behind an item of this body.
     Behind(usize, usize),
 }
 
 #[derive(Clone, Debug)]
-enum Item {
+enum OpenItem {
     Json(JsonReader),
     Head(HeadReader),
     Python(PythonReader),
@@ -98,7 +98,7 @@ impl BlockReader {
             Entry::Block | Entry::None => Place::Start(0),
             Entry::Call(body) => {
                 calls.begin(0);
-                Place::Item(body, Item::new(&dialect.bodies[body], 0, &calls.scope))
+                Place::Item(body, OpenItem::new(&dialect.bodies[body], 0, &calls.scope))
             }
         };
         Self { dialect, calls, place, is_marked: entry == Entry::Block, fence, words: None }
@@ -113,9 +113,10 @@ impl BlockReader {
         calls.begin(0);
         calls.name(&name);
         let place = match dialect.bodies.first() {
-            Some(Body::Head(form)) => {
-                Place::Item(0, Item::Head(HeadReader::message(form, name, 0, ends, &calls.scope)))
-            }
+            Some(Body::Head(form)) => Place::Item(
+                0,
+                OpenItem::Head(HeadReader::message(form, name, 0, ends, &calls.scope)),
+            ),
             _ => Place::Start(0),
         };
         Self { dialect, calls, place, is_marked: false, fence: Fence::Refused, words: None }
@@ -168,7 +169,7 @@ impl BlockReader {
 
     /// Whether what stands behind an item that may go on is the beginning of a mark that closes the block.
     fn check_rest(&self, text: &[u8]) -> Result<(), Problem> {
-        let Place::Item(body, Item::Xml(reader)) = &self.place else { return Ok(()) };
+        let Place::Item(body, OpenItem::Xml(reader)) = &self.place else { return Ok(()) };
         let Some(end) = reader.end().filter(|_| self.is_marked) else { return Ok(()) };
         let at = end + leading_space(&text[end..]);
         let mut marks = self.dialect.close.iter().chain(&self.dialect.turn_end);
@@ -216,7 +217,7 @@ impl BlockReader {
     /// Where the CDATA section begins that the reader is in.
     fn cdata(&self) -> Option<usize> {
         match &self.place {
-            Place::Item(_, Item::Xml(reader)) => reader.cdata(),
+            Place::Item(_, OpenItem::Xml(reader)) => reader.cdata(),
             _ => None,
         }
     }
@@ -335,7 +336,7 @@ impl BlockReader {
             }
             Body::Json(_) | Body::Xml(_) => at,
         };
-        self.place = Place::Item(body, Item::new(form, start, &self.calls.scope));
+        self.place = Place::Item(body, OpenItem::new(form, start, &self.calls.scope));
     }
 
     /// What closes the block.
@@ -391,7 +392,7 @@ enum Next {
     Other,
 }
 
-impl Item {
+impl OpenItem {
     fn new(body: &Body, start: usize, scope: &Scope) -> Self {
         match body {
             Body::Json(form) => Self::Json(JsonReader::new(form, start, scope)),

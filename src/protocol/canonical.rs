@@ -21,34 +21,34 @@ pub enum Layout {
 /// Writes tokens as canonical JSON.
 ///
 /// # Complexity
-/// O(text) in all, for equal keys too: an object is never rewritten, its repeated entries are noted and left
+/// O(text) in all, for equal keys too: an object is never rewritten, its repeated members are noted and left
 /// out once, at the end.
 #[derive(Clone, Debug)]
 pub struct Writer {
     out: Vec<u8>,
     layout: Layout,
-    levels: Vec<Level>,
+    brackets: Vec<OpenBracket>,
     edits: Vec<Edit>,
     behind_key: bool,
 }
 
 /// An open bracket.
 #[derive(Clone, Debug)]
-struct Level {
+struct OpenBracket {
     container: Container,
     /// Where its bracket stands in `out`.
     start: usize,
     items: usize,
     /// Of an object; ranges are bytes of `out`.
-    entries: Vec<Entry>,
+    members: Vec<Member>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    /// Where the separator in front of the entry begins.
+struct Member {
+    /// Where the separator in front of the member begins.
     start: usize,
     key: Range<usize>,
-    /// Where the value begins; it ends where the next entry starts.
+    /// Where the value begins; it ends where the next member starts.
     value: usize,
 }
 
@@ -63,8 +63,8 @@ impl Writer {
     /// A writer with nothing written, and room for so many bytes.
     #[must_use]
     pub fn new(layout: Layout, capacity: usize) -> Self {
-        let (out, levels) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
-        Self { out, layout, levels, edits: Vec::new(), behind_key: false }
+        let (out, brackets) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
+        Self { out, layout, brackets, edits: Vec::new(), behind_key: false }
     }
 
     /// Writes one token of `text`.
@@ -96,27 +96,27 @@ impl Writer {
             Container::Array => b'[',
             Container::Object => b'{',
         });
-        self.levels.push(Level { container, start, items: 0, entries: Vec::new() });
+        self.brackets.push(OpenBracket { container, start, items: 0, members: Vec::new() });
     }
 
     /// Closes the array that was opened last so that its only item stands in its place: there was no array after all. For
     /// [`Layout::Compact`] only, where an item stands right behind the bracket.
     pub fn close_around(&mut self) {
-        if let Some(level) = self.levels.pop() {
-            self.edits.push(Edit { range: level.start..level.start + 1, instead: None });
+        if let Some(bracket) = self.brackets.pop() {
+            self.edits.push(Edit { range: bracket.start..bracket.start + 1, instead: None });
         }
     }
 
     /// Writes the bracket that closes what was opened last.
     pub fn close(&mut self) {
-        let Some(level) = self.levels.pop() else {
+        let Some(bracket) = self.brackets.pop() else {
             return;
         };
-        self.note_repeated_keys(&level);
-        if level.items > 0 {
+        self.note_repeated_keys(&bracket);
+        if bracket.items > 0 {
             self.break_line();
         }
-        self.out.push(match level.container {
+        self.out.push(match bracket.container {
             Container::Array => b']',
             Container::Object => b'}',
         });
@@ -157,8 +157,8 @@ impl Writer {
         let key = key..self.out.len();
         self.out.extend_from_slice(b": ");
         let value = self.out.len();
-        if let Some(level) = self.levels.last_mut() {
-            level.entries.push(Entry { start, key, value });
+        if let Some(bracket) = self.brackets.last_mut() {
+            bracket.members.push(Member { start, key, value });
         }
         self.behind_key = true;
     }
@@ -168,11 +168,11 @@ impl Writer {
         if std::mem::take(&mut self.behind_key) {
             return;
         }
-        let Some(level) = self.levels.last_mut() else {
+        let Some(bracket) = self.brackets.last_mut() else {
             return;
         };
-        level.items += 1;
-        let first = level.items == 1;
+        bracket.items += 1;
+        let first = bracket.items == 1;
         match (self.layout, first) {
             (Layout::Compact, true) => {}
             (Layout::Compact, false) => self.out.extend_from_slice(b", "),
@@ -187,44 +187,46 @@ impl Writer {
     fn break_line(&mut self) {
         if let Layout::Indented(outside) = self.layout {
             self.out.push(b'\n');
-            let levels = outside + self.levels.len();
+            let levels = outside + self.brackets.len();
             self.out.resize(self.out.len() + 2 * levels, b' ');
         }
     }
 
-    fn note_repeated_keys(&mut self, level: &Level) {
-        let entries = &level.entries;
-        if !has_repeated_keys(&self.out, entries) {
+    fn note_repeated_keys(&mut self, bracket: &OpenBracket) {
+        let members = &bracket.members;
+        if !has_repeated_keys(&self.out, members) {
             return;
         }
-        let end = |index: usize| entries.get(index + 1).map_or(self.out.len(), |next| next.start);
-        // The first and the last entry of each key.
+        let end = |index: usize| members.get(index + 1).map_or(self.out.len(), |next| next.start);
+        // The first and the last member of each key.
         let mut spans: HashMap<&[u8], (usize, usize)> = HashMap::new();
-        for (index, entry) in entries.iter().enumerate() {
-            let (first, last) = spans.entry(&self.out[entry.key.clone()]).or_insert((index, index));
+        for (index, member) in members.iter().enumerate() {
+            let (first, last) =
+                spans.entry(&self.out[member.key.clone()]).or_insert((index, index));
             *last = index;
             if *first != index {
-                self.edits.push(Edit { range: entry.start..end(index), instead: None });
+                self.edits.push(Edit { range: member.start..end(index), instead: None });
             }
         }
         for (first, last) in spans.into_values().filter(|(first, last)| first != last) {
             self.edits.push(Edit {
-                range: entries[first].value..end(first),
-                instead: Some(entries[last].value..end(last)),
+                range: members[first].value..end(first),
+                instead: Some(members[last].value..end(last)),
             });
         }
     }
 }
 
-fn has_repeated_keys(out: &[u8], entries: &[Entry]) -> bool {
+fn has_repeated_keys(out: &[u8], members: &[Member]) -> bool {
     /// Up to here comparing all pairs is cheaper than hashing.
     const FEW: usize = 8;
-    let key = |entry: &Entry| &out[entry.key.clone()];
-    if entries.len() <= FEW {
-        (1..entries.len()).any(|n| entries[..n].iter().any(|entry| key(entry) == key(&entries[n])))
+    let key = |member: &Member| &out[member.key.clone()];
+    if members.len() <= FEW {
+        (1..members.len())
+            .any(|n| members[..n].iter().any(|member| key(member) == key(&members[n])))
     } else {
-        let mut seen = std::collections::HashSet::with_capacity(entries.len());
-        !entries.iter().all(|entry| seen.insert(key(entry)))
+        let mut seen = std::collections::HashSet::with_capacity(members.len());
+        !members.iter().all(|member| seen.insert(key(member)))
     }
 }
 

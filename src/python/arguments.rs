@@ -14,8 +14,8 @@ use pyo3::types::{
 use serde_json::{Map, Number, Value as Schema};
 
 use crate::execution::arguments::{
-    ArgumentSchema as Checker, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm, Text, Value,
-    too_deep, unusable,
+    ArgumentSchema as Checker, ArgumentText, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm,
+    Value, too_deep, unusable,
 };
 
 /// A tool's schema, ready to check arguments. It keeps no Python object.
@@ -32,8 +32,8 @@ impl ArgumentSchema {
     #[new]
     #[pyo3(signature = (schema, form = None))]
     fn new(schema: &Bound<'_, PyAny>, form: Option<&str>) -> PyResult<Self> {
-        let mut reading = Reading::default();
-        let source = reading.schema(schema, 0);
+        let mut reader = SchemaReader::default();
+        let source = reader.schema(schema, 0);
         let form = match form {
             None => SchemaForm::of(&source),
             Some("flat") => SchemaForm::Flat,
@@ -44,7 +44,7 @@ impl ArgumentSchema {
                 )));
             }
         };
-        let checker = match reading.problem {
+        let checker = match reader.problem {
             Some(problem) if form == SchemaForm::JsonSchema => Err(unusable(&problem)),
             _ => Checker::new(&source, form),
         };
@@ -162,7 +162,7 @@ fn integer<'py>(value: &Bound<'py, PyInt>) -> Value<'py> {
 
 struct PythonText<'py>(Bound<'py, PyString>);
 
-impl Text for PythonText<'_> {
+impl ArgumentText for PythonText<'_> {
     fn characters(&self) -> u64 {
         self.0.len().map_or(0, |length| length as u64)
     }
@@ -186,12 +186,12 @@ impl Foreign for PythonObject<'_> {
 
 /// A schema, as it is read from Python.
 #[derive(Default)]
-struct Reading {
+struct SchemaReader {
     /// The first thing in it that is not JSON; null stands in its place.
     problem: Option<String>,
 }
 
-impl Reading {
+impl SchemaReader {
     fn schema(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Schema {
         if depth > MOST_LEVELS {
             self.problem.get_or_insert(format!("it is nested deeper than {MOST_LEVELS} levels"));
@@ -282,16 +282,16 @@ fn is_same(known: &Schema, value: &Bound<'_, PyAny>) -> bool {
                 known.len() == list.len()
                     && known.iter().zip(list.iter()).all(|(known, value)| is_same(known, &value))
             }
-            Err(_) => Reading::default().schema(value, 0) == Schema::Array(known.clone()),
+            Err(_) => SchemaReader::default().schema(value, 0) == Schema::Array(known.clone()),
         },
         Schema::String(known) => is_text(known, value),
         Schema::Bool(known) => value.cast::<PyBool>().is_ok_and(|value| value.is_true() == *known),
-        _ => Reading::default().schema(value, 0) == *known,
+        _ => SchemaReader::default().schema(value, 0) == *known,
     }
 }
 
 fn is_read_as(known: &Map<String, Schema>, value: &Bound<'_, PyAny>) -> bool {
-    items_of(value).is_some() && Reading::default().schema(value, 0).as_object() == Some(known)
+    items_of(value).is_some() && SchemaReader::default().schema(value, 0).as_object() == Some(known)
 }
 
 fn is_text(known: &str, value: &Bound<'_, PyAny>) -> bool {

@@ -16,8 +16,8 @@ use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
 use pattern::Pattern;
-use value::{Arguments, Budget, Place};
-pub use value::{BigInteger, Foreign, Members, Text, Value};
+pub use value::{ArgumentText, BigInteger, Foreign, Members, Value};
+use value::{Budget, ValueJson, ValueNode};
 pub use words::unusable;
 
 /// How a schema is written.
@@ -61,7 +61,7 @@ pub fn too_deep(most_levels: usize) -> String {
 /// A tool's schema, ready to check arguments.
 pub struct ArgumentSchema {
     schema: Schema,
-    validator: Validator<Arguments>,
+    validator: Validator<ValueJson>,
     /// The most levels that a value may have for this schema, where it cannot have any number.
     most_levels: Option<usize>,
     /// The arguments that may be null because that is what they are when they are not given.
@@ -78,7 +78,7 @@ impl ArgumentSchema {
             (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
             _ => schema.clone(),
         };
-        let validator = options_for::<Arguments>()
+        let validator = options_for::<ValueJson>()
             .offline()
             .should_validate_formats(false)
             .with_keyword("pattern", Pattern::keyword)
@@ -109,11 +109,11 @@ impl ArgumentSchema {
         }
         let (arguments, left_out) = self.without_nulls(arguments);
         let budget = Budget::default();
-        let place = Place { value: &arguments, budget: &budget };
-        if left_out.is_empty() && self.validator.is_valid(place) {
+        let node = ValueNode { value: &arguments, budget: &budget };
+        if left_out.is_empty() && self.validator.is_valid(node) {
             return Vec::new();
         }
-        let errors: Vec<_> = self.validator.iter_errors(place).collect();
+        let errors: Vec<_> = self.validator.iter_errors(node).collect();
         fault::in_words(&errors, &self.schema, &arguments, &left_out, &budget)
     }
 

@@ -16,14 +16,14 @@ use serde_json::{Number, Value as Schema};
 use crate::protocol::canonical::float_repr;
 
 /// Text that somebody else holds.
-pub trait Text {
+pub trait ArgumentText {
     /// Its length in code points.
     fn characters(&self) -> u64;
     /// The text; what is not Unicode in it is replaced.
     fn read(&self) -> Cow<'_, str>;
 }
 
-impl Text for &str {
+impl ArgumentText for &str {
     fn characters(&self) -> u64 {
         self.chars().count() as u64
     }
@@ -54,7 +54,7 @@ pub enum Value<'a> {
     /// A number with a fraction; also NaN and the infinities.
     Float(f64),
     /// A string.
-    String(Box<dyn Text + 'a>),
+    String(Box<dyn ArgumentText + 'a>),
     /// An array.
     Array(Vec<Value<'a>>),
     /// An object.
@@ -157,19 +157,19 @@ impl Default for Budget {
 }
 
 /// The representation of arguments that a schema is compiled for.
-pub struct Arguments;
+pub struct ValueJson;
 
 /// One value, in one validation.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct ValueNode<'a> {
     /// The value.
     pub value: &'a Value<'a>,
     /// What the validation may still spend.
     pub budget: &'a Budget,
 }
 
-impl Json for Arguments {
-    type Node<'a> = Place<'a>;
+impl Json for ValueJson {
+    type Node<'a> = ValueNode<'a>;
     type PreparedKey = String;
     type StringBuffer = ();
 
@@ -177,29 +177,29 @@ impl Json for Arguments {
         key.to_owned()
     }
 
-    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(Place<'_>) -> T) -> T {
+    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(ValueNode<'_>) -> T) -> T {
         let (value, budget) = (Value::String(Box::new(string)), Budget::default());
-        f(Place { value: &value, budget: &budget })
+        f(ValueNode { value: &value, budget: &budget })
     }
 }
 
-impl<'a> Node<'a, Arguments> for Place<'a> {
-    type Object = ObjectPlace<'a>;
-    type Array = ArrayPlace<'a>;
+impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
+    type Object = ObjectNode<'a>;
+    type Array = ArrayNode<'a>;
     type Number = &'a Value<'a>;
 
-    fn as_object(&self) -> Option<ObjectPlace<'a>> {
+    fn as_object(&self) -> Option<ObjectNode<'a>> {
         match self.value {
             Value::Object(members) | Value::ForeignObject(_, members) => {
-                Some(ObjectPlace { members, budget: self.budget })
+                Some(ObjectNode { members, budget: self.budget })
             }
             _ => None,
         }
     }
 
-    fn as_array(&self) -> Option<ArrayPlace<'a>> {
+    fn as_array(&self) -> Option<ArrayNode<'a>> {
         match self.value {
-            Value::Array(items) => Some(ArrayPlace { items, budget: self.budget }),
+            Value::Array(items) => Some(ArrayNode { items, budget: self.budget }),
             _ => None,
         }
     }
@@ -368,13 +368,13 @@ impl JsonNumber for &Value<'_> {
 }
 
 /// An object, in one validation.
-pub struct ObjectPlace<'a> {
+pub struct ObjectNode<'a> {
     members: &'a Members<'a>,
     budget: &'a Budget,
 }
 
-impl<'a> Object<'a, Arguments> for ObjectPlace<'a> {
-    type Node = Place<'a>;
+impl<'a> Object<'a, ValueJson> for ObjectNode<'a> {
+    type Node = ValueNode<'a>;
     type MemberName = &'a str;
     type MembersIter = MembersIter<'a>;
 
@@ -382,8 +382,8 @@ impl<'a> Object<'a, Arguments> for ObjectPlace<'a> {
         self.members.len()
     }
 
-    fn get(&self, key: &String) -> Option<Place<'a>> {
-        self.members.get(key).map(|value| Place { value, budget: self.budget })
+    fn get(&self, key: &String) -> Option<ValueNode<'a>> {
+        self.members.get(key).map(|value| ValueNode { value, budget: self.budget })
     }
 
     fn members(&self) -> MembersIter<'a> {
@@ -398,25 +398,25 @@ pub struct MembersIter<'a> {
 }
 
 impl<'a> Iterator for MembersIter<'a> {
-    type Item = (&'a str, Place<'a>);
+    type Item = (&'a str, ValueNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.budget.is_spent() {
             return None;
         }
         let (name, value) = self.items.next()?;
-        Some((name.as_str(), Place { value, budget: self.budget }))
+        Some((name.as_str(), ValueNode { value, budget: self.budget }))
     }
 }
 
 /// An array, in one validation.
-pub struct ArrayPlace<'a> {
+pub struct ArrayNode<'a> {
     items: &'a [Value<'a>],
     budget: &'a Budget,
 }
 
-impl<'a> Array<'a, Arguments> for ArrayPlace<'a> {
-    type Node = Place<'a>;
+impl<'a> Array<'a, ValueJson> for ArrayNode<'a> {
+    type Node = ValueNode<'a>;
     type ElementsIter = ElementsIter<'a>;
 
     fn len(&self) -> usize {
@@ -439,13 +439,13 @@ pub struct ElementsIter<'a> {
 }
 
 impl<'a> Iterator for ElementsIter<'a> {
-    type Item = Place<'a>;
+    type Item = ValueNode<'a>;
 
-    fn next(&mut self) -> Option<Place<'a>> {
+    fn next(&mut self) -> Option<ValueNode<'a>> {
         if self.budget.is_spent() {
             return None;
         }
-        self.items.next().map(|value| Place { value, budget: self.budget })
+        self.items.next().map(|value| ValueNode { value, budget: self.budget })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::text::leading_space;
-use super::number::Phase;
+use super::number::NumberPhase;
 use super::string::{escape_width, first_control};
 use super::token::{Container, Fault, FaultKind, Token};
 
@@ -57,12 +57,12 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     None,
-    String { start: usize, role: Role },
-    Number { start: usize, phase: Phase },
+    String { start: usize, role: StringRole },
+    Number { start: usize, phase: NumberPhase },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum StringRole {
     Key,
     Value,
 }
@@ -173,9 +173,11 @@ impl Scanner {
                     return Ok(Some(self.open(Container::Object)));
                 }
                 (Place::Value | Place::ValueOrClose, b'"') => {
-                    return self.string_from(text, Role::Value);
+                    return self.string_from(text, StringRole::Value);
                 }
-                (Place::Key | Place::KeyOrClose, b'"') => return self.string_from(text, Role::Key),
+                (Place::Key | Place::KeyOrClose, b'"') => {
+                    return self.string_from(text, StringRole::Key);
+                }
                 (Place::ValueOrClose | Place::CommaOrClose, b']')
                     if self.stack.last() == Some(&Container::Array) =>
                 {
@@ -239,8 +241,8 @@ impl Scanner {
         let rest = &text[self.at..];
         let phase = match first {
             b'-' if rest.get(1) == Some(&b'I') => None,
-            b'-' => Some(Phase::Sign),
-            _ => Phase::Sign.step(first),
+            b'-' => Some(NumberPhase::Sign),
+            _ => NumberPhase::Sign.step(first),
         };
         if let Some(phase) = phase {
             if rest == b"-" {
@@ -262,7 +264,12 @@ impl Scanner {
         Err(Fault { kind: FaultKind::Value, at: self.at })
     }
 
-    fn number(&mut self, text: &[u8], start: usize, phase: Phase) -> Result<Option<Token>, Fault> {
+    fn number(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        phase: NumberPhase,
+    ) -> Result<Option<Token>, Fault> {
         let mut phase = phase;
         while let Some(&byte) = text.get(self.at) {
             let Some(next) = phase.step(byte) else {
@@ -279,14 +286,19 @@ impl Scanner {
         Ok(None)
     }
 
-    fn string_from(&mut self, text: &[u8], role: Role) -> Result<Option<Token>, Fault> {
+    fn string_from(&mut self, text: &[u8], role: StringRole) -> Result<Option<Token>, Fault> {
         let start = self.at;
         self.at += 1;
         self.unit = Unit::String { start, role };
         self.string(text, start, role)
     }
 
-    fn string(&mut self, text: &[u8], start: usize, role: Role) -> Result<Option<Token>, Fault> {
+    fn string(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        role: StringRole,
+    ) -> Result<Option<Token>, Fault> {
         loop {
             let Some(found) = memchr::memchr2(b'"', b'\\', &text[self.at..]) else {
                 self.at = text.len();
@@ -310,7 +322,7 @@ impl Scanner {
         &mut self,
         text: &[u8],
         range: Range<usize>,
-        role: Role,
+        role: StringRole,
     ) -> Result<Token, Fault> {
         if self.controls == Controls::Escaped
             && let Some(control) = first_control(&text[range.clone()])
@@ -318,12 +330,12 @@ impl Scanner {
             return Err(Fault { kind: FaultKind::Control, at: range.start + control });
         }
         Ok(match role {
-            Role::Key => {
+            StringRole::Key => {
                 self.unit = Unit::None;
                 self.place = Place::Colon;
                 Token::Key(range)
             }
-            Role::Value => self.value(Token::String(range)),
+            StringRole::Value => self.value(Token::String(range)),
         })
     }
 }
