@@ -1,4 +1,4 @@
-//! What takes the items of an async iterator that a `Source` reads.
+//! The interface of what a `Source` reads the items of an async iterator into.
 
 use pyo3::prelude::*;
 

@@ -12,7 +12,7 @@ use crate::protocol::{
 };
 use crate::turn::Errors;
 
-/// Bounds that keep memory bounded, whatever the text.
+/// Limits that keep memory bounded for any text.
 #[pyclass(frozen, eq, from_py_object, module = "cogency_rs")]
 #[derive(Clone, PartialEq)]
 pub struct Limits {
@@ -104,7 +104,7 @@ pub struct ReaderArguments<'a, 'py> {
 }
 
 impl ReaderArguments<'_, '_> {
-    /// The parser that these ask for.
+    /// Makes the parser.
     pub fn parser(self, stream: Stream) -> PyResult<core::Parser> {
         let grammar = grammar_of(self.dialect)?;
         let begins_in_think = self.begins_in_think;
@@ -134,7 +134,7 @@ fn calls_of(name: &Bound<'_, PyAny>) -> PyResult<CallStream> {
     }
 }
 
-/// What becomes of errors, by its Python name.
+/// How errors are reported, by its Python name.
 pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
     let Some(name) = name else { return Ok(Errors::Respond) };
     let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
@@ -178,7 +178,7 @@ impl Finish {
     }
 }
 
-/// Reasoning that a provider hands over apart from the text, among its chunks.
+/// Reasoning that a provider sends apart from the text, among the chunks of the text.
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Thought {
@@ -209,7 +209,7 @@ impl Thought {
     }
 }
 
-/// What may stand among the chunks of a model's text, and is none.
+/// What may stand among the chunks of a model's text without being one.
 pub enum Apart {
     /// Why the model stopped.
     Finish(Option<String>),
@@ -217,7 +217,7 @@ pub enum Apart {
     Thought(Text),
 }
 
-/// A chunk that is not text.
+/// Reads an item that is not a chunk of text.
 pub fn apart(chunk: &Bound<'_, PyAny>) -> PyResult<Apart> {
     if let Ok(thought) = chunk.cast::<Thought>() {
         return Ok(Apart::Thought(thought.get().text.clone()));
@@ -227,7 +227,7 @@ pub fn apart(chunk: &Bound<'_, PyAny>) -> PyResult<Apart> {
     Ok(Apart::Finish(finish.get().reason.clone()))
 }
 
-/// A finish reason, as an argument.
+/// The argument `reason`: why the model stopped.
 pub fn reason_of(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     reason.map(|reason| string_of("reason", reason)?.extract()).transpose()
 }

@@ -1,8 +1,8 @@
-//! `Source`: reads an async iterator for as long as there is nothing to hand out.
+//! `Source`: reads an async iterator until there is something to hand out.
 //!
 //! `await source` gives the next events or steps, or `None` when the iterator has ended or no more of it is wanted. In
-//! between it reads item after item without a return to the interpreter's loop. What the iterator yields to the event
-//! loop (a future it waits for) passes through, and so does what the event loop throws in.
+//! between it reads item after item without returning to the interpreter. A future that the iterator waits for is passed on
+//! to the event loop, and an exception that the event loop throws in is passed on to the iterator.
 
 use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::ffi;
@@ -32,7 +32,7 @@ enum AnySink {
     Events(Events),
 }
 
-/// Events of some other parser, each handed to the turn by a callable.
+/// Events of another parser, each handed to the turn by a callable.
 struct Events {
     turn: Py<Turn>,
     enter: Py<PyAny>,
@@ -64,7 +64,7 @@ impl Source {
         Ok(Self { items: Items::new(iterator)?, sink })
     }
 
-    // Without a borrow: it is asked for with every await.
+    // Without a borrow, which would be taken with every await.
     fn __await__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
         this.clone()
     }
@@ -77,12 +77,12 @@ impl Source {
         self.resume(py, py.None().bind(py)).and_then(Sent::into_next)
     }
 
-    /// Goes on with what the event loop sent.
+    /// Goes on with a value that the event loop sent.
     fn send<'py>(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.resume(value.py(), value)?.into_iteration()
     }
 
-    /// Goes on with what the event loop threw in.
+    /// Goes on with an exception that the event loop threw in.
     #[pyo3(signature = (*error))]
     fn throw<'py>(&mut self, error: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let sent = self.items.throw(error);
@@ -116,7 +116,7 @@ impl Source {
 impl Source {
     fn resume<'py>(&mut self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
         if let AnySink::Events(events) = &self.sink {
-            // The results of a batch, which stands in the middle of such events, may have ended the turn.
+            // Such events go on after a batch, whose results may have ended the turn.
             self.items.ended |= events.turn.borrow(py).is_done();
         }
         if self.items.ended {
@@ -130,7 +130,7 @@ impl Source {
     }
 
     fn read_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Sent<'py>> {
-        // The parser stays borrowed while the iterator runs, which knows nothing of it.
+        // The sink stays borrowed while the iterator runs: the iterator has no reference to it.
         match &self.sink {
             AnySink::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
             AnySink::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
@@ -144,9 +144,9 @@ struct Items {
     iterator: Py<PyAny>,
     /// `__anext__` of the iterator's type.
     anext: ffi::unaryfunc,
-    /// What the next item is awaited with, once that waits.
+    /// The iterator of the awaited next item, while it waits.
     awaited: Option<Py<PyAny>>,
-    /// Whether there are no more, or none are wanted.
+    /// Whether there are no more items, or none are wanted.
     ended: bool,
 }
 
@@ -157,8 +157,7 @@ impl Items {
         Ok(Self { iterator: iterator.clone().unbind(), anext, awaited: None, ended: false })
     }
 
-    /// Reads items into `sink`, the first of them as it was `sent`, until there is something to hand out or to wait
-    /// for.
+    /// Reads items into `sink`, beginning with what was `sent`, until there is something to hand out or to wait for.
     fn read_on<'py>(
         &mut self,
         py: Python<'py>,
@@ -194,7 +193,7 @@ impl Items {
         sent
     }
 
-    /// What the next item is awaited with: `anext(iterator).__await__()`.
+    /// The iterator of the next item: `anext(iterator).__await__()`.
     fn awaited<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
         let awaitable =

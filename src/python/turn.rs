@@ -1,4 +1,4 @@
-//! `Turn`: the parser and the turn behind it, step by step.
+//! `Turn`: a parser and the turn that its events go into, step by step; and the circuit breaker.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
 pub struct CircuitBreaker {
-    /// As it was given: any number.
+    /// The number that the caller gave, of any type.
     max_failures: Py<PyAny>,
     inner: turn::Breaker,
 }
@@ -100,7 +100,7 @@ fn counts_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Counts> {
     }
 }
 
-/// A number of any size; one too large for a float is beyond every count.
+/// A number of any size; one that is too large for a float becomes an infinity.
 fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     match value.extract::<f64>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
@@ -110,7 +110,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     }
 }
 
-/// A step: a call of a batch that is not complete may be started.
+/// A step: start this call, whose batch is not complete.
 #[pyclass(frozen, get_all, module = "cogency_rs._core")]
 pub struct EarlyCall {
     /// Its place in the batch.
@@ -119,7 +119,7 @@ pub struct EarlyCall {
     call: String,
 }
 
-/// A step: the calls from this place on that were started early do not count.
+/// A step: stop the calls from this place on that were started early, and drop what they returned.
 #[pyclass(frozen, get_all, module = "cogency_rs._core")]
 pub struct WithdrawnCalls {
     /// The place in the batch.
@@ -186,7 +186,7 @@ impl Turn {
         })
     }
 
-    /// The model's text has ended: what is left to do.
+    /// The model's text has ended: returns the last steps.
     #[pyo3(signature = (*, error=None))]
     fn finish<'py>(
         &mut self,
@@ -202,7 +202,7 @@ impl Turn {
         self.take(py)
     }
 
-    /// The turn is left while the model writes: the last steps save what it had said. Nothing is reported, nothing is run.
+    /// The turn is left while the model still writes: the last steps save what it wrote. Nothing is reported or run.
     fn leave<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.parser.leave(&mut self.events);
         self.enter_events();
@@ -212,13 +212,13 @@ impl Turn {
         self.take(py)
     }
 
-    /// How the turn came out, as far as it has come.
+    /// How the turn came out so far.
     #[getter]
     fn outcome(&self) -> &'static str {
         self.inner.outcome().name()
     }
 
-    /// Takes an error that some other parser reported.
+    /// Takes an error that another parser reported.
     #[pyo3(signature = (kind, content, raw, line, column, code=None))]
     fn error(
         &mut self,
@@ -242,8 +242,8 @@ impl Turn {
         Ok(())
     }
 
-    /// Takes an event that some other parser made. A `call` and a `call_ready` must be JSON; a type that is no part of a
-    /// turn only ends the text before it.
+    /// Takes an event that another parser made. A `call` or `call_ready` whose content is not a call in JSON is dropped; an
+    /// event of another type only ends the text before it.
     fn event(&mut self, kind: &Bound<'_, PyString>, content: &Bound<'_, PyString>) -> PyResult<()> {
         let content = bytes_of(content)?;
         let text = || Text::from(&*content);
@@ -311,7 +311,7 @@ impl Turn {
         self.inner.has_ended() || self.parser.is_done()
     }
 
-    /// The steps that are known.
+    /// The steps to hand out now.
     pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
         Ok(match self.is_done() {
             true => Taken::Done,
@@ -351,8 +351,8 @@ impl Turn {
     }
 }
 
-/// The outcome that a `ToolResult` stands for. One that has changed since its call was over, and is no JSON now, is a
-/// failure: whatever a batch left, the log has a result for each of its calls.
+/// The outcome that a `ToolResult` stands for. If the result was changed after its call and is not JSON any more, that is a
+/// failure: the log has a result for every call of a batch.
 fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
     outcome_of(result).or_else(|error| {
         if !error.is_instance_of::<PyException>(result.py()) {
@@ -408,7 +408,7 @@ fn text_event<'py>(
     event(kind, Some(to_str(kind.py(), text.as_bytes())?), timestamp)
 }
 
-/// A result event of the accumulator, whose keys stand in cogency 3.3.0's order.
+/// A result event of the accumulator, with its keys in the order of cogency 3.3.0.
 fn result<'py>(
     payload: &Bound<'py, PyDict>,
     content: &[u8],
@@ -423,7 +423,7 @@ fn result<'py>(
     Ok(dict)
 }
 
-/// What an agent does behind a step that came out so; a [`turn::Decision`] by its name.
+/// What an agent does after a step with this outcome: the name of a [`turn::Decision`].
 #[pyfunction]
 #[pyo3(signature = (outcome, *, is_to_stop, is_to_go_on, is_refused))]
 pub fn decide(

@@ -8,11 +8,11 @@ use crate::protocol::Text;
 pub struct UnsavedRun {
     pub kind: RunKind,
     pub content: Text,
-    /// When its first piece came, in seconds since the epoch.
+    /// When its first piece arrived, in seconds since the epoch.
     pub started: f64,
 }
 
-/// Which kind of text a run is.
+/// Whether a run is reasoning or text for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunKind {
     Think,
@@ -20,7 +20,7 @@ pub enum RunKind {
 }
 
 impl RunKind {
-    /// What it is in the log.
+    /// Its type in the log.
     pub fn row(self) -> RowKind {
         match self {
             Self::Think => RowKind::Think,

@@ -13,10 +13,10 @@ use super::shown::{cut, received, shown, shown_schema};
 use super::value::{Budget, Value, first_repeated};
 use super::words::{alternatives, described, wanted};
 
-/// Faults that are listed; of the others it is said how many they are.
+/// Faults that are listed; the others are counted.
 const MOST_FAULTS: usize = 10;
 
-/// Names of known arguments that are listed for one that is not known.
+/// Known names that are listed beside an unknown one.
 const MOST_NAMES: usize = 20;
 
 /// A step into the arguments.
@@ -41,7 +41,7 @@ enum ArgumentFault {
 
 /// The validator's errors as sentences.
 ///
-/// `left_out` are the arguments that were taken away before the check, as their null is their default.
+/// `left_out` are the arguments that were removed before the check: they are null, which is their default.
 pub fn in_words(
     errors: &[ValidationError<'_>],
     schema: &Schema,
@@ -73,7 +73,7 @@ struct FaultReader<'a> {
 
 impl FaultReader<'_> {
     fn faults(&self, errors: &[ValidationError<'_>]) -> Vec<ArgumentFault> {
-        // What names the values that fit says more than what names their type.
+        // An error that lists the values that fit says more than one that names their type.
         let is_choice = |error: &&ValidationError<'_>| {
             matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. })
         };
@@ -127,7 +127,8 @@ impl FaultReader<'_> {
         }
     }
 
-    /// What is wrong with a value that fits no branch of a union: with the branch it was meant for, or with its kind.
+    /// What is wrong with a value that fits no branch of a union: the faults of the branch that was meant, or else which kinds
+    /// of value fit.
     fn union(
         &self,
         error: &ValidationError<'_>,
@@ -187,18 +188,18 @@ impl FaultReader<'_> {
                 }
             }
         }
-        // Null is said last.
+        // Null is named last.
         all.sort_by_key(|each| each == "null");
         all
     }
 
-    /// The schema that the keyword of an error stands in.
+    /// The schema that has the keyword of an error.
     fn parent(&self, error: &ValidationError<'_>) -> Option<&Schema> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(parent)
     }
 
-    /// What is wrong with a value, as it stands after the argument's name.
+    /// What is wrong with a value, as the words after the argument's name.
     fn problem(&self, error: &ValidationError<'_>, value: Option<&Value<'_>>) -> String {
         if let Some(wanted) = wanted(error, self.schema) {
             return format!("must be {}, and was {}", alternatives(wanted), was(value));
@@ -323,14 +324,14 @@ fn is_same_place(error: &ValidationError<'_>, union: &ValidationError<'_>) -> bo
     error.instance_path().as_str() == union.instance_path().as_str()
 }
 
-/// Whether an error is about the members of the object at `at`, and not about one of that name.
+/// Whether the error is of the keyword `additionalProperties`, and not of a property that has this name.
 fn is_additional(error: &ValidationError<'_>, at: &[PathStep]) -> bool {
     const KEYWORD: &str = "additionalProperties";
     let is_name = matches!(at.last(), Some(PathStep::Name(name)) if name == KEYWORD);
     error.schema_path().as_str().rsplit('/').next() == Some(KEYWORD) && !is_name
 }
 
-/// Whether a value was meant for a branch of a union: it has the type, and is one of the values, that the branch asks for.
+/// Whether a value was meant for this branch of a union: it has a type and a value that the branch asks for.
 fn is_meant(branch: &[ValidationError<'_>], union: &ValidationError<'_>) -> bool {
     branch.iter().filter(|error| is_same_place(error, union)).all(|error| match error.kind() {
         Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } | Kind::FalseSchema => false,
@@ -375,7 +376,7 @@ fn value_at<'a, 'b>(arguments: &'a Value<'b>, path: &[PathStep]) -> Option<&'a V
     })
 }
 
-/// Writes the faults in the order of the schema's properties, then what is not known.
+/// The faults as sentences: in the order of the schema's properties, then unknown arguments.
 fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -> Vec<String> {
     let order = keys(schema.get("properties"));
     let rank = |step: Option<&PathStep>| match step {
@@ -395,7 +396,7 @@ fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -
     let mut listed = HashSet::new();
     for fault in faults {
         let ArgumentFault::Unknown { of, name, known, patterns } = fault else { continue };
-        // The name of a missing argument, written wrongly, is one fault.
+        // A missing argument and an unknown one with a similar name are one fault: the name was written wrongly.
         let open = || (0..missing.len()).filter(|at| !is_paired[*at] && missing[*at].0 == of);
         let meant = nearest(name, open().map(|at| missing[at].1));
         let paired = meant.and_then(|meant| open().find(|at| missing[*at].1 == meant));
@@ -457,7 +458,7 @@ fn known_names(known: &[String], patterns: &[String]) -> String {
 
 /// `argument 'a.b[2]'`, or `the arguments` for all of them.
 fn argument(path: &[PathStep], member: Option<&str>) -> String {
-    /// Names that anybody can read are shorter.
+    /// Names that a person reads are shorter.
     const MOST: usize = 200;
     let mut text = String::new();
     let names = path.iter().cloned().chain(member.map(|name| PathStep::Name(name.to_owned())));

@@ -1,7 +1,7 @@
 //! The keyword `pattern`, in time that is bounded whatever the pattern and the text.
 //!
-//! Most patterns are matched in linear time. One with look-around or a back-reference, which many schemas have, cannot
-//! be: a search with it is given up after a number of steps, and then the text does not match.
+//! Most patterns are matched in linear time. A pattern with look-around or a back-reference, which many schemas have, cannot
+//! be: such a search is given up after a number of steps, and then the text counts as not matching.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ pub struct Pattern {
 
 enum Engine {
     Linear(regex::Regex),
-    /// A step may read the whole text once, so that a long text has few of them.
+    /// A step may read the whole text once, so a long text has fewer steps.
     Stepwise {
         short: fancy_regex::Regex,
         long: fancy_regex::Regex,
@@ -71,7 +71,7 @@ impl Pattern {
     /// Compiles the value of a `pattern`.
     ///
     /// # Errors
-    /// It is not a pattern; says so.
+    /// It is not a pattern that can be compiled.
     pub fn keyword<'a>(
         _: &'a Map<String, Schema>,
         value: &'a Schema,
