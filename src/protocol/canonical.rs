@@ -1,7 +1,7 @@
 //! Writes JSON the one way the log holds it: byte for byte what Python's `json.dumps(json.loads(text))` gives.
 //!
-//! ASCII only, one space behind `,` and `:`, floats as `repr` writes them, and of equal keys in an object the
-//! last value at the first one's place, as a `dict` has it.
+//! ASCII only, one space after `,` and `:`, floats as `repr` writes them. Equal keys in an object become one, with the last
+//! value at the first one's place, as in a `dict`.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,22 +14,22 @@ use super::json::{Container, Token};
 pub enum Layout {
     /// `json.dumps(value)`
     Compact,
-    /// `json.dumps(value, indent=2)`, as it stands inside so many brackets.
+    /// `json.dumps(value, indent=2)`, of a value inside this many brackets.
     Indented(usize),
 }
 
 /// Writes tokens as canonical JSON.
 ///
 /// # Complexity
-/// O(text) in all, for equal keys too: an object is never rewritten, its repeated members are noted and left
-/// out once, at the end.
+/// O(text) in all, also with equal keys: an object is never rewritten. Its repeated members are noted, and left out once, at
+/// the end.
 #[derive(Clone, Debug)]
 pub struct Writer {
     out: Vec<u8>,
     layout: Layout,
     brackets: Vec<OpenBracket>,
     edits: Vec<Edit>,
-    behind_key: bool,
+    is_after_key: bool,
 }
 
 /// An open bracket.
@@ -39,20 +39,20 @@ struct OpenBracket {
     /// Where its bracket stands in `out`.
     start: usize,
     items: usize,
-    /// Of an object; ranges are bytes of `out`.
+    /// The members of an object; empty for an array.
     members: Vec<Member>,
 }
 
 #[derive(Clone, Debug)]
 struct Member {
-    /// Where the separator in front of the member begins.
+    /// Where the separator before the member begins.
     start: usize,
     key: Range<usize>,
     /// Where the value begins; it ends where the next member starts.
     value: usize,
 }
 
-/// A range of `out` that is to be left out, or to be filled from another one.
+/// A range of `out` to leave out, or to replace by another range.
 #[derive(Clone, Debug)]
 struct Edit {
     range: Range<usize>,
@@ -60,11 +60,11 @@ struct Edit {
 }
 
 impl Writer {
-    /// A writer with nothing written, and room for so many bytes.
+    /// An empty writer with room for this many bytes.
     #[must_use]
     pub fn new(layout: Layout, capacity: usize) -> Self {
         let (out, brackets) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
-        Self { out, layout, brackets, edits: Vec::new(), behind_key: false }
+        Self { out, layout, brackets, edits: Vec::new(), is_after_key: false }
     }
 
     /// Writes one token of `text`.
@@ -99,8 +99,8 @@ impl Writer {
         self.brackets.push(OpenBracket { container, start, items: 0, members: Vec::new() });
     }
 
-    /// Closes the array that was opened last so that its only item stands in its place: there was no array after all. For
-    /// [`Layout::Compact`] only, where an item stands right behind the bracket.
+    /// Closes the array that was opened last and leaves its brackets out, so that its only item takes its place. For
+    /// [`Layout::Compact`] only, in which an item follows the bracket directly.
     pub fn close_around(&mut self) {
         if let Some(bracket) = self.brackets.pop() {
             self.edits.push(Edit { range: bracket.start..bracket.start + 1, instead: None });
@@ -140,7 +140,7 @@ impl Writer {
         let bytes = if edits.is_empty() {
             out
         } else {
-            // Of two that begin together the outer one comes first: the inner one is in what it leaves out.
+            // Of two edits with the same start the outer one comes first: it leaves the inner one out.
             edits.sort_unstable_by_key(|edit| (edit.range.start, Reverse(edit.range.end)));
             let mut kept = Vec::with_capacity(out.len());
             copy_edited(&out, 0..out.len(), &edits, &mut kept);
@@ -160,12 +160,12 @@ impl Writer {
         if let Some(bracket) = self.brackets.last_mut() {
             bracket.members.push(Member { start, key, value });
         }
-        self.behind_key = true;
+        self.is_after_key = true;
     }
 
-    /// Writes what stands in front of the next item.
+    /// Writes what stands before the next item.
     fn separate(&mut self) {
-        if std::mem::take(&mut self.behind_key) {
+        if std::mem::take(&mut self.is_after_key) {
             return;
         }
         let Some(bracket) = self.brackets.last_mut() else {
@@ -218,7 +218,7 @@ impl Writer {
 }
 
 fn has_repeated_keys(out: &[u8], members: &[Member]) -> bool {
-    /// Up to here comparing all pairs is cheaper than hashing.
+    /// Up to this many, comparing all pairs is cheaper than hashing.
     const FEW: usize = 8;
     let key = |member: &Member| &out[member.key.clone()];
     if members.len() <= FEW {
@@ -230,9 +230,9 @@ fn has_repeated_keys(out: &[u8], members: &[Member]) -> bool {
     }
 }
 
-/// Copies `range` of `from`, applying the edits in it, which are sorted by where they start.
+/// Copies `range` of `from` with the edits in it, which are sorted by their start.
 fn copy_edited(from: &[u8], range: Range<usize>, edits: &[Edit], to: &mut Vec<u8>) {
-    // Ranges lie inside each other as deep as the JSON is nested, which may be deeper than the stack.
+    // A list instead of recursion: ranges are nested as deep as the JSON, which may be deeper than the stack.
     let mut open = vec![range];
     while let Some(range) = open.pop() {
         let next = edits.partition_point(|edit| edit.range.start < range.start);
@@ -275,7 +275,7 @@ pub fn canonical_string(quoted: &[u8]) -> String {
 fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
     let inside = &quoted[1..quoted.len() - 1];
     out.push(b'"');
-    // What is canonical as it stands is copied in one piece, from here on.
+    // From here on the text is canonical as it stands, and is copied in one piece.
     let (mut from, mut at) = (0, 0);
     loop {
         at += plain_length(&inside[at..]);
@@ -344,7 +344,7 @@ fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
 /// How many characters at the start of `text` stand for themselves in a string.
 fn plain_length(text: &[u8]) -> usize {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
-    // Without a way out in the middle of a piece the compiler compares all its bytes at once.
+    // Without an early exit inside a piece, the compiler compares all its bytes at once.
     let pieces = text.chunks_exact(8);
     let whole = pieces.take_while(|piece| {
         piece.iter().fold(0, |wrong, &byte| wrong | u8::from(!is_plain(byte))) == 0
@@ -405,7 +405,7 @@ fn push_number(out: &mut Vec<u8>, number: &[u8]) {
     out.extend_from_slice(float_repr(value.unwrap_or(f64::NAN)).as_bytes());
 }
 
-/// Python's `repr` of a float, in JSON's words for what is not a number.
+/// Python's `repr` of a float, or `NaN`, `Infinity` or `-Infinity`.
 pub(crate) fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -437,7 +437,7 @@ pub(crate) fn float_repr(value: f64) -> String {
 
 /// The fewest digits that read back as `value`, and the power of ten of the first one.
 ///
-/// Of two that are as near, Python takes the even one, and so does ryu (Rust's own formatting does not).
+/// Between two that are equally near, Python takes the even one, and so does ryu (Rust's own formatting does not).
 fn shortest_digits(value: f64) -> (String, i32) {
     let mut buffer = ryu::Buffer::new();
     let text = buffer.format_finite(value);
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_keys_the_last_value_stands_at_the_first_place() {
+    fn equal_keys_become_one_with_the_last_value_at_the_first_place() {
         for (text, expected) in [
             ("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\": 3, \"b\": 2}"),
             ("{\"a\":1,\"\\u0061\":2,\"a\":3}", "{\"a\": 3}"),
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_become_replacement_characters() {
+    fn bytes_that_are_not_text_become_replacement_characters() {
         assert_eq!(json_string(b"a\xff\xc3"), "\"a\\ufffd\\ufffd\"");
         assert_eq!(json_string(b"\xed\xa0\xbd"), "\"\\ud83d\"");
     }

@@ -9,7 +9,7 @@ use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 use super::limits::Reading;
 use crate::dialect::{Json, Shape};
 
-/// One tool call as it is to be shown to the model; all texts are canonical JSON.
+/// One tool call as the model is shown it. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCall {
     /// Its name, a JSON string with its quotes.
@@ -22,7 +22,7 @@ pub struct ShownCall {
     pub server: Option<String>,
 }
 
-/// Reads one call as the log stores it. Without `args` it has none.
+/// Reads one call as the log stores it; without `args` its arguments are empty.
 ///
 /// # Errors
 /// The text is not JSON by the rules of `json.loads(text)`. JSON that is not a call gives `None`.
@@ -30,7 +30,7 @@ pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
     Ok(stored_fields(text)?.map(Parts::into_call))
 }
 
-/// Likewise, to be shown.
+/// Reads one call as the log stores it, to be shown.
 ///
 /// # Errors
 /// As [`stored_call`].

@@ -1,6 +1,6 @@
 //! The characters of a number.
 
-/// How far a number has come.
+/// How much of a number has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberPhase {
     Sign,
@@ -14,7 +14,7 @@ pub enum NumberPhase {
 }
 
 impl NumberPhase {
-    /// The phase after `byte`; `None` when the number does not go on with it.
+    /// The phase after `byte`; `None` if it is not part of the number.
     pub fn step(self, byte: u8) -> Option<Self> {
         use NumberPhase::{
             Exponent, ExponentDigits, ExponentSign, Fraction, Integer, Point, Sign, Zero,

@@ -17,7 +17,7 @@ pub enum Controls {
     Escaped,
 }
 
-/// Whether a comma may stand in front of a closing bracket.
+/// Whether a comma may stand before a closing bracket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrailingCommas {
     /// As in JSON.
@@ -42,11 +42,11 @@ pub struct Scanner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Value,
-    /// Directly behind `[`.
+    /// Directly after `[`.
     ValueOrClose,
-    /// Behind a comma in an object.
+    /// After a comma in an object.
     Key,
-    /// Directly behind `{`.
+    /// Directly after `{`.
     KeyOrClose,
     Colon,
     CommaOrClose,
@@ -89,7 +89,7 @@ impl Scanner {
         }
     }
 
-    /// The same scanner, with or without commas in front of closing brackets.
+    /// The same scanner, with or without commas before closing brackets.
     #[must_use]
     pub fn with(self, trailing_commas: TrailingCommas) -> Self {
         Self { trailing_commas, ..self }
@@ -113,23 +113,23 @@ impl Scanner {
         self.place == Place::End
     }
 
-    /// Passes over so many bytes, where the position is between two tokens.
+    /// Passes over this many bytes. The position must be between two tokens.
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Passes over whitespace of any kind, where the position is between two tokens.
+    /// Passes over whitespace of any kind. The position must be between two tokens.
     pub fn skip_space(&mut self, text: &[u8]) {
         if self.unit == Unit::None {
             self.at += leading_space(&text[self.at..]);
         }
     }
 
-    /// The next token of `text`, which is what it was at the last call, or longer. `None` when the text
-    /// does not hold it yet, and when the value is complete.
+    /// The next token of `text`: the text of the last call, with or without more at its end. `None` if the token is not
+    /// complete yet, or the value is.
     ///
     /// # Errors
-    /// Where no continuation of the text can be JSON. The scanner must not be asked again.
+    /// No continuation of the text can be JSON. The scanner must not be asked again.
     pub fn next(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {
         match self.unit {
             Unit::String { start, role } => self.string(text, start, role),
@@ -138,7 +138,7 @@ impl Scanner {
         }
     }
 
-    /// The last token of a text that is complete, where only its end completes it: a bare number.
+    /// The last token of a complete text, if only the end of the text completes it: a bare number.
     ///
     /// # Errors
     /// The text ended too early.
@@ -230,7 +230,7 @@ impl Scanner {
         self.value(Token::Close(container))
     }
 
-    /// A value is complete: what may stand behind it depends on what it stands in.
+    /// Notes that a value is complete: the bracket that it is in decides what may follow.
     fn value(&mut self, token: Token) -> Token {
         self.unit = Unit::None;
         self.place = if self.stack.is_empty() { Place::End } else { Place::CommaOrClose };

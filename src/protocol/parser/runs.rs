@@ -16,7 +16,7 @@ pub(super) enum BlankRun {
 }
 
 impl Parser {
-    /// Hands out what can be handed out of a run that goes on; returns how many bytes of it that was.
+    /// Hands out what it can of a run that goes on; returns how many bytes that was.
     pub(super) fn stream_run(
         &mut self,
         run: TextRun,
@@ -40,7 +40,7 @@ impl Parser {
         text.len()
     }
 
-    /// Hands out the pieces of a run that is longer than a run may be; returns how many bytes they hold.
+    /// Hands out pieces of a run while it is longer than a run may be; returns how many bytes they have.
     pub(super) fn split_run(
         &mut self,
         run: TextRun,

@@ -277,7 +277,7 @@ pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     }
 }
 
-/// Whether a call's id is its name, and a number behind it.
+/// Whether a call's id is its name, and a number after it.
 fn is_numbered_id(call: &ShownCall) -> bool {
     let id = call.id.as_deref().unwrap_or_default();
     let id = id.strip_prefix("\"functions.").unwrap_or_default();

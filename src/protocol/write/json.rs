@@ -122,7 +122,7 @@ impl<'o, 's> Brackets<'o, 's> {
         push_json(self.out, value, self.style, self.depth);
     }
 
-    /// Writes what stands in front of the next value.
+    /// Writes what stands before the next value.
     fn separate(&mut self) {
         let is_first = std::mem::take(&mut self.is_empty);
         if self.depth == 0 {
@@ -156,7 +156,7 @@ fn break_line(out: &mut Vec<u8>, layout: JsonLayout, levels: usize) {
     out.resize(out.len() + width * levels, b' ');
 }
 
-/// How many bytes stand in front of the quote that ends a string.
+/// How many bytes stand before the quote that ends a string.
 pub fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &text[at..]) {

@@ -74,10 +74,10 @@ enum PendingXml<'a> {
     Text(&'a str),
 }
 
-fn push_members<'a>(open: &mut Vec<PendingXml<'a>>, object: &'a str, behind: &'a str) {
+fn push_members<'a>(open: &mut Vec<PendingXml<'a>>, object: &'a str, after: &'a str) {
     let members: Vec<_> = members(object).collect();
     for (key, value) in members.into_iter().rev() {
-        open.push(PendingXml::Text(behind));
+        open.push(PendingXml::Text(after));
         open.push(PendingXml::Element(unescaped(key.as_bytes()).to_string(), value));
     }
 }
