@@ -142,19 +142,6 @@ impl Marks {
             },
         }
     }
-
-    /// The mark that `text` begins with, by its number and length; `None` if it begins with none.
-    ///
-    /// # Errors
-    /// More text decides it: all of `text` is the beginning of a longer mark.
-    pub fn at_start(&self, text: &[u8]) -> Result<Option<(usize, usize)>, Undecided> {
-        let longer = |mark: &Vec<u8>| mark.len() > text.len() && mark.starts_with(text);
-        if self.texts.iter().any(longer) {
-            return Err(Undecided);
-        }
-        let here = self.texts.iter().enumerate().filter(|(_, mark)| text.starts_with(mark));
-        Ok(here.max_by_key(|(_, mark)| mark.len()).map(|(number, mark)| (number, mark.len())))
-    }
 }
 
 /// Whether `text` begins with `mark`; `None` if more text decides it.

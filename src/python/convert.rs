@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use super::error::type_error;
+use super::error::{ConfigError, type_error};
 use crate::protocol::canonical::json_string;
 
 /// The text of a `str` as generalised UTF-8; borrowed, unless it has lone surrogates.
@@ -84,6 +84,20 @@ pub fn event<'py>(
 pub fn now() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// The value that the argument `what` names, one of two.
+pub fn choice<T>(what: &str, choices: [(&str, T); 2], name: &Bound<'_, PyAny>) -> PyResult<T> {
+    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+    let [(first, one), (second, other)] = choices;
+    match text {
+        Some(text) if text == first => Ok(one),
+        Some(text) if text == second => Ok(other),
+        _ => Err(ConfigError::new_err(format!(
+            "{what} must be {first:?} or {second:?}, got {}",
+            name.repr()?
+        ))),
+    }
 }
 
 /// An argument that may have been left out. `None` counts as given.

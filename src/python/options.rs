@@ -4,7 +4,7 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
-use super::convert::{Setting, bytes_of, string_of, to_str};
+use super::convert::{Setting, bytes_of, choice, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, type_error};
 use crate::protocol::{
@@ -81,15 +81,7 @@ impl Setting {
 
 /// The streaming mode by its Python name.
 pub fn stream_of(name: &Bound<'_, PyAny>) -> PyResult<Stream> {
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("event") => Ok(Stream::Event),
-        Some("token") => Ok(Stream::Token),
-        _ => Err(ConfigError::new_err(format!(
-            "stream must be \"event\" or \"token\", got {}",
-            name.repr()?
-        ))),
-    }
+    choice("stream", [("event", Stream::Event), ("token", Stream::Token)], name)
 }
 
 /// How a model's text is read: the keyword arguments that `Parser` and `Turn` share.
@@ -123,29 +115,13 @@ impl ReaderArguments<'_, '_> {
 
 /// Whether calls are shown before they are complete, by its Python name.
 fn calls_of(name: &Bound<'_, PyAny>) -> PyResult<CallStream> {
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("whole") => Ok(CallStream::Whole),
-        Some("stream") => Ok(CallStream::Pieces),
-        _ => Err(ConfigError::new_err(format!(
-            "calls must be \"whole\" or \"stream\", got {}",
-            name.repr()?
-        ))),
-    }
+    choice("calls", [("whole", CallStream::Whole), ("stream", CallStream::Pieces)], name)
 }
 
 /// How errors are reported, by its Python name.
 pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
-    let Some(name) = name else { return Ok(Errors::Respond) };
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("respond") => Ok(Errors::Respond),
-        Some("event") => Ok(Errors::Event),
-        _ => Err(ConfigError::new_err(format!(
-            "errors must be \"respond\" or \"event\", got {}",
-            name.repr()?
-        ))),
-    }
+    let choices = [("respond", Errors::Respond), ("event", Errors::Event)];
+    name.map_or(Ok(Errors::Respond), |name| choice("errors", choices, name))
 }
 
 /// Why a model stopped writing, among the chunks of its text.

@@ -6,8 +6,7 @@ use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError, PyValueErr
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::convert::{Setting, bytes_of, event, now, to_str};
-use super::error::ConfigError;
+use super::convert::{Setting, bytes_of, choice, event, now, to_str};
 use super::item_sink::{ItemSink, Taken};
 use super::options::{Apart, Limits, ReaderArguments, apart, ending_of, errors_of, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
@@ -88,16 +87,8 @@ impl CircuitBreaker {
 
 /// What a breaker counts, by its Python name.
 fn counts_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Counts> {
-    let Some(name) = name else { return Ok(Counts::Batches) };
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("batches") => Ok(Counts::Batches),
-        Some("calls") => Ok(Counts::Calls),
-        _ => Err(ConfigError::new_err(format!(
-            "counts must be \"batches\" or \"calls\", got {}",
-            name.repr()?
-        ))),
-    }
+    let choices = [("batches", Counts::Batches), ("calls", Counts::Calls)];
+    name.map_or(Ok(Counts::Batches), |name| choice("counts", choices, name))
 }
 
 /// A number of any size; one that is too large for a float becomes an infinity.
