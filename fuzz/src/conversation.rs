@@ -2,7 +2,7 @@
 
 use cogency_rs::context::{Message, Report, Role, Rules, Tags};
 use cogency_rs::protocol::Text;
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
 use crate::json::{self, Node, Reading, Value};
@@ -196,5 +196,5 @@ fn block(calls: &[&StoredCall]) -> Vec<u8> {
         node(&Value::Object(entries.into()))
     };
     let calls = Value::Array(calls.iter().map(call).collect());
-    format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented(0))).into_bytes()
+    format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented)).into_bytes()
 }

@@ -189,12 +189,6 @@ impl BlockReader {
         self.calls.ready()
     }
 
-    /// The dialect that the block is read by.
-    #[must_use]
-    pub fn dialect(&self) -> &Arc<Dialect> {
-        &self.dialect
-    }
-
     /// Reads on, but does not search for the end of a CDATA section where the text is known to hold none.
     fn read_before_dead_end(
         &mut self,

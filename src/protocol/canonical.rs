@@ -9,15 +9,6 @@ use std::ops::Range;
 
 use super::json::{Container, Token};
 
-/// How the brackets are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// `json.dumps(value)`
-    Compact,
-    /// `json.dumps(value, indent=2)`, of a value inside this many brackets.
-    Indented(usize),
-}
-
 /// Writes tokens as canonical JSON.
 ///
 /// # Complexity
@@ -26,7 +17,6 @@ pub enum Layout {
 #[derive(Clone, Debug)]
 pub struct Writer {
     out: Vec<u8>,
-    layout: Layout,
     brackets: Vec<OpenBracket>,
     edits: Vec<Edit>,
     is_after_key: bool,
@@ -38,7 +28,7 @@ struct OpenBracket {
     container: Container,
     /// Where its bracket stands in `out`.
     start: usize,
-    items: usize,
+    is_empty: bool,
     /// The members of an object; empty for an array.
     members: Vec<Member>,
 }
@@ -62,9 +52,9 @@ struct Edit {
 impl Writer {
     /// An empty writer with room for this many bytes.
     #[must_use]
-    pub fn new(layout: Layout, capacity: usize) -> Self {
+    pub fn new(capacity: usize) -> Self {
         let (out, brackets) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
-        Self { out, layout, brackets, edits: Vec::new(), is_after_key: false }
+        Self { out, brackets, edits: Vec::new(), is_after_key: false }
     }
 
     /// Writes one token of `text`.
@@ -96,11 +86,10 @@ impl Writer {
             Container::Array => b'[',
             Container::Object => b'{',
         });
-        self.brackets.push(OpenBracket { container, start, items: 0, members: Vec::new() });
+        self.brackets.push(OpenBracket { container, start, is_empty: true, members: Vec::new() });
     }
 
-    /// Closes the array that was opened last and leaves its brackets out, so that its only item takes its place. For
-    /// [`Layout::Compact`] only, in which an item follows the bracket directly.
+    /// Closes the array that was opened last and leaves its brackets out, so that its only item takes its place.
     pub fn close_around(&mut self) {
         if let Some(bracket) = self.brackets.pop() {
             self.edits.push(Edit { range: bracket.start..bracket.start + 1, instead: None });
@@ -113,9 +102,6 @@ impl Writer {
             return;
         };
         self.note_repeated_keys(&bracket);
-        if bracket.items > 0 {
-            self.break_line();
-        }
         self.out.push(match bracket.container {
             Container::Array => b']',
             Container::Object => b'}',
@@ -171,24 +157,8 @@ impl Writer {
         let Some(bracket) = self.brackets.last_mut() else {
             return;
         };
-        bracket.items += 1;
-        let first = bracket.items == 1;
-        match (self.layout, first) {
-            (Layout::Compact, true) => {}
-            (Layout::Compact, false) => self.out.extend_from_slice(b", "),
-            (Layout::Indented(_), true) => self.break_line(),
-            (Layout::Indented(_), false) => {
-                self.out.push(b',');
-                self.break_line();
-            }
-        }
-    }
-
-    fn break_line(&mut self) {
-        if let Layout::Indented(outside) = self.layout {
-            self.out.push(b'\n');
-            let levels = outside + self.brackets.len();
-            self.out.resize(self.out.len() + 2 * levels, b' ');
+        if !std::mem::replace(&mut bracket.is_empty, false) {
+            self.out.extend_from_slice(b", ");
         }
     }
 
@@ -473,8 +443,8 @@ mod tests {
     use super::super::json::Scanner;
     use super::*;
 
-    fn rewrite(text: &str, layout: Layout) -> String {
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(layout, 0));
+    fn rewrite(text: &str) -> String {
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
         let text = text.as_bytes();
         while let Some(token) = scanner.next(text).expect("valid JSON") {
             writer.token(text, &token);
@@ -511,7 +481,7 @@ mod tests {
                 "\"/A\\u00e9\\u00e9\\ud83d\\ude00\\ud800\\u007f\\n\\b\"",
             ),
         ] {
-            assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
+            assert_eq!(rewrite(text), expected, "{text}");
         }
     }
 
@@ -529,12 +499,8 @@ mod tests {
                 "{\"0\": 0, \"1\": [], \"2\": 2, \"3\": 3, \"4\": 4, \"5\": 5, \"6\": 6, \"7\": 7, \"8\": 8}",
             ),
         ] {
-            assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
+            assert_eq!(rewrite(text), expected, "{text}");
         }
-        assert_eq!(
-            rewrite("{\"a\":1,\"b\":[],\"a\":[2]}", Layout::Indented(0)),
-            "{\n  \"a\": [\n    2\n  ],\n  \"b\": []\n}"
-        );
     }
 
     #[test]
@@ -542,17 +508,7 @@ mod tests {
         const DEPTH: usize = if cfg!(miri) { 100 } else { 100_000 };
         let [open, close, written] =
             ["{\"a\":0,\"a\":", "}", "{\"a\": "].map(|text| text.repeat(DEPTH));
-        assert!(
-            rewrite(&format!("{open}1{close}"), Layout::Compact) == format!("{written}1{close}")
-        );
-    }
-
-    #[test]
-    fn indented_json_is_laid_out_as_python_does() {
-        assert_eq!(
-            rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented(0)),
-            "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      2\n    ]\n  },\n  {}\n]"
-        );
+        assert!(rewrite(&format!("{open}1{close}")) == format!("{written}1{close}"));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use super::body::{Calls, Fields, Parts};
 use super::call::Call;
-use super::canonical::Layout;
 use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 use super::limits::Reading;
 use super::verbatim::members;
@@ -90,7 +89,7 @@ fn read_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
         decision: None,
     });
     let mut scanner = Scanner::new(Controls::Escaped);
-    let mut fields = Fields::new(&FORM, 1, Layout::Compact, Reading::Strict);
+    let mut fields = Fields::new(&FORM, 1, Reading::Strict);
     let mut calls = Calls::default();
     let mut is_object = false;
     while let Some(token) = scanner.next(text)? {

@@ -158,13 +158,13 @@ impl Cursor<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::canonical::{Layout, Writer};
+    use super::super::canonical::Writer;
     use super::super::json::Scanner;
     use super::*;
 
     /// The text as the writer writes it; `None` if it is not JSON.
     fn written(text: &str) -> Option<String> {
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, 0));
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
         while let Some(token) = scanner.next(text.as_bytes()).ok()? {
             writer.token(text.as_bytes(), &token);
         }

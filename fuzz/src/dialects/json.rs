@@ -2,7 +2,7 @@
 
 use cogency_rs::dialect::{DecisionKeys, Json, Shape, Str};
 use cogency_rs::protocol::Call;
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 use cogency_rs::protocol::json::{Controls, FaultKind};
 
 use super::{Cursor, No, Read, depth, object, units};

@@ -3,7 +3,7 @@
 //! What stands between two marks is the text itself, with no escapes: it may hold anything but the mark. JSON's strings are
 //! read too. A value without either is a literal, whose schema may say that it is text; bare words are text.
 
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Fault, Scanner, Token, unescaped};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
@@ -98,7 +98,7 @@ impl BracesReader {
             unit: Unit::None,
             open: Vec::new(),
             keys: Vec::new(),
-            args: Writer::new(Layout::Compact, 0),
+            args: Writer::new(0),
         }
     }
 

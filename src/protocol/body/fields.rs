@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::call::Call;
-use super::super::canonical::{Layout, Writer, canonical_string};
+use super::super::canonical::{Writer, canonical_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::limits::Reading;
 use super::super::problem::ProblemKind;
@@ -29,8 +29,6 @@ type Slot = Result<String, &'static str>;
 pub struct Fields {
     /// How many brackets are open directly inside the object.
     depth: usize,
-    /// How the arguments are written.
-    layout: Layout,
     reading: Reading,
     /// Whether arguments may be a string that holds them.
     takes_text: bool,
@@ -125,11 +123,10 @@ const ROOM: usize = 512;
 impl Fields {
     /// Fields of an object inside so many brackets, its own among them.
     #[must_use]
-    pub fn new(form: &Json, depth: usize, layout: Layout, reading: Reading) -> Self {
+    pub fn new(form: &Json, depth: usize, reading: Reading) -> Self {
         let args = if form.args_optional { Ok("{}".into()) } else { Err(NOTHING) };
         Self {
             depth,
-            layout,
             reading,
             takes_text: form.args_as_text || reading == Reading::Lenient,
             name: Ranked::new(Err(NOTHING)),
@@ -218,7 +215,7 @@ impl Fields {
             return Field::Name(rank);
         }
         if let Some(rank) = form.args.iter().position(is) {
-            return Field::Args(rank, Writer::new(self.layout, room));
+            return Field::Args(rank, Writer::new(room));
         }
         match &form.decision {
             _ if form.id.as_ref().is_some_and(is) => Field::Id,
@@ -227,9 +224,7 @@ impl Fields {
             Some(decision) if is(&decision.thought_key) => Field::Thought,
             Some(decision) if is(&decision.answer_key) => Field::Answer,
             _ if self.reading == Reading::Strict => Field::Other,
-            _ if is_one_of(&OTHER_ARGS, key) => {
-                Field::Args(form.args.len(), Writer::new(self.layout, room))
-            }
+            _ if is_one_of(&OTHER_ARGS, key) => Field::Args(form.args.len(), Writer::new(room)),
             _ => match OTHER_NAMES.iter().position(|name| name.as_bytes() == key) {
                 Some(rank) => Field::Name(form.name.len() + rank),
                 None => Field::Other,
@@ -344,7 +339,7 @@ fn args_of(text: &[u8], writer: Writer, token: &Token, takes_text: bool) -> Slot
 /// The JSON object that is all of `text`, canonical.
 #[must_use]
 pub fn object(text: &[u8]) -> Option<String> {
-    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, text.len()));
+    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(text.len()));
     let mut is_object = false;
     while let Some(token) = scanner.next(text).ok()? {
         is_object |= scanner.depth() == 1 && matches!(token, Token::Open(Container::Object));

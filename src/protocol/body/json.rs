@@ -2,7 +2,7 @@
 //!
 //! JSON of the wrong shape is still read to its end; text that cannot be JSON has no end of its own.
 
-use super::super::canonical::{Layout, Writer};
+use super::super::canonical::Writer;
 use super::super::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
 use super::super::limits::Reading;
 use super::super::problem::{Problem, ProblemKind};
@@ -174,7 +174,7 @@ impl JsonReader {
 
     fn begin(&mut self, form: &Json, at: usize, calls: &mut Calls) -> Place {
         calls.begin(at);
-        Place::Call(at, Fields::new(form, self.call_depth, Layout::Compact, calls.scope.reading))
+        Place::Call(at, Fields::new(form, self.call_depth, calls.scope.reading))
     }
 }
 
@@ -241,7 +241,7 @@ impl ObjectReader {
     /// A reader of the object that begins at byte `start`, space in front of it passed over.
     #[must_use]
     pub fn new(start: usize, reading: Reading) -> Self {
-        let writer = Writer::new(Layout::Compact, 0);
+        let writer = Writer::new(0);
         Self { scanner: scanner(start, reading), writer, is_object: false }
     }
 

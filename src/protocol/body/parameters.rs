@@ -3,7 +3,7 @@
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
 
-use super::super::canonical::{Layout, Writer};
+use super::super::canonical::Writer;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::leading_space;
@@ -52,7 +52,7 @@ impl ParametersReader {
             Some(_) => Place::Around(start),
             None => Place::Between(start),
         };
-        let mut writer = Writer::new(Layout::Compact, 0);
+        let mut writer = Writer::new(0);
         writer.open(super::super::json::Container::Object);
         Self { place, has_begun: false, object: None, writer }
     }

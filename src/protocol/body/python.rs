@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::call::Call;
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::Container;
 use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
@@ -55,7 +55,7 @@ impl ItemReader for PythonReader {
             unit: Unit::None,
             open: Vec::new(),
             name: String::new(),
-            args: Writer::new(Layout::Compact, 0),
+            args: Writer::new(0),
             string: Vec::new(),
             end: start,
         }
@@ -306,7 +306,7 @@ impl PythonReader {
     /// Begins the call of this name, whose bracket stands at the position.
     fn begin_call(&mut self, calls: &mut Calls, start: usize, name: &[u8]) {
         self.name = json_string(name);
-        self.args = Writer::new(Layout::Compact, 0);
+        self.args = Writer::new(0);
         self.args.open(Container::Object);
         self.place = Place::Argument;
         calls.begin(start);
@@ -322,7 +322,7 @@ impl PythonReader {
     fn end_call(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Step {
         calls.end_args(text, self.at);
         self.args.close();
-        let args = std::mem::replace(&mut self.args, Writer::new(Layout::Compact, 0)).finish();
+        let args = std::mem::replace(&mut self.args, Writer::new(0)).finish();
         calls.push(Call::new(&self.name, &args));
         self.open.pop();
         self.at += 1;

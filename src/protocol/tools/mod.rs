@@ -29,12 +29,6 @@ impl Tools {
         Self { parameters: tools.into_iter().map(named).collect() }
     }
 
-    /// The JSON Schema of the tool's parameters.
-    #[must_use]
-    pub fn parameters(&self, tool: &str) -> Option<&Value> {
-        self.parameters.get(&json_string(tool.as_bytes()))
-    }
-
     /// The schema of the arguments of a call with this name, a canonical JSON string.
     #[must_use]
     pub fn schema(&self, name_json: &str) -> Option<Schema<'_>> {
@@ -202,8 +196,7 @@ mod tests {
                 "nowhere": {"$ref": "#/$defs/None"},
             },
         });
-        let tools = Tools::new([("é".to_owned(), schema.clone())]);
-        assert_eq!(tools.parameters("é"), Some(&schema));
+        let tools = Tools::new([("é".to_owned(), schema)]);
         let root = tools.schema("\"\\u00e9\"").unwrap();
         // A path of properties, with "[]" for an array's items; and the types of the value there.
         for (path, expected) in [

@@ -1,6 +1,6 @@
 //! Reads raw text as a value of the type that its schema gives.
 
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::{Scanner, Token};
 use super::super::limits::Limits;
 use super::super::text::trim;
@@ -141,7 +141,7 @@ pub fn scalar(value: &[u8]) -> Option<String> {
 /// Text that is JSON as a whole, as canonical JSON, and its type. A bare `NaN` or infinity is not JSON here.
 fn json(value: &[u8], max_depth: usize) -> Option<(Types, String)> {
     let mut scanner = Scanner::default();
-    let mut writer = Writer::new(Layout::Compact, 0);
+    let mut writer = Writer::new(0);
     let mut kind = None;
     let mut write = |scanner: &Scanner, token: Token| {
         let of_token = match &token {

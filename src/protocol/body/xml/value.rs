@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::super::super::canonical::{Layout, Writer, json_string};
+use super::super::super::canonical::{Writer, json_string};
 use super::super::super::json::Container;
 use super::super::super::text::{is_blank, trim};
 use super::super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
@@ -100,8 +100,7 @@ impl Arguments<'_> {
     /// # Complexity
     /// O(text)
     pub fn json(&self, schema: Option<Schema<'_>>) -> Option<String> {
-        let mut out =
-            Output { writer: Writer::new(Layout::Compact, 0), steps: Vec::new(), depth: 0 };
+        let mut out = Output { writer: Writer::new(0), steps: Vec::new(), depth: 0 };
         self.object(0, schema, &mut out);
         while let Some(step) = out.steps.pop() {
             if out.depth > self.max_depth {
