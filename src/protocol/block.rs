@@ -13,7 +13,7 @@ use super::call::Call;
 use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
-use super::limits::Reading;
+use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
 use super::report::Ending;
@@ -88,9 +88,9 @@ impl BlockReader {
     /// A reader of a block of `dialect` that follows a mark of this kind.
     #[must_use]
     pub fn new(dialect: Arc<Dialect>, entry: Entry, scope: Scope) -> Self {
-        let fence = match scope.reading {
-            Reading::Strict => Fence::Refused,
-            Reading::Lenient => Fence::Awaited,
+        let fence = match scope.strictness {
+            Strictness::Strict => Fence::Refused,
+            Strictness::Lenient => Fence::Awaited,
         };
         let mut calls = Calls::new(scope);
         calls.openers.extend_from_slice(&dialect.open);

@@ -19,7 +19,7 @@ impl Default for Limits {
 
 /// How closely a block must keep to its dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reading {
+pub enum Strictness {
     /// Exactly as the model was taught.
     #[default]
     Strict,

@@ -30,7 +30,7 @@ pub mod write;
 pub use call::Call;
 pub use event::Event;
 pub use grammar::Grammar;
-pub use limits::{Limits, Reading};
+pub use limits::{Limits, Strictness};
 pub use parser::{CallStart, CallStream, Options, Parser, Stream};
 pub use report::{Ending, Report, ReportKind};
 pub use run::TextRun;

@@ -19,7 +19,7 @@ use super::body::Scope;
 use super::call::Call;
 use super::event::Note;
 use super::grammar::Grammar;
-use super::limits::{Limits, Reading};
+use super::limits::{Limits, Strictness};
 use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
@@ -48,7 +48,7 @@ pub struct Options {
     /// How much is read.
     pub limits: Limits,
     /// How closely a block must keep to its dialect.
-    pub reading: Reading,
+    pub strictness: Strictness,
     /// Whether the text begins inside reasoning, because the prompt ends with the mark that opens it.
     pub begins_in_think: bool,
     /// The tools; their schemas give the types of raw values.
@@ -123,8 +123,15 @@ impl Parser {
     /// A parser at the start of a text.
     #[must_use]
     pub fn new(grammar: Arc<Grammar>, options: Options) -> Self {
-        let Options { stream, calls, start: call_start, limits, reading, begins_in_think, tools } =
-            options;
+        let Options {
+            stream,
+            calls,
+            start: call_start,
+            limits,
+            strictness,
+            begins_in_think,
+            tools,
+        } = options;
         let state = match grammar.reasoning {
             Some(span) if begins_in_think => State::Inside(span, None),
             _ => State::Text,
@@ -137,7 +144,7 @@ impl Parser {
         Self {
             grammar,
             stream,
-            scope: Scope { limits, reading, tools, is_watched, starts_early, dead_end: 0 },
+            scope: Scope { limits, strictness, tools, is_watched, starts_early, dead_end: 0 },
             held: Vec::new(),
             at: 0,
             run: OpenRun::Blank(0),

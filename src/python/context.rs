@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::convert::{bytes_of, dumps, json as json_module, string_of, to_str};
 use super::dialect::{value_of, written_of};
 use crate::context::{
-    self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, Tool, stored_report,
+    self as core, Bounds, Conversation, Message, Role, Rules, ShownReport, Tags, Tool,
+    stored_report,
 };
 use crate::dialect::ToolsLayout;
 use crate::execution::arguments::{SchemaForm, as_json_schema};
@@ -290,7 +291,7 @@ fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>> {
 }
 
 /// The report in a row of type `error`; `None` if its content is not one.
-fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<Report>> {
+fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<ShownReport>> {
     let py = event.py();
     let content = match event.get_item(pyo3::intern!(py, "content")) {
         Err(error) if error.is_instance_of::<PyKeyError>(py) => return Ok(None),

@@ -8,7 +8,7 @@ use super::convert::{Setting, bytes_of, choice, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, type_error};
 use crate::protocol::{
-    self as core, CallStart, CallStream, Ending, Options, Reading, Stream, Text,
+    self as core, CallStart, CallStream, Ending, Options, Stream, Strictness, Text,
 };
 use crate::turn::Errors;
 
@@ -105,7 +105,7 @@ impl ReaderArguments<'_, '_> {
             calls: self.calls.map_or(Ok(CallStream::Whole), calls_of)?,
             start: self.start,
             limits: self.limits.map_or_else(core::Limits::default, |limits| limits.inner),
-            reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
+            strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),
             tools: tools_of(self.tools)?,
         };

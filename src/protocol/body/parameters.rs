@@ -11,7 +11,7 @@ use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
 use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, unended};
-use super::value::Value;
+use super::value::ValueReader;
 use crate::dialect::{Parameters, Str};
 
 /// Reads the parameters of one call.
@@ -35,7 +35,7 @@ enum Place {
     Key(usize, usize),
     /// Behind a key, in front of its value: what stands between begins at the first byte and has been read up to the second.
     Attributes(Str, usize, usize),
-    Value(Value),
+    Value(ValueReader),
     /// In a JSON object that stands for all of them, between marks of its own or with none.
     Object(ObjectReader, bool),
     /// Behind such an object, in front of the mark that closes it.
@@ -118,7 +118,7 @@ impl ParametersReader {
                 Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
-                        Place::Value(Value::new(form, std::mem::take(key), is_text, behind))
+                        Place::Value(ValueReader::new(form, std::mem::take(key), is_text, behind))
                     }
                 },
                 Place::Object(reader, is_marked) => {
@@ -178,7 +178,7 @@ impl ParametersReader {
             Some(is_marked) if is_marked || rest.starts_with(b"{") => {
                 self.has_begun = true;
                 let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
-                let reader = ObjectReader::new(start, calls.scope.reading);
+                let reader = ObjectReader::new(start, calls.scope.strictness);
                 return Ok(Some(Place::Object(reader, is_marked)));
             }
             Some(_) => {}

@@ -5,7 +5,7 @@
 //! opened inside a value and not closed there, it is the value's own mark that is missing.
 
 use super::super::canonical::{Writer, json_string};
-use super::super::limits::Reading;
+use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, typed};
@@ -19,7 +19,7 @@ const LONGEST: usize = 256;
 
 /// A value that is being read.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct ValueReader {
     key: Str,
     /// What an attribute says of its type.
     is_text: Option<bool>,
@@ -41,7 +41,7 @@ struct End {
     beyond: usize,
 }
 
-impl Value {
+impl ValueReader {
     /// The value of this parameter, which begins at byte `start`.
     pub fn new(form: &Parameters, key: Str, is_text: Option<bool>, start: usize) -> Self {
         let close = form.close.replace("{key}", &key);
@@ -69,7 +69,7 @@ impl Value {
         let end = self.closing(forms, text, &calls.followers)?;
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool));
-        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let unclosed = marks.unclosed(&text[self.start..end], &self.key, schema);
         if unclosed.is_some() {
             calls.know_args(self.at);
@@ -80,7 +80,7 @@ impl Value {
                 let problem = unexpected(&[&self.close], text, self.start + at);
                 calls.refuse(problem.kind, problem.at);
             }
-            Some(Unclosed { at, .. }) if calls.scope.reading == Reading::Lenient => {
+            Some(Unclosed { at, .. }) if calls.scope.strictness == Strictness::Lenient => {
                 return Some((self.start + at, self.start + at));
             }
             _ => {}
@@ -140,7 +140,7 @@ impl Value {
                 let is_cut = is_begun(forms.parameters, &text[end.behind..]);
                 Some(end.at).filter(|_| may_end && !is_cut)
             }
-            None if calls.scope.reading == Reading::Lenient => {
+            None if calls.scope.strictness == Strictness::Lenient => {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
@@ -163,7 +163,7 @@ impl Value {
         let mark = forms.ends.iter().find(|mark| end.ends_with(mark.as_bytes()))?;
         let start = self.start + leading_space(&text[self.start..]);
         let at = start + end.len() - mark.len();
-        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
         let value = &text[self.start..at];
         let is_one = marks.unclosed(value, &self.key, schema).is_none() && !marks.has_calls(value);
@@ -212,7 +212,7 @@ impl End {
 
 /// What a value may run over where its own mark is missing.
 #[derive(Clone, Copy, Debug)]
-pub struct Marks<'m> {
+pub struct ValueMarks<'m> {
     /// The forms of the call.
     pub forms: Forms<'m>,
     /// Closes the value.
@@ -230,7 +230,7 @@ pub struct Unclosed {
     pub runs_over: bool,
 }
 
-impl Marks<'_> {
+impl ValueMarks<'_> {
     /// Where the value of this key should have ended that is all of `value`: `None` where it may well be one, because every
     /// parameter that is opened in it is closed in it. A parameter that is opened behind the value's own mark, and never closed,
     /// is another one.
@@ -351,15 +351,15 @@ fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::limits::Reading;
+    use super::super::super::limits::Strictness;
     use super::super::super::report::Ending;
     use super::super::super::{Event, Options, Parser};
     use crate::dialect::presets::grammar;
 
     /// The calls of a text, and `!` for each report.
-    fn read(name: &str, reading: Reading, text: &str, ending: &Ending) -> String {
+    fn read(name: &str, strictness: Strictness, text: &str, ending: &Ending) -> String {
         let grammar = grammar(name).expect("a preset");
-        let mut parser = Parser::new(grammar, Options { reading, ..Options::default() });
+        let mut parser = Parser::new(grammar, Options { strictness, ..Options::default() });
         let mut events = Vec::new();
         parser.feed(text.as_bytes(), &mut events);
         parser.finish(ending, &mut events);
@@ -383,8 +383,9 @@ mod tests {
             (format!("{whole}<rfl:parameter"), "!"),
             (format!("{whole}<rfl:parameter name=\"b\">\n2\n</rfl:para"), "!"),
         ] {
-            for reading in [Reading::Strict, Reading::Lenient] {
-                let found = read("beam-rfl", reading, &format!("{head}{text}"), &Ending::Stopped);
+            for strictness in [Strictness::Strict, Strictness::Lenient] {
+                let found =
+                    read("beam-rfl", strictness, &format!("{head}{text}"), &Ending::Stopped);
                 assert_eq!(found, expected, "{text}");
             }
         }
@@ -404,8 +405,8 @@ mod tests {
                 "\"run\"{\"c\": \"a <arg_key>k</arg_key><arg_value>v</arg_value> b\"}",
             ),
         ] {
-            for reading in [Reading::Strict, Reading::Lenient] {
-                let found = read("glm47", reading, &format!("{run}{value}"), &Ending::Stopped);
+            for strictness in [Strictness::Strict, Strictness::Lenient] {
+                let found = read("glm47", strictness, &format!("{run}{value}"), &Ending::Stopped);
                 assert_eq!(found, expected, "{value}");
             }
         }
@@ -428,8 +429,10 @@ mod tests {
                 "\"f\"{\"a\": \"<parameter=b>2</parameter>.\"}",
             ),
         ] {
-            for (reading, expected) in [(Reading::Strict, strict), (Reading::Lenient, lenient)] {
-                let found = read("qwen3-coder", reading, &block(body), &Ending::Stopped);
+            for (strictness, expected) in
+                [(Strictness::Strict, strict), (Strictness::Lenient, lenient)]
+            {
+                let found = read("qwen3-coder", strictness, &block(body), &Ending::Stopped);
                 assert_eq!(found, expected, "{body}");
             }
         }
@@ -456,7 +459,7 @@ mod tests {
                 "\"f\"{}",
             ),
         ] {
-            let found = read(name, Reading::Strict, text, &Ending::Stopped);
+            let found = read(name, Strictness::Strict, text, &Ending::Stopped);
             assert_eq!(found, expected, "{text}");
         }
     }
@@ -468,9 +471,11 @@ mod tests {
             [("Then:", "\"f\"{} \"f\"{}"), ("<b>", "!"), ("<invoke name=f></invoke>", "!")]
         {
             let text = format!("<minimax:tool_call>{call}{words}{call}</minimax:tool_call>");
-            for (reading, expected) in [(Reading::Strict, "!"), (Reading::Lenient, lenient)] {
+            for (strictness, expected) in
+                [(Strictness::Strict, "!"), (Strictness::Lenient, lenient)]
+            {
                 assert_eq!(
-                    read("minimax-m2", reading, &text, &Ending::Stopped),
+                    read("minimax-m2", strictness, &text, &Ending::Stopped),
                     expected,
                     "{words}"
                 );
