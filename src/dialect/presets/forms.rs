@@ -62,6 +62,31 @@ impl Dialect {
         self.bodies.push(body);
         self
     }
+
+    /// The same, with the marks and blocks of another row, which are read too.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.bodies.extend(other.bodies);
+        add(&mut self.reasoning, other.reasoning);
+        add(&mut self.answer, other.answer);
+        for (own, others) in [
+            (&mut self.open, other.open),
+            (&mut self.close, other.close),
+            (&mut self.turn_end, other.turn_end),
+            (&mut self.ignored, other.ignored),
+        ] {
+            add(own, others);
+        }
+        self
+    }
+}
+
+/// Adds what is not there yet.
+fn add<T: PartialEq>(own: &mut Vec<T>, others: Vec<T>) {
+    for other in others {
+        if !own.contains(&other) {
+            own.push(other);
+        }
+    }
 }
 
 pub(super) fn marks(marks: &[&'static str]) -> Vec<Str> {
@@ -197,6 +222,15 @@ pub(super) fn dsml(
     }
 }
 
+pub(super) fn dsml_v4(name: &'static str) -> Dialect {
+    dsml(name, "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", "")
+}
+
+/// With a space in front of each word.
+pub(super) fn dsml_v41(name: &'static str) -> Dialect {
+    dsml(name, "<｜DSML｜ calls>", "</｜DSML｜ calls>", " ")
+}
+
 /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, with something in front of the tags'
 /// names.
 fn pairs_of_tags(ends: &[Str], before: &str) -> Body {
@@ -228,6 +262,20 @@ pub(super) fn glm(name: &'static str, first: &'static str) -> Dialect {
     }
 }
 
+/// Laguna, which also writes JSON between the marks of a call, or as its whole answer.
+pub(super) fn laguna() -> Dialect {
+    let mut laguna = glm("poolside-laguna", "<arg_key>").prompted_as("glm47");
+    if let Some(Body::Head(head)) = laguna.bodies.first_mut() {
+        head.bare = true;
+    }
+    Dialect {
+        open: marks(&["<tool_call>"]),
+        close: marks(&["</tool_call>"]),
+        unmarked: Unmarked::AtStart,
+        ..laguna.or(json(Shape::Object, &["name"], &["arguments"]))
+    }
+}
+
 /// The same in a section, perhaps with a mark of its own behind the name.
 pub(super) fn glm_section(
     name: &'static str,
@@ -243,6 +291,40 @@ pub(super) fn glm_section(
         close: marks(&[section[1]]),
         ignored: marks(&["</think>"]),
         ..dialect(name, pairs_of_tags(&ends, before)).prompted_as("glm47")
+    }
+}
+
+/// Kimi K3's marks, whose words are between tokens; a server that shows tokens puts a space on each side of a word.
+pub(super) fn kimi_k3(space: &str) -> Dialect {
+    let open = |word: &str| Str::from(format!("<|open|>{space}{word}{space}<|sep|>"));
+    let close = |word: &str| Str::from(format!("<|close|>{space}{word}{space}<|sep|>"));
+    let pair = |word| Pair { open: open(word), close: close(word) };
+    let parameters = Parameters {
+        whole: Some(Pair { open: open("json type=\"object\""), close: close("json") }),
+        open: format!("<|open|>{space}argument key=\"").into(),
+        close: close("argument"),
+        entities: true,
+        flag: Some(Flag { name: "type".into(), text: "string".into(), json: "".into() }),
+        ..parameters_form("", "\"", "<|sep|>", "")
+    };
+    let call = Head {
+        open: format!("<|open|>{space}call ").into(),
+        close: close("call"),
+        ..head_form(
+            "",
+            &["<|sep|>"],
+            HeadForm::Attributes("tool".into()),
+            Args::Parameters(parameters),
+            "",
+        )
+    };
+    Dialect {
+        reasoning: vec![pair("think")],
+        answer: vec![pair("response")],
+        open: vec![open("tools")],
+        close: vec![close("tools")],
+        turn_end: vec![close("message"), "<|end_of_msg|>".into()],
+        ..dialect("kimi-k3", Body::Head(call))
     }
 }
 

@@ -10,6 +10,7 @@ use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, typed};
 use super::Calls;
+use super::fields::OTHER_ARGS;
 use super::found::unexpected;
 use super::opening::{Forms, attributes, is_begun, key_of};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
@@ -71,6 +72,7 @@ impl Value {
         let schema = tools.and_then(|tools| tools.schema(tool));
         let marks = Marks { forms, close: &self.close, followers: &calls.followers };
         let unclosed = marks.unclosed(&text[self.start..end], &self.key, schema);
+        let is_described = schema.is_some();
         if unclosed.is_some() {
             calls.know_args(self.at);
         }
@@ -80,7 +82,10 @@ impl Value {
                 let problem = unexpected(&[&self.close], text, self.start + at);
                 calls.refuse(problem.kind, problem.at);
             }
-            Some(Unclosed { at, .. }) if calls.scope.reading == Reading::Lenient => {
+            // What is opened there is a parameter of the tool.
+            Some(Unclosed { at, .. })
+                if is_described || calls.scope.reading == Reading::Lenient =>
+            {
                 return Some((self.start + at, self.start + at));
             }
             _ => {}
@@ -192,6 +197,36 @@ impl Value {
         };
         writer.raw_key(&json_string(self.key.as_bytes()));
         writer.raw_scalar(&value);
+    }
+}
+
+impl Value {
+    /// The value itself, where it is an object that holds the arguments: the tool has no such parameter, but all of the
+    /// object's.
+    ///
+    /// # Complexity
+    /// O(value), where the key is one of a few.
+    pub fn as_args(
+        &self,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+    ) -> Option<String> {
+        let key = &*self.key;
+        if !OTHER_ARGS.contains(&key) || self.is_text == Some(true) {
+            return None;
+        }
+        let schema = calls.scope.tools.as_deref()?.schema(tool)?;
+        if schema.property(key).is_some() {
+            return None;
+        }
+        let raw = trimmed(&text[self.start..], form.trim);
+        let object = typed(raw, None, Untyped::Json);
+        let members: serde_json::Map<_, _> = serde_json::from_str(&object).ok()?;
+        let are_args =
+            !members.is_empty() && members.keys().all(|member| schema.declared(member).is_some());
+        are_args.then_some(object)
     }
 }
 
@@ -353,7 +388,9 @@ fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
 mod tests {
     use super::super::super::limits::Reading;
     use super::super::super::report::Ending;
-    use super::super::super::{Event, Options, Parser};
+    use std::sync::Arc;
+
+    use super::super::super::{Event, Options, Parser, Tools};
     use crate::dialect::presets::grammar;
 
     /// The calls of a text, and `!` for each report.
@@ -436,6 +473,89 @@ mod tests {
     }
 
     #[test]
+    fn what_the_schema_settles_is_read_by_it() {
+        let schema = serde_json::json!({"properties": {"a": {"type": "string"}, "b": {}}});
+        let holder = serde_json::json!({"properties": {"a": {}, "arguments": {"type": "object"}}});
+        let tools = Tools::new([("f".into(), schema), ("g".into(), holder)]);
+        let grammar = grammar("qwen3-coder").expect("a preset");
+        for (tool, parameters, expected) in [
+            // A value ends where another parameter of the tool opens.
+            ("f", "<parameter=a>1\n<parameter=b>2</parameter>", r#"{"a": "1", "b": "2"}"#),
+            ("f", "<parameter=a>1<parameter=c>2</parameter>", r#"{"a": "1<parameter=c>2"}"#),
+            (
+                "f",
+                "<parameter=a><parameter=b>2</parameter>.</parameter>",
+                r#"{"a": "<parameter=b>2</parameter>."}"#,
+            ),
+            // One parameter may hold all arguments, if the tool has them and not that one.
+            ("f", r#"<parameter=arguments>{"a": "x"}</parameter>"#, r#"{"a": "x"}"#),
+            (
+                "f",
+                r#"<parameter=input>{"a": "x", "b": [1]}</parameter>"#,
+                r#"{"a": "x", "b": [1]}"#,
+            ),
+            ("f", r#"<parameter=other>{"a": 1}</parameter>"#, r#"{"other": "{\"a\": 1}"}"#),
+            ("f", r#"<parameter=arguments>{"c": 1}</parameter>"#, r#"{"arguments": "{\"c\": 1}"}"#),
+            ("f", "<parameter=arguments>{}</parameter>", r#"{"arguments": "{}"}"#),
+            ("g", r#"<parameter=arguments>{"a": 1}</parameter>"#, r#"{"arguments": {"a": 1}}"#),
+            (
+                "f",
+                r#"<parameter=arguments>{"a": 1}</parameter><parameter=b>x</parameter>"#,
+                r#"{"arguments": "{\"a\": 1}", "b": "x"}"#,
+            ),
+            (
+                "f",
+                r#"<parameter=b>x</parameter><parameter=arguments>{"a": 1}</parameter>"#,
+                r#"{"b": "x", "arguments": "{\"a\": 1}"}"#,
+            ),
+        ] {
+            let text = format!("<tool_call><function={tool}>{parameters}</function></tool_call>");
+            let tools = Some(Arc::new(tools.clone()));
+            let options = Options { tools, ..Options::default() };
+            let mut parser = Parser::new(Arc::clone(&grammar), options);
+            let mut events = Vec::new();
+            parser.feed(text.as_bytes(), &mut events);
+            parser.finish(&Ending::Stopped, &mut events);
+            let Some(Event::Call(call)) = events.first() else { panic!("{text}: {events:?}") };
+            assert_eq!(call.args_json(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_forms_of_a_dialect_are_read_and_not_taken_for_more() {
+        for (name, text, expected) in [
+            (
+                "poolside-laguna",
+                "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"</tool_call>\"}}\n</tool_call>\
+                 <tool_call>g</tool_call>",
+                "\"f\"{\"a\": \"</tool_call>\"} \"g\"{}",
+            ),
+            ("poolside-laguna", "{\"name\": \"f\", \"arguments\": {}}", "\"f\"{}"),
+            ("poolside-laguna", "Say {\"name\": \"f\", \"arguments\": {}}", ""),
+            ("poolside-laguna", "<tool_call></tool_call>", ""),
+            ("poolside-laguna", "<tool_call><tool_call>f</tool_call>", "\"f\"{}"),
+            ("glm47", "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", ""),
+            ("lfm2", "[f(a=1)]", "\"f\"{\"a\": 1}"),
+            ("lfm2", "f(a=1)", ""),
+            ("lfm2", "Say [f(a=1)]", ""),
+            (
+                "deepseek-v4-dsml",
+                "<｜DSML｜ calls><｜DSML｜ invoke name=\"f\"></｜DSML｜ invoke></｜DSML｜ calls>",
+                "\"f\"{}",
+            ),
+            (
+                "kimi-k3",
+                "<|open|> tools <|sep|><|open|> call tool=\"f\" <|sep|><|open|> argument key=\"a\" \
+                 type=\"number\" <|sep|>5<|close|> argument <|sep|><|close|> call <|sep|><|close|> tools <|sep|>",
+                "\"f\"{\"a\": 5}",
+            ),
+        ] {
+            let found = read(name, Reading::Strict, text, &Ending::Stopped);
+            assert_eq!(found, expected, "{name}: {text}");
+        }
+    }
+
+    #[test]
     fn a_name_holds_no_mark() {
         for (name, text, expected) in [
             (
@@ -462,13 +582,13 @@ mod tests {
     }
 
     #[test]
-    fn words_between_two_calls_are_passed_over_if_read_leniently() {
+    fn words_between_two_calls_are_passed_over() {
         let call = "<invoke name=\"f\"></invoke>";
-        for (words, lenient) in
+        for (words, expected) in
             [("Then:", "\"f\"{} \"f\"{}"), ("<b>", "!"), ("<invoke name=f></invoke>", "!")]
         {
             let text = format!("<minimax:tool_call>{call}{words}{call}</minimax:tool_call>");
-            for (reading, expected) in [(Reading::Strict, "!"), (Reading::Lenient, lenient)] {
+            for reading in [Reading::Strict, Reading::Lenient] {
                 assert_eq!(
                     read("minimax-m2", reading, &text, &Ending::Stopped),
                     expected,
