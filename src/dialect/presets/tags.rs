@@ -4,15 +4,15 @@ use super::super::{
     Args, BatchEnd, Body, Dialect, Head, HeadForm, Pair, Parameters, Shape, Trim, Xml,
 };
 use super::forms::{
-    THINK, dialect, dsml, dsml_v4, dsml_v41, functions, glm, glm_section, head, invoke, json,
-    kimi_k3, laguna, marks, pairs, parameters, parameters_form, qwen, step3,
+    THINK, dialect, dsml, dsml_v4, dsml_v41, functions, head, invoke, json, kimi_k3, marks, pairs,
+    parameters, parameters_form, qwen, step3,
 };
+use super::glm::{glm, glm_section, laguna};
 
 /// Ends a turn of Hunyuan 3 and 4.
 const HUNYUAN_END: &str = "<｜hy_eos:opensource｜>";
 
 /// The rows.
-#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Dialect> {
     vec![
         qwen("qwen3-coder", functions(Trim::Newline)),

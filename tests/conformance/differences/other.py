@@ -114,7 +114,7 @@ OTHER: tuple[Difference, ...] = (
     calls(
         Outcome.OTHER,
         "repaired_name",
-        expected="A name is repaired: marks in it are taken out, a doubled name is halved, another tool's name is an alias.",
+        expected="A name is repaired: marks in it are taken out, a doubled name is halved, an alias becomes the tool.",
         others="They hand it on as it stands.",
         ours="The name is what stands there.",
         why="The result says which tools there are, and the model can correct itself.",
