@@ -263,7 +263,7 @@ class Accumulator:
                         if early.has_begun:
                             await early.close()
                     finally:  # also where that is cancelled a second time
-                        await self._settle_calls(log, turn)
+                        await self._settle_calls(log, turn, early.stopped)
                     if is_left and self._keeps_text and not log.is_torn:
                         await log.save_what_is_left(_texts(turn.leave()))
                 finally:
@@ -274,11 +274,21 @@ class Accumulator:
         """Why a tool or a hook ended the last turn, in its words."""
         return None if self.stop is None else self.stop.message
 
-    async def _settle_calls(self, log: TurnLog, turn: Turn) -> None:
-        """Save results for calls that are saved, if the turn was stopped before they could run."""
-        if log.calls:
-            results = [failure(CANCELLED)] * len(log.calls)
-            await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+    async def _settle_calls(self, log: TurnLog, turn: Turn, stopped: ToolBatch | None) -> None:
+        """Save results for calls that are saved, if the turn was stopped before they could run.
+
+        Args:
+            log: has the calls.
+            turn: writes the results.
+            stopped: their batch, where some had begun.
+        """
+        if not log.calls:
+            return
+        if stopped is not None and stopped.is_over:
+            left = self._results(stopped, turn, log, CircuitBreaker())
+        else:
+            left = turn.results([failure(CANCELLED)] * len(log.calls), CircuitBreaker())
+        await log.save_what_is_left(left)
 
     def _claim(self) -> AbstractAsyncContextManager[Any]:
         if self._on_busy is None:

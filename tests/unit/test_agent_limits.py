@@ -32,8 +32,9 @@ from support.agents import (
     types,
 )
 from support.tools import rounds
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 ADDING = adding(1, 2)
 
@@ -127,7 +128,9 @@ MINUTE = UsageLimits(seconds=60)
 
 
 @pytest.mark.parametrize("now", [59.99, 61.0], ids=["while nothing happens", "between two events"])
-async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results(clock, now):
+async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results(
+    clock, now, both_ways
+):
     stopped = 0
 
     @tool
@@ -135,6 +138,7 @@ async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results
         """Wait for ever, once the other call is over and the time nearly so."""
         nonlocal stopped
         try:
+            await both_ways.until_complete()
             await rounds(5)
             clock.now = now
             context.emit({"type": "sticks"})

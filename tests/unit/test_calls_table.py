@@ -29,8 +29,9 @@ from support import logs
 from support.logs import Stored, call, success
 from support.tools import OK, Waiting, block, with_tools
 from support.turns import CONVERSATION, USER, BatchLog, Log, accumulator, carry_out, event, types
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 
 @pytest.fixture
@@ -165,12 +166,12 @@ async def test_the_id_in_the_log_is_the_one_that_tool_hooks_and_middleware_are_t
     assert told == [call.id] * 3
 
 
-async def test_a_call_is_open_while_its_tool_runs(log):
+async def test_a_call_is_open_while_its_tool_runs(log, both_ways):
     slow = Waiting()
     turn = asyncio.create_task(
         carry_out(accumulator(with_tools(slow, storage=log)), parse_tokens(block("wait")))
     )
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     [call] = await log.calls(CONVERSATION)
     assert (call.status, call.started_at, call.completed_at) == ("open", None, None)
     turn.cancel()
