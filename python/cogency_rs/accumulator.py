@@ -77,6 +77,7 @@ class Accumulator:
         state: what hooks note and tools read, from one turn to the next.
         executions: what became of the calls of the last turn, in call order.
         waiting: the calls that wait for somebody's agreement, with their ids.
+        untold: events of text that the model had written when the last turn was left, and that the log has.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -147,6 +148,7 @@ class Accumulator:
         self.stop: StopRun | None = None
         self.executions: list[ToolExecution] = []
         self.waiting: list[ToolCall] = []
+        self.untold: list[TurnEvent] = []
 
     async def process(
         self, events: AsyncIterable[Event], *, known: Sequence[CallRecord] = ()
@@ -177,7 +179,7 @@ class Accumulator:
         """
         async with self._claim():
             self.outcome = self.finish_reason = self.stop = None
-            self.executions, self.waiting = [], []
+            self.executions, self.waiting, self.untold = [], [], []
             text = unread_text_of(events)
             eager = self._eager and self._may_have_early_calls()
             source: ClosedOnce | EventSource
@@ -265,7 +267,9 @@ class Accumulator:
                     finally:  # also where that is cancelled a second time
                         await self._settle_calls(log, turn, early.stopped)
                     if is_left and self._keeps_text and not log.is_torn:
-                        await log.save_what_is_left(_texts(turn.leave()))
+                        left = turn.leave()
+                        self.untold = [step for step in left if isinstance(step, dict)]
+                        await log.save_what_is_left(_texts(left))
                 finally:
                     await source.aclose()
 

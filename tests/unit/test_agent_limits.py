@@ -174,6 +174,33 @@ async def test_a_time_limit_while_the_model_is_silent(clock):
     assert result.stop.reason is StopReason.TIME_LIMIT
 
 
+@pytest.mark.parametrize("stream", [None, "event", "token"], ids=["run", "event", "token"])
+async def test_a_time_limit_in_mid_answer_leaves_what_was_said_as_the_output(clock, stream):
+    async def silent(request: Any) -> Any:
+        yield "<think>Deep.</think>The sea "
+        yield "is "
+        await asyncio.Event().wait()
+
+    class Late(Hooks):
+        def before_step(self, ctx: Any) -> None:
+            clock.now = 59.99
+
+    mine = agent(silent, limits=MINUTE, hooks=[Late()])
+    if stream is None:
+        result = await mine.run("?", conversation_id="c")
+    else:
+        async with mine.stream("?", conversation_id="c", mode=stream) as events:
+            async for _ in events:
+                pass
+        result = events.result
+    assert (result.output, result.status) == ("The sea is", "stopped")
+    assert (result.steps[0].text, result.steps[0].thoughts) == ("The sea is", "Deep.")
+    assert [(type, text.strip()) for type, text in rows(mine)[1:]] == [
+        ("think", "Deep."),
+        ("respond", "The sea is"),
+    ]
+
+
 async def test_a_model_that_never_waits_is_stopped_all_the_same(clock):
     async def endless(messages: Any) -> Any:
         while True:
