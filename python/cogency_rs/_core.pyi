@@ -620,11 +620,17 @@ class Folding:
     def extend(self, events: Iterable[Any]) -> None:
         """Take further events, oldest first. The cost is linear in the events. Raises what `to_messages` raises."""
 
-    def messages(self) -> list[dict[str, Any]]:
-        """The messages of all events so far, as a new list of new dicts. The cost is linear in the messages."""
+    def messages(self, start: int = 0) -> list[dict[str, Any]]:
+        """The messages of all events so far, from number `start` on, as a new list of new dicts.
+
+        The cost is linear in these. The messages before the last question stay as they are.
+        """
 
     def questions(self) -> list[int]:
         """The indices of the messages that are questions, oldest first; a turn begins at each."""
+
+    def last_question(self) -> int | None:
+        """The index of the last of them."""
 
 def to_messages(
     events: Iterable[Any], *, escape_tags: bool = False, dialect: Dialects = "cogency"

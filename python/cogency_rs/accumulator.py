@@ -357,13 +357,13 @@ class Accumulator:
 
     def _may_be_held(self, calls: Sequence[ToolCall]) -> bool:
         """Whether one of these calls may have to wait before its tool is started."""
-        return self._options.may_hold(calls, self._toolbox(self._execution.tools))
+        return self._options.may_hold(calls, self._known_tools())
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
         """Whether somebody has to agree to one of these calls first."""
         if not any(options.requires_approval for options in all_options(self._execution.tools)):
             return False
-        tools = self._tools or self._toolbox(self._execution.tools)
+        tools = self._known_tools()
         return any([await needs_approval(tools.find(call), call) for call in calls])
 
 

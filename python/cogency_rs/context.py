@@ -160,9 +160,11 @@ class StoredRows:
     async def newest(self, limit: int) -> Sequence[Any]:
         return await newest_rows(self.storage, self.conversation_id, self.user_id, limit)
 
-    async def folded(self, options: FoldOptions) -> tuple[int, Messages]:
+    async def folded(
+        self, options: FoldOptions, *, merge_roles: bool = False
+    ) -> tuple[int, Messages]:
         count, messages = await fold_conversation(
-            self.storage, self.conversation_id, self.user_id, options
+            self.storage, self.conversation_id, self.user_id, options, merge_roles=merge_roles
         )
         if count > MAX_CONVERSATION_LENGTH:
             raise StorageError(
@@ -212,9 +214,7 @@ async def assemble_after(
     if profile is not None and (known := await profile()):
         system.append(known)
     count, messages = await history.load(conversation, options, pin)
-    if count:
-        messages = await history.sent(messages)
-    elif check_empty is not None:
+    if not count and check_empty is not None:
         await check_empty()
     return [{"role": "system", "content": "\n\n".join(system)}, *messages]
 

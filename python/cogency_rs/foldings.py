@@ -13,12 +13,12 @@ import asyncio
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 from ._core import Folding, FoldOptions
-from .history import Messages
+from .history import Messages, merged
 from .storage.log import is_log
 
 __all__ = ["CHARACTERS", "CONVERSATIONS", "fold_conversation", "newest_rows"]
@@ -31,7 +31,12 @@ FEW_ROWS = 256
 
 
 async def fold_conversation(
-    storage: Any, conversation_id: str, user_id: str, options: FoldOptions
+    storage: Any,
+    conversation_id: str,
+    user_id: str,
+    options: FoldOptions,
+    *,
+    merge_roles: bool = False,
 ) -> tuple[int, Messages]:
     """Fold a whole conversation, starting from its kept folding if there is one.
 
@@ -40,6 +45,7 @@ async def fold_conversation(
         conversation_id: the conversation's id.
         user_id: the id of a user, for only this user's rows; empty for the rows of all users.
         options: how rows become messages.
+        merge_roles: whether neighbouring messages of one role become one; see `History`.
 
     Returns:
         How many rows the conversation has, and its messages; the caller may change the list and its dicts.
@@ -50,7 +56,8 @@ async def fold_conversation(
         rows = await storage.load_messages(conversation_id, user_id, limit=None)
         folding = Folding(options)
         await _extend(folding, rows)
-        return len(rows), folding.messages()
+        messages = folding.messages()
+        return len(rows), merged(messages) if merge_roles else messages
     kept = _kept_of(storage)
     user_id = user_id or ""
     key = (conversation_id, user_id, options)
@@ -62,7 +69,7 @@ async def fold_conversation(
     folded.cursor = page.cursor
     folded.rows += len(page.rows)
     folded.characters += _characters(page.rows)
-    messages = folded.folding.messages()
+    messages = folded.merged() if merge_roles else folded.folding.messages()
     kept.keep(key, folded)
     return folded.rows, messages
 
@@ -95,7 +102,7 @@ def _extend_in_parts(folding: Folding, rows: Sequence[Any]) -> None:
         folding.extend(part)
 
 
-def _characters(rows: Sequence[dict[str, Any]]) -> int:
+def _characters(rows: Iterable[dict[str, Any]]) -> int:
     return sum(len(row["content"]) for row in rows)
 
 
@@ -107,6 +114,30 @@ class _Folded:
         self.cursor: str | None = None
         self.rows = 0
         self.characters = 0
+        # The merged messages to which no row can add any more, and how many messages they were.
+        self._merged: Messages = []
+        self._settled = 0
+
+    def merged(self) -> Messages:
+        """The messages so far, those of one role merged, as new dicts. Only those are merged that are new."""
+        messages = self.folding.messages(self._settled)
+        settled = self._newly_settled(messages)
+        if settled:
+            new = merged(messages[:settled])
+            self.characters += _characters(new)
+            self._merged += new
+            self._settled += settled
+        return [*map(dict, self._merged), *merged(messages[settled:])]
+
+    def _newly_settled(self, messages: Messages) -> int:
+        """How many of these are before the last question and the others of its role that stand before it."""
+        question = self.folding.last_question()
+        if question is None:
+            return 0
+        settled = question - self._settled
+        while settled > 0 and messages[settled - 1]["role"] == messages[settled]["role"]:
+            settled -= 1
+        return max(settled, 0)
 
 
 Key = tuple[str, str, FoldOptions]

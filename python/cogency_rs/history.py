@@ -42,8 +42,10 @@ class ConversationRows(Protocol):
         """Load the newest rows, at most `limit`, oldest first."""
         ...
 
-    async def folded(self, options: FoldOptions) -> tuple[int, Messages]:
-        """Fold all rows; returns how many there are, and their messages."""
+    async def folded(
+        self, options: FoldOptions, *, merge_roles: bool = False
+    ) -> tuple[int, Messages]:
+        """Fold all rows; returns how many there are, and their messages, those of one role merged if that is wanted."""
         ...
 
 
@@ -120,10 +122,19 @@ class History:
     async def load(
         self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None = None
     ) -> tuple[int, Messages]:
-        """Load the messages within the bounds; returns how many rows were loaded, and the messages.
+        """Load the messages that are to be sent; returns how many rows were loaded, and the messages.
 
         With a pin, the bounds count only the first time; later the same turns are loaded.
         """
+        is_plain = self.transform is None and self.earlier == "whole"
+        if is_plain and self.window is None and self.max_tokens is None:
+            return await conversation.folded(options, merge_roles=self.merge_roles)
+        count, messages = await self._within_bounds(conversation, options, pin)
+        return count, await self.sent(messages) if count else messages
+
+    async def _within_bounds(
+        self, conversation: ConversationRows, options: FoldOptions, pin: Pin | None
+    ) -> tuple[int, Messages]:
         if self.window is None and self.max_tokens is None:
             if self.earlier == "whole":
                 return await conversation.folded(options)
@@ -248,15 +259,15 @@ class CogencyHistory:
     ) -> tuple[int, Messages]:
         """See `History.load`. Loads two rows for each message, as cogency 3.3.0 does; that may give fewer messages."""
         if self.window is None:
-            return await conversation.folded(options)
-        rows = await conversation.newest(2 * self.window)
-        folding = Folding(options)
-        folding.extend(rows)
-        return len(rows), folding.messages()[-self.window :]
-
-    async def sent(self, messages: Messages) -> Messages:
-        """See `History.sent`."""
-        return messages if self.transform is None else await self.transform(messages)
+            count, messages = await conversation.folded(options)
+        else:
+            rows = await conversation.newest(2 * self.window)
+            folding = Folding(options)
+            folding.extend(rows)
+            count, messages = len(rows), folding.messages()[-self.window :]
+        if count and self.transform is not None:
+            messages = await self.transform(messages)
+        return count, messages
 
 
 def _checked(returned: Any) -> Messages:

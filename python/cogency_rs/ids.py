@@ -19,6 +19,8 @@ _FRESH = (
 _STEP_BITS = 48  # of the random step between two ids of one millisecond: room for 2**25 ids
 _STEP = (1 << _STEP_BITS) - 1
 
+_LOWER = (1 << 62) - 1
+
 _BYTES, _AT_ONCE = 16, 32
 
 _lock = threading.Lock()
@@ -41,11 +43,10 @@ def uuid7() -> str:
     with _lock:  # calls nothing, so nothing that the garbage collector closes can wait for it here
         following += _last
         _last = value = fresh if fresh > following else following  # noqa: FURB136
-    # Written out here, since the module `uuid` takes longer to import than the rest of the storage.
-    return (
-        f"{value >> 90:08x}-{value >> 74 & 0xFFFF:04x}-7{value >> 62 & 0xFFF:03x}-"
-        f"{value >> 48 & 0x3FFF | 0x8000:04x}-{value & 0xFFFF_FFFF_FFFF:012x}"
-    )
+    # Written out here, since the module `uuid` takes longer to import than the rest of the storage: the version and the variant
+    # stand in front of what follows the milliseconds and 12 bits more.
+    upper, lower = f"{value >> 62:015x}", f"{1 << 63 | value & _LOWER:x}"
+    return f"{upper[:8]}-{upper[8:12]}-7{upper[12:]}-{lower[:4]}-{lower[4:]}"
 
 
 def _more() -> int:

@@ -340,16 +340,30 @@ fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
 }
 
 /// How many characters at the start of `text` stand for themselves in a string.
-fn plain_length(text: &[u8]) -> usize {
+pub(super) fn plain_length(text: &[u8]) -> usize {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
-    // Without a way out in the middle of a piece the compiler compares all its bytes at once.
-    let pieces = text.chunks_exact(8);
-    let whole = pieces.take_while(|piece| {
-        piece.iter().fold(0, |wrong, &byte| wrong | u8::from(!is_plain(byte))) == 0
-    });
-    let at = 8 * whole.count();
-    let rest = &text[at..];
-    at + rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len())
+    let mut rest = text;
+    while let Some((word, behind)) = rest.split_first_chunk() {
+        let marks = not_plain(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return text.len() - rest.len() + marks.trailing_zeros() as usize / 8;
+        }
+        rest = behind;
+    }
+    let more = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
+    text.len() - rest.len() + more
+}
+
+/// Of eight bytes, the first of which is the lowest, marks the first one that does not stand for itself by its highest bit.
+/// Bits above that one say nothing.
+fn not_plain(bytes: u64) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = ONES << 7;
+    // A byte is less than another if taking that away borrows; the borrow reaches only bytes above.
+    let less = |bytes: u64, than: u64| bytes.wrapping_sub(ONES * than) & !bytes;
+    let equal = |to: u64| less(bytes ^ (ONES * to), 1);
+    let marks = less(bytes, 0x20) | equal(0x22) | equal(0x5c) | equal(0x7f) | bytes;
+    marks & HIGHEST
 }
 
 /// The first code point of generalised UTF-8 and its width; U+FFFD for a byte that begins none.
@@ -537,6 +551,29 @@ mod tests {
             rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented(0)),
             "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      2\n    ]\n  },\n  {}\n]"
         );
+    }
+
+    #[test]
+    fn the_first_byte_that_does_not_stand_for_itself_is_found() {
+        for byte in 0..=255 {
+            let is_plain = matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+            for at in 0..20 {
+                for behind in [b' ', 0, b'!', b'"', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
+                    let mut text = [b'~'; 20];
+                    text[at] = byte;
+                    text[at + 1..].fill(behind);
+                    let plain = !matches!(behind, 0 | b'"' | 0x7f..);
+                    let expected = if !is_plain {
+                        at
+                    } else if plain {
+                        20
+                    } else {
+                        at + 1
+                    };
+                    assert_eq!(plain_length(&text), expected, "{byte} at {at}, then {behind}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod run;
 pub mod stored;
 pub mod text;
 pub mod tools;
+pub mod verbatim;
 pub mod write;
 
 pub use call::Call;

@@ -7,6 +7,7 @@ use super::call::Call;
 use super::canonical::Layout;
 use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
 use super::limits::Reading;
+use super::verbatim::members;
 use crate::dialect::{Json, Shape};
 
 /// One tool call as it is to be shown to the model; all texts are canonical JSON.
@@ -45,6 +46,37 @@ pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
 
 /// The fields of a stored call.
 fn stored_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
+    match verbatim_fields(text) {
+        Some(parts) => Ok(Some(parts)),
+        None => read_fields(text),
+    }
+}
+
+/// The fields of a call that is stored as we store one.
+fn verbatim_fields(text: &[u8]) -> Option<Parts> {
+    let (mut name, mut args, mut id, mut server) = (None, None, None, None);
+    for (key, value) in members(std::str::from_utf8(text).ok()?)? {
+        let (field, first) = match key {
+            "\"name\"" => (&mut name, b'"'),
+            "\"args\"" => (&mut args, b'{'),
+            "\"id\"" => (&mut id, b'"'),
+            "\"server\"" => (&mut server, b'"'),
+            _ => return None,
+        };
+        *field = Some(value).filter(|value| value.as_bytes()[0] == first);
+        field.as_ref()?;
+    }
+    let owned = str::to_owned;
+    Some(Parts {
+        name: name.map(owned)?,
+        args: args.map(owned)?,
+        id: id.map(owned),
+        server: server.map(owned),
+    })
+}
+
+/// The fields of any other.
+fn read_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
     static FORM: LazyLock<Json> = LazyLock::new(|| Json {
         shape: Shape::Object,
         name: vec!["name".into()],

@@ -31,7 +31,7 @@ pub fn to_messages<'py>(
     let options = core::FoldOptions { tags: escape_tags, dialect, ..core::FoldOptions::default() };
     let mut folding = Folding::of(options);
     folding.extend(events)?;
-    folding.messages(events.py())
+    folding.messages(events.py(), 0)
 }
 
 /// What a fold makes of the rows.
@@ -102,10 +102,11 @@ impl Folding {
         Ok(())
     }
 
-    /// The messages of all events so far, in a new list of new dicts.
-    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    /// The messages of all events so far, from number `start` on, in a new list of new dicts.
+    #[pyo3(signature = (start=0))]
+    fn messages<'py>(&self, py: Python<'py>, start: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for (role, content) in &self.messages {
+        for (role, content) in self.messages.iter().skip(start) {
             list.append(message(py, *role, content.bind(py))?)?;
         }
         let open = self.conversation.open();
@@ -119,6 +120,11 @@ impl Folding {
     /// At which of the messages a question stands.
     fn questions(&self) -> Vec<usize> {
         self.questions.clone()
+    }
+
+    /// The last of them.
+    fn last_question(&self) -> Option<usize> {
+        self.questions.last().copied()
     }
 }
 

@@ -178,7 +178,7 @@ async def test_c54_what_is_left_of_an_earlier_question(earlier, left, window):
 
     current = [NEXT, row("think", "t"), CALL, RESULT]
     rows = [*earlier, *current]
-    history = History(earlier="answers", window=window)
+    history = History(earlier="answers", window=window, merge_roles=False)
     found = await history.rows(Rows())
     assert [each["type"] for each in found] == [*left, "user", "think", "call", "result"]
     from cogency_rs._core import FoldOptions

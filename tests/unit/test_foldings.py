@@ -18,8 +18,8 @@ APART = History(merge_roles=False)
 INTERRUPTED = '[{"tool": "t", "status": "failure", "content": "Interrupted before completion"}]'
 
 
-async def assembled(storage, user="u", conversation="c"):
-    messages = await assemble(user, conversation, tools=[], storage=storage, history=APART)
+async def assembled(storage, user="u", conversation="c", history=APART):
+    messages = await assemble(user, conversation, tools=[], storage=storage, history=history)
     return messages[1:]
 
 
@@ -74,11 +74,13 @@ steps = st.lists(
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(steps)
+@given(steps, st.booleans())
 def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
-    tmp_path_factory, steps
+    tmp_path_factory, steps, merge_roles
 ):
     import asyncio
+
+    history = History(merge_roles=merge_roles)
 
     async def main():
         path = tmp_path_factory.mktemp("foldings") / "store.db"
@@ -87,8 +89,8 @@ def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
             with closing(sqlite3.connect(path, isolation_level=None)) as elsewhere:
                 for number, (step, what) in enumerate(steps):
                     if step == "assemble":
-                        assert await assembled(storage, what) == await assembled(
-                            Anew(storage), what
+                        assert await assembled(storage, what, history=history) == await assembled(
+                            Anew(storage), what, history=history
                         )
                     elif step == "delete":
                         elsewhere.execute(
@@ -105,7 +107,9 @@ def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
                                 "INSERT INTO messages VALUES (?, 'c', ?, ?, ?, ?)",
                                 (f"id {number}", user, kind, content, float(time)),
                             )
-            assert await assembled(storage) == await assembled(Anew(storage))
+            assert await assembled(storage, history=history) == await assembled(
+                Anew(storage), history=history
+            )
 
     asyncio.run(main())
 
@@ -118,6 +122,25 @@ async def test_only_rows_that_are_new_are_folded(storage, fed):
     del fed[:]
     await assembled(storage)
     assert fed == ["5"]
+
+
+async def test_only_messages_after_the_last_settled_question_are_merged_again(storage, monkeypatch):
+    given, whole = [], foldings.merged
+
+    def noted(messages):
+        given.append([message["content"] for message in messages])
+        return whole(messages)
+
+    for kind, content in [("user", "1"), ("respond", "2"), ("call", CALL), ("result", RESULT)]:
+        await storage.save_message("c", "u", kind, content)
+    await storage.save_message("c", "u", "user", "more")
+    first = await assembled(storage, history=History())
+    assert [message["role"] for message in first] == ["user", "assistant", "user"]
+    assert first[2]["content"].endswith("\n\nmore")
+    await storage.save_message("c", "u", "respond", "3")
+    monkeypatch.setattr(foldings, "merged", noted)
+    assert (await assembled(storage, history=History()))[:3] == first
+    assert given == [[first[2]["content"].removesuffix("\n\nmore"), "more", "3"]]
 
 
 async def test_a_row_with_an_older_time_from_another_process_is_noticed(storage, fed):

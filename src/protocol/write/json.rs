@@ -2,7 +2,7 @@
 
 use crate::dialect::JsonLayout;
 
-use super::super::canonical::json_string;
+use super::super::canonical::{json_string, plain_length};
 use super::marks::{Marks, first_character};
 
 /// How JSON is written.
@@ -156,17 +156,17 @@ fn break_line(out: &mut Vec<u8>, layout: JsonLayout, levels: usize) {
     out.resize(out.len() + width * levels, b' ');
 }
 
-/// How many bytes stand in front of the quote that ends a string.
+/// How many bytes stand in front of the quote that ends a canonical string.
 pub fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &text[at..]) {
-        at += found;
-        if text[at] == b'"' {
-            return at;
+    loop {
+        at += plain_length(&text[at..]);
+        match text.get(at) {
+            Some(b'\\') => at = (at + 2).min(text.len()),
+            Some(b'"') | None => return at,
+            Some(_) => at += 1,
         }
-        at += 2;
     }
-    text.len()
 }
 
 /// The keys, with their quotes, and the values of a canonical object.

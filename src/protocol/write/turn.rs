@@ -168,11 +168,12 @@ fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &[u8]) {
     sink.push(&**open);
     sink.push(&*frame.before);
     // A thought that was read in another dialect may hold the mark that ends one in this.
-    let ends = memchr::memmem::find_iter(text, close.as_bytes());
     let mut from = 0;
-    for at in ends.filter(|_| dialect.prompt.turn.joints.is_some() && !close.is_empty()) {
-        sink.push(&text[from..at]);
-        from = at + push_reference(&mut sink.out, &text[at..]);
+    if dialect.prompt.turn.joints.is_some() && !close.is_empty() {
+        for at in memchr::memmem::find_iter(text, close.as_bytes()) {
+            sink.push(&text[from..at]);
+            from = at + push_reference(&mut sink.out, &text[at..]);
+        }
     }
     sink.push(&text[from..]);
     sink.push(&*frame.behind);

@@ -1,0 +1,262 @@
+//! Canonical JSON, known as such in one look.
+//!
+//! The log holds calls as [`canonical`](super::canonical) writes them. Such a text is taken as it stands; any other is read and
+//! written anew.
+
+use super::canonical::plain_length;
+
+/// How deep brackets may lie in each other.
+const DEPTH: usize = 16;
+
+/// How many keys one object may have; each is compared with all before it.
+const KEYS: usize = 8;
+
+/// The keys, with their quotes, and the values of an object that is canonical as it stands.
+///
+/// `None` says that the text has to be read: it is not canonical, or not of the plain kind that is known here. That kind has
+/// no fractions, no more than 8 keys in an object, and no more than 16 brackets in each other.
+///
+/// # Complexity
+/// O(json)
+#[must_use]
+pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
+    let mut look = Look { json: json.as_bytes(), at: 0 };
+    let mut members = Vec::with_capacity(4);
+    look.byte(b'{')?;
+    look.object(1, |key, value| members.push((&json[key.0..key.1], &json[value.0..value.1])))?;
+    (look.at == json.len()).then_some(members)
+}
+
+/// Where something begins and ends.
+type Span = (usize, usize);
+
+/// A look at a text, which has come to the byte `at`.
+struct Look<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl Look<'_> {
+    /// Passes over this byte.
+    fn byte(&mut self, expected: u8) -> Option<()> {
+        (self.next()? == expected).then_some(())
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = *self.json.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.json.get(self.at).copied()
+    }
+
+    /// Passes over a value inside so many brackets.
+    fn value(&mut self, depth: usize) -> Option<()> {
+        match self.next()? {
+            b'"' => self.string(),
+            b'{' if depth < DEPTH => self.object(depth + 1, |_, _| ()),
+            b'[' if depth < DEPTH => self.array(depth + 1),
+            b'-' => matches!(self.next()?, b'1'..=b'9').then(|| self.digits()),
+            b'1'..=b'9' => {
+                self.digits();
+                Some(())
+            }
+            b'0' => Some(()),
+            b't' => self.rest_of(b"rue"),
+            b'f' => self.rest_of(b"alse"),
+            b'n' => self.rest_of(b"ull"),
+            _ => None,
+        }
+    }
+
+    /// Passes over an object whose bracket is open.
+    fn object(&mut self, depth: usize, mut member: impl FnMut(Span, Span)) -> Option<()> {
+        if self.peek()? == b'}' {
+            return self.byte(b'}');
+        }
+        let mut keys = [(0, 0); KEYS];
+        for count in 0..KEYS {
+            let start = self.at;
+            self.byte(b'"')?;
+            self.string()?;
+            let key = (start, self.at);
+            let text = |(start, end): Span| &self.json[start..end];
+            if keys[..count].iter().any(|&earlier| text(earlier) == text(key)) {
+                return None;
+            }
+            keys[count] = key;
+            self.rest_of(b": ")?;
+            let start = self.at;
+            self.value(depth)?;
+            member(key, (start, self.at));
+            match self.next()? {
+                b',' => self.byte(b' ')?,
+                b'}' => return Some(()),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Passes over an array whose bracket is open.
+    fn array(&mut self, depth: usize) -> Option<()> {
+        if self.peek()? == b']' {
+            return self.byte(b']');
+        }
+        loop {
+            self.value(depth)?;
+            match self.next()? {
+                b',' => self.byte(b' ')?,
+                b']' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Passes over a string whose quote is open.
+    fn string(&mut self) -> Option<()> {
+        loop {
+            self.at += plain_length(&self.json[self.at..]);
+            match self.next()? {
+                b'"' => return Some(()),
+                b'\\' => match self.next()? {
+                    b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => {}
+                    b'u' => self.unit()?,
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+    }
+
+    /// Passes over the digits of an escape, for a unit that has no shorter form.
+    fn unit(&mut self) -> Option<()> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = match self.next()? {
+                digit @ b'0'..=b'9' => digit - b'0',
+                digit @ b'a'..=b'f' => digit - b'a' + 10,
+                _ => return None,
+            };
+            unit = unit << 4 | u16::from(digit);
+        }
+        (!matches!(unit, 0x08..=0x0a | 0x0c | 0x0d | 0x20..=0x7e)).then_some(())
+    }
+
+    fn digits(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    fn rest_of(&mut self, word: &[u8]) -> Option<()> {
+        self.json[self.at..].starts_with(word).then(|| self.at += word.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canonical::{Layout, Writer};
+    use super::super::json::Scanner;
+    use super::*;
+
+    /// The text as the writer writes it; `None` where it is not JSON.
+    fn written(text: &str) -> Option<String> {
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, 0));
+        while let Some(token) = scanner.next(text.as_bytes()).ok()? {
+            writer.token(text.as_bytes(), &token);
+        }
+        (scanner.is_complete() && scanner.position() == text.len()).then(|| writer.finish())
+    }
+
+    #[test]
+    fn the_members_of_canonical_objects_stand_as_they_are() {
+        for (text, expected) in [
+            ("{}", &[][..]),
+            ("{\"a\": 1}", &[("\"a\"", "1")]),
+            (
+                "{\"a\": \"x\\n\\\"\\u00e9\\ud83d\", \"b\": {\"a\": [], \"b\": [0, -12, {}]}}",
+                &[
+                    ("\"a\"", "\"x\\n\\\"\\u00e9\\ud83d\""),
+                    ("\"b\"", "{\"a\": [], \"b\": [0, -12, {}]}"),
+                ],
+            ),
+            (
+                "{\"a\": true, \"b\": false, \"c\": null}",
+                &[("\"a\"", "true"), ("\"b\"", "false"), ("\"c\"", "null")],
+            ),
+        ] {
+            assert_eq!(members(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_written_in_another_way_is_not_taken() {
+        let deep = |depth| format!("{{\"a\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert!(members(&deep(DEPTH - 1)).is_some());
+        assert_eq!(members(&deep(DEPTH)), None);
+        let wide = |keys| {
+            let fields: Vec<_> = (0..keys).map(|key| format!("\"{key}\": 0")).collect();
+            format!("{{{}}}", fields.join(", "))
+        };
+        assert!(members(&wide(KEYS)).is_some());
+        assert_eq!(members(&wide(KEYS + 1)), None);
+        for text in [
+            "",
+            "[]",
+            "1",
+            "{",
+            "{\"a\"",
+            "{\"a\": 1} ",
+            "{\"a\": 1}{}",
+            "{\"a\": \"é\"}",
+            "{\"a\": \"\u{7f}\"}",
+        ] {
+            assert_eq!(members(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_taken_is_what_would_be_written() {
+        const PIECES: [&str; 23] = [
+            "{",
+            "{\"a\": ",
+            ", \"a\": ",
+            ", \"b\": ",
+            ",\"b\": ",
+            ", \"b\":",
+            "}",
+            "[",
+            "]",
+            ", ",
+            ",",
+            "\"a\"",
+            "\"\\n\"",
+            "\"\\u000a\"",
+            "\"\\u00E9\"",
+            "\"\\u00e9\"",
+            "\"\\/\"",
+            "\"\n\"",
+            "1",
+            "-0",
+            "01",
+            "1.5",
+            "NaN",
+        ];
+        let mut taken = 0;
+        let mut texts = vec![String::from("{\"a\": ")];
+        for _ in 0..4 {
+            let longer = texts.iter().flat_map(|text| PIECES.map(|piece| format!("{text}{piece}")));
+            texts = longer.collect();
+            for text in &texts {
+                if members(text).is_some() {
+                    taken += 1;
+                    assert_eq!(written(text).as_ref(), Some(text));
+                }
+            }
+        }
+        assert!(taken > 30, "only {taken} texts were taken");
+    }
+}
