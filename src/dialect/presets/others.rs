@@ -1,6 +1,8 @@
 //! Messages with heads, and Python calls.
 
-use super::super::{Args, Body, Dialect, Head, HeadForm, LoneMark, Python, Results, Shape, Trim};
+use super::super::{
+    Args, Body, Dialect, Head, HeadForm, LoneMark, Python, Results, Shape, Trim, Unmarked,
+};
 use super::forms::{
     THINK, channels, dialect, head, head_form, json, marks, muse, pairs, parameters, pythonic,
 };
@@ -60,6 +62,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             lone_mark: LoneMark::Ignored,
             ignored: marks(&["<|tool_call_end|>"]),
             turn_end: marks(&["<|im_end|>"]),
+            unmarked: Unmarked::AtStart,
             ..dialect("lfm2", Body::Python(Python::List)).or(Body::Python(Python::Lines))
         },
         pythonic("pythonic"),
