@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions, Thought
+from ..cogency_tools import guidance_for
 from ..context import StoredRows, assemble_after, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
@@ -154,11 +155,13 @@ class Runtime:
         """How a system prompt begins that a driver writes: who the model is, and what it is asked for."""
 
         def write() -> str:
-            # All that this dialect's prompt has after it, where there are no tools, is that there are none.
-            whole = system_prompt((), self.identity, self.instructions or None, dialect="hermes")
+            about_tools = guidance_for(tool.name for tool in self.visible_tools)
+            asked = "\n\n".join(filter(None, (*about_tools, self.instructions)))
+            # A dialect without a lesson of its own: after what was given stands only that there are no tools.
+            whole = system_prompt((), self.identity, asked or None, dialect="hermes")
             return whole.rpartition("\n\n# Tools\n\n")[0]
 
-        return self.prompts.get("introduction", write)
+        return self.prompts.get(("introduction", self._visible), write)
 
     async def behind_system(self, prompt: str, messages: Messages) -> Messages:
         """Messages as they are sent: changed and merged as the history wants it, after a system prompt."""

@@ -1,7 +1,7 @@
 //! Messages with heads, and Python calls.
 
 use super::super::{
-    Args, Body, Dialect, Head, HeadForm, JsonShape, LoneMark, Python, Results, Trim,
+    Args, Body, Dialect, Head, HeadForm, JsonShape, LoneMark, Python, Results, Trim, Unmarked,
 };
 use super::forms::{
     THINK, channels, dialect, head, head_form, json, marks, muse, pairs, parameters, pythonic,
@@ -62,6 +62,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             lone_mark: LoneMark::Ignored,
             ignored: marks(&["<|tool_call_end|>"]),
             turn_end: marks(&["<|im_end|>"]),
+            unmarked: Unmarked::AtStart,
             ..dialect("lfm2", Body::Python(Python::List)).or(Body::Python(Python::Lines))
         },
         pythonic("pythonic"),

@@ -156,6 +156,12 @@ impl Calls {
         self.problem.is_some()
     }
 
+    /// Whether [`Calls::notes`] or [`Calls::ready`] have something.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.notes.is_empty() || !self.ready.is_empty()
+    }
+
     /// What has been noted since the last time.
     pub fn notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)

@@ -12,8 +12,8 @@ use super::super::{Event, Text};
 use super::Calls;
 use crate::dialect::{DecisionKeys, Json, Str};
 
-/// Other usual keys of arguments, for lenient reading.
-const OTHER_ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
+/// Other usual keys of arguments, for lenient reading, and for a parameter that holds them all.
+pub const OTHER_ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
 
 /// Likewise of names.
 const OTHER_NAMES: [&str; 4] = ["name", "tool_name", "tool", "function"];

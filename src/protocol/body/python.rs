@@ -134,7 +134,7 @@ impl PythonReader {
                 })
             }
             Unit::Number { sign, start } => Ok(self.number(text, calls, sign, start)),
-            Unit::String(string) => Ok(self.string(text, calls, string)),
+            Unit::String(string) => self.string(text, calls, string),
             Unit::Quote(string, mut look) => {
                 let in_list = self.open == [Bracket::Calls, Bracket::Call];
                 let verdict = look.verdict(text, in_list);
@@ -145,7 +145,7 @@ impl PythonReader {
                         self.at = look.quote + 1;
                         self.unit = Unit::String(string);
                         if verdict == Verdict::Closes {
-                            self.piece(text, calls, string, look.quote);
+                            self.piece(text, calls, string, look.quote)?;
                         }
                         Advance::On
                     }

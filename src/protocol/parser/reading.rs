@@ -410,11 +410,11 @@ impl Parser {
         let State::Block(block, reader) = &mut self.state else { return true };
         let body = *start + block.mark;
         let progress = reader.read(&text[body..]);
-        let notes: Vec<_> = reader.notes().collect();
-        let ready: Vec<_> = reader.ready().collect();
-        if matches!(progress, Progress::More) && notes.is_empty() && ready.is_empty() {
+        if matches!(progress, Progress::More) && !reader.has_news() {
             return false;
         }
+        let notes: Vec<_> = reader.notes().collect();
+        let ready: Vec<_> = reader.ready().collect();
         let block = block.clone();
         for note in notes {
             self.note(note, events);

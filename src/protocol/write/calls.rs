@@ -6,6 +6,7 @@ use crate::dialect::{
 };
 
 use super::super::canonical::json_string;
+use super::super::grammar::opens_itself;
 use super::super::json::unescaped;
 use super::check::reads_back;
 use super::json::{Brackets, Strings, Style};
@@ -92,6 +93,7 @@ fn push_marked(
     thought: Option<&[u8]>,
 ) {
     let form = &dialect.prompt.calls;
+    let is_marked = is_marked && !opens_itself(dialect, body);
     let mark = |marks: &'_ [Str]| marks.first().filter(|_| is_marked).cloned().unwrap_or_default();
     sink.push(&*mark(&dialect.open));
     sink.push(&*form.open);

@@ -60,6 +60,8 @@ pub(super) struct Quoted {
     pub(super) start: usize,
     pub(super) quote: u8,
     pub(super) is_triple: bool,
+    /// Whether it is joined to the string before it.
+    pub(super) is_joined: bool,
     pub(super) prefix: Prefix,
 }
 

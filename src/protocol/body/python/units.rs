@@ -1,5 +1,7 @@
 //! Names, numbers and strings in Python calls.
 
+use memchr::memmem;
+
 use super::super::super::problem::Problem;
 use super::super::Calls;
 use super::super::advance::Advance;
@@ -119,26 +121,31 @@ impl PythonReader {
             [_, second, third, ..] if [second, third] == [quote; 2] => (true, 3),
             _ => (false, 1),
         };
+        let is_joined = matches!(self.place, Place::BehindString { .. });
         if self.place == Place::KeyOrClose {
             self.place = Place::BehindString { is_key: true };
-        } else if self.place != Place::Refused && !matches!(self.place, Place::BehindString { .. })
-        {
+        } else if self.place != Place::Refused && !is_joined {
             self.place = Place::BehindString { is_key: false };
         }
         self.at += width;
-        self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, prefix });
+        self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, is_joined, prefix });
         Advance::On
     }
 
-    pub(super) fn string(&mut self, text: &[u8], calls: &mut Calls, string: Quoted) -> Advance {
-        match string_end(text, self.at, string.quote, string.is_triple) {
+    pub(super) fn string(
+        &mut self,
+        text: &[u8],
+        calls: &mut Calls,
+        string: Quoted,
+    ) -> Result<Advance, Problem> {
+        Ok(match string_end(text, self.at, string.quote, string.is_triple) {
             Err(go_on) => {
                 self.at = go_on;
                 Advance::More
             }
             Ok(end) if string.is_triple || self.place == Place::Refused => {
                 self.at = end + if string.is_triple { 3 } else { 1 };
-                self.piece(text, calls, string, end);
+                self.piece(text, calls, string, end)?;
                 Advance::On
             }
             Ok(end) => {
@@ -146,16 +153,34 @@ impl PythonReader {
                 self.unit = Unit::Quote(string, Look::new(end));
                 Advance::On
             }
-        }
+        })
     }
 
     /// A string is complete, up to its closing quotes at `end`; more may be joined to it.
-    pub(super) fn piece(&mut self, text: &[u8], calls: &mut Calls, string: Quoted, end: usize) {
+    ///
+    /// # Errors
+    /// It is joined to another one, and another block begins in it: then it is a quote that is missing. Else a block without
+    /// its end could be read to the end of the text by such strings, and so could each after it.
+    pub(super) fn piece(
+        &mut self,
+        text: &[u8],
+        calls: &mut Calls,
+        string: Quoted,
+        end: usize,
+    ) -> Result<(), Problem> {
         self.unit = Unit::None;
         if self.place == Place::Refused {
-            return;
+            return Ok(());
         }
         let characters = &text[string.start..end];
+        let mut openers = calls.openers.iter().filter(|_| string.is_joined);
+        let opener = openers.find(|mark| memmem::find(characters, mark.as_bytes()).is_some());
+        if let Some(opener) = opener {
+            let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
+            let found = format!("a string that holds {opener:?}");
+            calls.know_args(self.at);
+            return Err(problem(wanted, found.into(), string.start));
+        }
         if string.prefix == Prefix::Raw {
             self.string.extend_from_slice(characters);
         } else if let Err(Problem { kind, at }) =
@@ -163,6 +188,7 @@ impl PythonReader {
         {
             self.refuse(calls, kind, at);
         }
+        Ok(())
     }
 
     /// A value that has no brackets, or a key, is complete.
