@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Generator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,8 +14,32 @@ from support.commands import COLOURS, Ended
 from support.postgres_server import NoServerError, Server
 from support.recordings import FOLDER
 
+if TYPE_CHECKING:
+    from support.ways import Way
+
 # A shell makes its background jobs ignore interrupts, and the programs that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "both_ways" in metafunc.fixturenames:
+        from support.ways import WAYS
+
+        is_single = metafunc.definition.get_closest_marker("only_at_the_end") is not None
+        metafunc.parametrize("both_ways", WAYS[:1] if is_single else WAYS, indirect=True)
+
+
+@pytest.fixture
+def both_ways(request, monkeypatch) -> Generator[Way, None, None]:
+    """How the calls of a test begin; see `support/ways.py`."""
+    from support.ways import AT_THE_END, eager
+
+    if request.param != "eager":
+        yield AT_THE_END
+        return
+    way = eager(monkeypatch)
+    yield way
+    assert way.begun or not way.missed, "no call began early: this test is not of the eager way"
 
 
 @pytest.fixture(scope="session")

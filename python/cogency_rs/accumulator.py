@@ -77,6 +77,7 @@ class Accumulator:
         state: what hooks note and tools read, from one turn to the next.
         executions: what became of the calls of the last turn, in call order.
         waiting: the calls that wait for somebody's agreement, with their ids.
+        untold: events of text that the model had written when the last turn was left, and that the log has.
 
     Raises:
         ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
@@ -147,6 +148,7 @@ class Accumulator:
         self.stop: StopRun | None = None
         self.executions: list[ToolExecution] = []
         self.waiting: list[ToolCall] = []
+        self.untold: list[TurnEvent] = []
 
     async def process(
         self, events: AsyncIterable[Event], *, known: Sequence[CallRecord] = ()
@@ -177,7 +179,7 @@ class Accumulator:
         """
         async with self._claim():
             self.outcome = self.finish_reason = self.stop = None
-            self.executions, self.waiting = [], []
+            self.executions, self.waiting, self.untold = [], [], []
             text = unread_text_of(events)
             eager = self._eager and self._may_have_early_calls()
             source: ClosedOnce | EventSource
@@ -263,9 +265,11 @@ class Accumulator:
                         if early.has_begun:
                             await early.close()
                     finally:  # also where that is cancelled a second time
-                        await self._settle_calls(log, turn)
+                        await self._settle_calls(log, turn, early.stopped)
                     if is_left and self._keeps_text and not log.is_torn:
-                        await log.save_what_is_left(_texts(turn.leave()))
+                        left = turn.leave()
+                        self.untold = [step for step in left if isinstance(step, dict)]
+                        await log.save_what_is_left(_texts(left))
                 finally:
                     await source.aclose()
 
@@ -274,11 +278,21 @@ class Accumulator:
         """Why a tool or a hook ended the last turn, in its words."""
         return None if self.stop is None else self.stop.message
 
-    async def _settle_calls(self, log: TurnLog, turn: Turn) -> None:
-        """Save results for calls that are saved, if the turn was stopped before they could run."""
-        if log.calls:
-            results = [failure(CANCELLED)] * len(log.calls)
-            await log.save_what_is_left(turn.results(results, CircuitBreaker()))
+    async def _settle_calls(self, log: TurnLog, turn: Turn, stopped: ToolBatch | None) -> None:
+        """Save results for calls that are saved, if the turn was stopped before they could run.
+
+        Args:
+            log: has the calls.
+            turn: writes the results.
+            stopped: their batch, where some had begun.
+        """
+        if not log.calls:
+            return
+        if stopped is not None and stopped.is_over:
+            left = self._results(stopped, turn, log, CircuitBreaker())
+        else:
+            left = turn.results([failure(CANCELLED)] * len(log.calls), CircuitBreaker())
+        await log.save_what_is_left(left)
 
     def _claim(self) -> AbstractAsyncContextManager[Any]:
         if self._on_busy is None:

@@ -221,14 +221,26 @@ class ToolBatch:
         try:
             await all_done(self._tasks)
         except asyncio.CancelledError:
-            self._cancelled_from = 0
-            self.cancel()
             with suppress(asyncio.CancelledError):  # the first one goes on
-                await outlast(self._tasks)
+                await self.stop_all()
             raise
         except BaseException:
             self.cancel()  # nobody is left to wait for the calls
             raise
+        finally:
+            if self._timetable is not None:
+                self._timetable.disarm()
+
+    async def stop_all(self) -> None:
+        """Stop every call that is not over, and wait until it is.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled meanwhile; by now the calls are over.
+        """
+        self._cancelled_from = 0
+        self.cancel()
+        try:
+            await outlast(self._tasks)
         finally:
             if self._timetable is not None:
                 self._timetable.disarm()

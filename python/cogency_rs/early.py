@@ -54,6 +54,10 @@ class EarlyCalls:
         toolbox: which tool a call means.
         start: makes a batch without calls.
         on_dropped: told of calls that do not count; `None` for nobody.
+
+    Attributes:
+        stopped: the batch of calls that are in the log, some of which had begun when their turn was stopped; they are
+            over. `None` where there is none.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class EarlyCalls:
         self._tools: Toolbox | None = None
         self._batch: ToolBatch | None = None
         self._said: ToolEvents | None = None
+        self.stopped: ToolBatch | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -133,15 +138,26 @@ class EarlyCalls:
         return batch, said
 
     async def close(self) -> None:
-        """The turn is over: what has begun and was not completed does not count. A failure to save it is logged."""
+        """The turn is over: stop what has begun and was not completed.
+
+        A call whose row is not in the log does not count; a failure to save that is logged. Those with a row are then
+        the batch `stopped`, since each of them has a result.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled once more; by now they are over.
+        """
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return  # the event loop is gone, and its tasks with it
         try:
-            await self.withdraw(0, STOPPED)
+            await self.withdraw(len(self._log.calls), STOPPED)
         except Exception:
             logger.exception("Calls that began early could not be settled in the log")
+        finally:
+            if self._batch is not None and self._log.calls:
+                self.stopped, _ = self.complete()
+                await self.stopped.stop_all()
 
 
 def _may_begin(call: ToolCall, tools: Toolbox) -> bool:

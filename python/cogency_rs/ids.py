@@ -43,8 +43,8 @@ def uuid7() -> str:
     with _lock:  # calls nothing, so nothing that the garbage collector closes can wait for it here
         following += _last
         _last = value = fresh if fresh > following else following  # noqa: FURB136
-    # Written out here, since the module `uuid` takes longer to import than the rest of the storage. The version
-    # stands after the milliseconds, the variant after 12 bits more.
+    # Written out here, since the module `uuid` takes longer to import than the rest of the storage: the version and
+    # the variant stand in front of what follows the milliseconds and 12 bits more.
     upper, lower = f"{value >> 62:015x}", f"{1 << 63 | value & _LOWER:x}"
     return f"{upper[:8]}-{upper[8:12]}-7{upper[12:]}-{lower[:4]}-{lower[4:]}"
 

@@ -251,8 +251,12 @@ class TurnLog:
                 self.calls.append(next(left))
 
     def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
-        """The records of calls that are about to be saved."""
+        """The records of calls that are about to be saved.
+
+        Those that began early are early no more: where it is not known whether the save succeeded, the log alone knows.
+        """
         begun = [replace(record, status="open") for record in self._early[: len(calls)]]
+        del self._early[: len(calls)]
         left = calls[len(begun) :]
         is_held = bool(left) and self._may_be_held([*self.calls, *calls])
         return [*begun, *self._new(left, "saved" if is_held else "open")]
@@ -282,7 +286,6 @@ class TurnLog:
     def _add(self, calls: list[ToolCall], opened: list[CallRecord]) -> None:
         self.calls += calls
         self._records += opened
-        del self._early[: len(calls)]
 
     def _close(self) -> None:
         """The batch is over."""

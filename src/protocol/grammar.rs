@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::marks::{Marks, Undecided};
 use super::run::TextRun;
 use super::text::leading_space;
-use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Shape, Str, Unmarked};
+use crate::dialect::{
+    Body, Dialect, Heads, Json, JsonShape, LoneMark, Pair, Python, Str, Unmarked,
+};
 
 use super::body::{HeadReader, ItemReader, JsonReader, PythonReader, XmlReader};
 
@@ -359,13 +361,11 @@ impl Grammar {
                 if rest.is_empty() {
                     return None;
                 }
-                any(dialect.bodies.iter().map(|body| body_begins(body, rest)).chain(
-                    dialect
-                        .close
-                        .iter()
-                        .filter(|_| may_be_empty(dialect))
-                        .map(|close| super::marks::starts_with(rest, close)),
-                ))
+                let bodies = dialect.bodies.iter().filter(|body| !opens_itself(dialect, body));
+                let closes = dialect.close.iter().filter(|_| may_be_empty(dialect));
+                any(bodies
+                    .map(|body| body_begins(body, rest))
+                    .chain(closes.map(|close| super::marks::starts_with(rest, close))))
             }
             Entry::Call(_) => {
                 let first = text.get(leading_space(text))?;
@@ -392,7 +392,14 @@ fn any(known: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 /// Whether a block of this dialect may hold no call at all.
 #[must_use]
 pub fn may_be_empty(dialect: &Dialect) -> bool {
-    dialect.bodies.iter().any(|body| matches!(body, Body::Head(_)))
+    let mut bodies = dialect.bodies.iter();
+    bodies.any(|body| matches!(body, Body::Head(_)) && !opens_itself(dialect, body))
+}
+
+/// Whether the mark of a block is that of a call of this body: then no mark stands around the call's own.
+#[must_use]
+pub fn opens_itself(dialect: &Dialect, body: &Body) -> bool {
+    matches!(body, Body::Head(head) if dialect.open.contains(&head.open))
 }
 
 /// Whether `body` begins at the start of `text`.
@@ -406,18 +413,22 @@ pub fn body_begins(body: &Body, text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Whether a body without a mark begins at the start of `text`: JSON whose first key is one of a call's, or a Python call.
+/// Whether a body without a mark begins at the start of `text`: JSON whose first key is one of a call's, or a list of Python
+/// calls. A Python call without the list's bracket cannot be told from words, and a head that counts alone has its own mark.
 #[must_use]
 pub fn unmarked_begins(body: &Body, text: &[u8]) -> Option<bool> {
     match body {
         Body::Json(form) => json_begins(form, text),
+        Body::Python(Python::Lines) => Some(false),
+        Body::Python(Python::List) if *text.get(leading_space(text))? != b'[' => Some(false),
+        Body::Head(head) if head.bare => Some(false),
         body => body_begins(body, text),
     }
 }
 
 fn json_begins(form: &Json, text: &[u8]) -> Option<bool> {
     let mut rest = &text[leading_space(text)..];
-    let opening: &[u8] = if form.shape == Shape::Array { b"[{" } else { b"{" };
+    let opening: &[u8] = if form.shape == JsonShape::Array { b"[{" } else { b"{" };
     for &bracket in opening {
         rest = &rest[leading_space(rest)..];
         match rest.first() {
@@ -481,7 +492,9 @@ impl Table {
         for form in &dialect.bodies {
             if dialect.unmarked == Unmarked::Anywhere {
                 let byte = match form {
-                    Body::Json(Json { shape: Shape::Object | Shape::Objects(_), .. }) => "{",
+                    Body::Json(Json {
+                        shape: JsonShape::Object | JsonShape::Objects(_), ..
+                    }) => "{",
                     _ => "[",
                 };
                 self.mark(&byte.into(), Mark::Unmarked);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{Args, Body, Dialect, Head, Shape, Unmarked};
+use cogency_rs::dialect::{Args, Body, Dialect, Head, JsonShape, Unmarked};
 use cogency_rs::protocol::{CallStream, Event, Grammar, ReportKind, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -10,7 +10,7 @@ use proptest::sample::Index;
 use crate::account::times;
 use crate::read::{Setting, each_grammar, grammars};
 use crate::texts::{TextWriter, damaged};
-use crate::write::{Written, blocks};
+use crate::write::{Written, blocks, opens_itself};
 
 /// What is wrong with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,8 @@ fn argument_start(body: &Body, before: &str) -> usize {
 
 /// Whether a call stands in no block, but behind a mark and in front of what can be told from a name.
 fn begins_with_a_head(dialect: &Dialect) -> bool {
-    matches!(dialect.bodies[0], Body::Head(_)) && dialect.open.is_empty() && !dialect.at_line_start
+    let is_unmarked = dialect.open.is_empty() && !dialect.at_line_start;
+    matches!(&dialect.bodies[0], Body::Head(form) if is_unmarked || opens_itself(dialect, form))
 }
 
 /// Whether a block of this dialect with this wrong in it still has an end.
@@ -189,7 +190,7 @@ fn an_array_of_calls_of_which_one_is_wrong_runs_none() {
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
         let Body::Json(json) = &dialect.bodies[0] else { continue };
-        if json.shape == Shape::Object || json.skips_others || name.starts_with("cogency") {
+        if json.shape == JsonShape::Object || json.skips_others || name.starts_with("cogency") {
             continue;
         }
         let text = blocks(dialect, &[good(), Written::new("", &[]), good()]).concat();

@@ -1,7 +1,8 @@
 //! Calls as the models of a dialect write them, told from the dialect's value alone.
 
 use cogency_rs::dialect::{
-    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, Parameters, Python, Shape, Xml,
+    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, JsonShape, Parameters, Python,
+    Xml,
 };
 
 /// A call whose arguments are texts.
@@ -30,11 +31,16 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
     }
     let items: Vec<String> = match body {
         Body::Json(json) => match &json.shape {
-            Shape::Array => vec![format!("[{}]", joined(calls, ", ", |call| object(json, call)))],
-            Shape::Objects(between) => vec![joined(calls, between, |call| object(json, call))],
-            Shape::Object => calls.iter().map(|call| object(json, call)).collect(),
+            JsonShape::Array => {
+                vec![format!("[{}]", joined(calls, ", ", |call| object(json, call)))]
+            }
+            JsonShape::Objects(between) => vec![joined(calls, between, |call| object(json, call))],
+            JsonShape::Object => calls.iter().map(|call| object(json, call)).collect(),
         },
-        Body::Head(form) if holds_several(dialect) => {
+        Body::Head(form) if opens_itself(dialect, form) => {
+            return calls.iter().map(|call| head(form, call)).collect();
+        }
+        Body::Head(form) if !dialect.open.is_empty() => {
             vec![joined(calls, "\n", |call| head(form, call))]
         }
         Body::Head(form) => calls.iter().map(|call| head(form, call)).collect(),
@@ -45,9 +51,9 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
     items.into_iter().map(|item| marked(dialect, &item)).collect()
 }
 
-/// Whether the block around calls with heads has marks of its own.
-fn holds_several(dialect: &Dialect) -> bool {
-    !dialect.open.is_empty()
+/// Whether the mark of a block is that of this head: then no other stands around the call.
+pub fn opens_itself(dialect: &Dialect, form: &Head) -> bool {
+    dialect.open.contains(&form.open)
 }
 
 fn joined(calls: &[Written], between: &str, write: impl Fn(&Written) -> String) -> String {

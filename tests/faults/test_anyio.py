@@ -15,8 +15,9 @@ import pytest
 from cogency_rs import execute_tools, parse_tokens
 from support.tools import FunctionTool, Waiting, block, call, rounds, with_tools
 from support.turns import Log, accumulator, carry_out, check_answered, results_in
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 CLEANUP = 0.6
 """Seconds that cancelled tools and saves take to stop."""
@@ -126,12 +127,12 @@ async def test_a_tool_that_times_out_in_a_shielded_scope_of_its_own_is_waited_fo
     assert ("timed out" in result.outcome, journal) == (True, ["cleaned up"])
 
 
-async def test_a_task_group_one_of_whose_tasks_fails():
+async def test_a_task_group_one_of_whose_tasks_fails(both_ways):
     tool, storage = Stubborn(), Log()
     turns = accumulator(with_tools(tool, storage=storage))
 
     async def fail() -> None:
-        await tool.started.wait()
+        await both_ways.until_complete(tool.started)
         raise OSError("no")
 
     with Meter() as meter, pytest.raises(ExceptionGroup) as caught:
@@ -143,7 +144,7 @@ async def test_a_task_group_one_of_whose_tasks_fails():
     check_answered(storage.rows)
 
 
-async def test_the_program_s_own_cancellation_of_a_task_in_a_scope():
+async def test_the_program_s_own_cancellation_of_a_task_in_a_scope(both_ways):
     tool, storage = Stubborn(), Log()
     turns = accumulator(with_tools(tool, storage=storage))
 
@@ -152,7 +153,7 @@ async def test_the_program_s_own_cancellation_of_a_task_in_a_scope():
             await carry_out(turns, parse_tokens(block("stubborn")))
 
     task = asyncio.create_task(turn())
-    await tool.started.wait()
+    await both_ways.until_complete(tool.started)
     with Meter() as meter:
         for _ in range(3):
             task.cancel("stop")
@@ -164,7 +165,7 @@ async def test_the_program_s_own_cancellation_of_a_task_in_a_scope():
     assert (tool.stopped, asyncio.current_task().cancelling()) == (1, 0)
 
 
-async def test_a_client_that_disconnects_while_a_tool_resists():
+async def test_a_client_that_disconnects_while_a_tool_resists(both_ways):
     """Starlette cancels the scope in which it streams a response when its client goes away."""
     responses = pytest.importorskip("starlette.responses")
     tool, storage = Stubborn(), Log()
@@ -176,7 +177,7 @@ async def test_a_client_that_disconnects_while_a_tool_resists():
             yield event["type"] + "\n"
 
     async def receive() -> dict[str, Any]:
-        await tool.started.wait()
+        await both_ways.until_complete(tool.started)
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:

@@ -29,11 +29,12 @@ from support.turns import (
     results_in,
     types,
 )
+from support.ways import Way, in_both_ways, only_at_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 CANCELLED = {"status": "failure", "content": "Cancelled"}
 
@@ -42,13 +43,18 @@ CANCELLED = {"status": "failure", "content": "Cancelled"}
 
 
 async def turn_that_waits(
-    tools: list[Any], names: list[str], until: asyncio.Event, kind: type[Log] = Log, **options: Any
+    way: Way,
+    tools: list[Any],
+    names: list[str],
+    until: asyncio.Event,
+    kind: type[Log] = Log,
+    **options: Any,
 ) -> tuple[asyncio.Task[Any], Log]:
-    """Run a turn until the event `until` is set."""
+    """Run a turn until its batch is complete and the event `until` is set."""
     log = kind()
     turns = accumulator(with_tools(*tools, storage=log), **options)
     task = asyncio.create_task(carry_out(turns, parse_tokens(block(*names))))
-    await until.wait()
+    await way.until_complete(until)
     return task, log
 
 
@@ -58,10 +64,10 @@ def statuses(log: Log) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", LOGS)
-async def test_finished_calls_keep_their_result_and_the_others_read_as_cancelled(kind):
+async def test_finished_calls_keep_their_result_and_the_others_read_as_cancelled(kind, both_ways):
     slow = Waiting()
     names = ["ok", "wait", "fail", "wait"]
-    task, log = await turn_that_waits([OK, FAIL, slow], names, slow.started, kind)
+    task, log = await turn_that_waits(both_ways, [OK, FAIL, slow], names, slow.started, kind)
     await rounds(3)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -75,9 +81,9 @@ async def test_finished_calls_keep_their_result_and_the_others_read_as_cancelled
     assert types(log.rows) == ["call"] * 4 + ["result"]
 
 
-async def test_the_cancelled_row_is_an_ordinary_one():
+async def test_the_cancelled_row_is_an_ordinary_one(both_ways):
     slow = Waiting()
-    task, log = await turn_that_waits([slow], ["wait"], slow.started)
+    task, log = await turn_that_waits(both_ways, [slow], ["wait"], slow.started)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -85,7 +91,7 @@ async def test_the_cancelled_row_is_an_ordinary_one():
     assert log.rows[-1].content == json.dumps(expected)
 
 
-async def test_calls_that_had_not_started_read_as_cancelled_and_never_start():
+async def test_calls_that_had_not_started_read_as_cancelled_and_never_start(both_ways):
     slow, ran = Waiting(), []
 
     async def late(**_: Any) -> None:
@@ -93,7 +99,7 @@ async def test_calls_that_had_not_started_read_as_cancelled_and_never_start():
 
     tools = [OK, slow, FunctionTool("late", late)]
     names = ["ok", "wait", "late", "late"]
-    task, log = await turn_that_waits(tools, names, slow.started, max_concurrency=1)
+    task, log = await turn_that_waits(both_ways, tools, names, slow.started, max_concurrency=1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -102,11 +108,11 @@ async def test_calls_that_had_not_started_read_as_cancelled_and_never_start():
     assert ran == []
 
 
-async def test_the_row_is_saved_before_the_caller_knows():
+async def test_the_row_is_saved_before_the_caller_knows(both_ways):
     slow, log = Waiting(), BatchLog(before=5, after=5)
     turns = accumulator(with_tools(slow, storage=log))
     task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     task.cancel()
     seen: list[list[str]] = []
     task.add_done_callback(lambda _: seen.append(types(log.rows)))
@@ -115,20 +121,20 @@ async def test_the_row_is_saved_before_the_caller_knows():
     assert seen == [["call", "result"]]
 
 
-async def test_no_event_follows_a_cancellation():
+async def test_no_event_follows_a_cancellation(both_ways):
     slow, journal = Waiting(), []
     turns = accumulator(with_tools(slow, storage=Log()))
     task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait")), journal))
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [type for _, type, _ in journal] == ["call", "execute"]
 
 
-async def test_the_cancellation_s_message_reaches_the_caller():
+async def test_the_cancellation_s_message_reaches_the_caller(both_ways):
     slow = Waiting()
-    task, _ = await turn_that_waits([slow], ["wait"], slow.started)
+    task, _ = await turn_that_waits(both_ways, [slow], ["wait"], slow.started)
     task.cancel("the user pressed stop")
     with pytest.raises(asyncio.CancelledError, match="the user pressed stop"):
         await task
@@ -147,32 +153,34 @@ def tool_that(on_cancel: Callable[[], Any], started: asyncio.Event) -> FunctionT
     return FunctionTool("t", execute)
 
 
-async def test_a_tool_that_answers_its_cancellation_keeps_its_answer():
+async def test_a_tool_that_answers_its_cancellation_keeps_its_answer(both_ways):
     async def answer() -> ToolResult:
         await rounds(3)
         return ToolResult(outcome="half done")
 
     started = asyncio.Event()
-    task, log = await turn_that_waits([tool_that(answer, started)], ["t", "t"], started)
+    task, log = await turn_that_waits(both_ways, [tool_that(answer, started)], ["t", "t"], started)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert statuses(log) == [("success", "half done")] * 2
 
 
-async def test_a_tool_that_fails_while_it_is_cancelled_has_failed():
+async def test_a_tool_that_fails_while_it_is_cancelled_has_failed(both_ways):
     async def fail() -> None:
         raise OSError("no")
 
     started = asyncio.Event()
-    task, log = await turn_that_waits([tool_that(fail, started), OK], ["t", "ok"], started)
+    task, log = await turn_that_waits(
+        both_ways, [tool_that(fail, started), OK], ["t", "ok"], started
+    )
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [status for status, _ in statuses(log)] == ["failure", "success"]
 
 
-async def test_a_tool_is_waited_for_however_long_it_resists():
+async def test_a_tool_is_waited_for_however_long_it_resists(both_ways):
     release, resisting, started = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def resist() -> ToolResult:
@@ -180,7 +188,7 @@ async def test_a_tool_is_waited_for_however_long_it_resists():
         await release.wait()
         return ToolResult(outcome="in the end")
 
-    task, log = await turn_that_waits([tool_that(resist, started)], ["t"], started)
+    task, log = await turn_that_waits(both_ways, [tool_that(resist, started)], ["t"], started)
     task.cancel()
     await resisting.wait()
     await rounds(20)
@@ -191,7 +199,7 @@ async def test_a_tool_is_waited_for_however_long_it_resists():
     assert statuses(log) == [("success", "in the end")]
 
 
-async def test_a_second_cancellation_does_not_cut_the_cleanup_short():
+async def test_a_second_cancellation_does_not_cut_the_cleanup_short(both_ways):
     release, cleaning, started = asyncio.Event(), asyncio.Event(), asyncio.Event()
     steps: list[str] = []
 
@@ -201,7 +209,7 @@ async def test_a_second_cancellation_does_not_cut_the_cleanup_short():
         steps.append("cleaned up")
         raise asyncio.CancelledError
 
-    task, log = await turn_that_waits([tool_that(clean_up, started)], ["t"], started)
+    task, log = await turn_that_waits(both_ways, [tool_that(clean_up, started)], ["t"], started)
     task.cancel()
     await cleaning.wait()
     for _ in range(3):
@@ -215,7 +223,7 @@ async def test_a_second_cancellation_does_not_cut_the_cleanup_short():
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-async def test_cancelling_while_the_row_is_saved_loses_nothing(times):
+async def test_cancelling_while_the_row_is_saved_loses_nothing(times, both_ways):
     saving, release = asyncio.Event(), asyncio.Event()
 
     class Held(Log):
@@ -229,7 +237,7 @@ async def test_cancelling_while_the_row_is_saved_loses_nothing(times):
     slow, log = Waiting(), Held()
     turns = accumulator(with_tools(slow, storage=log))
     task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     task.cancel()
     await saving.wait()
     for _ in range(times):
@@ -243,7 +251,7 @@ async def test_cancelling_while_the_row_is_saved_loses_nothing(times):
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_batch_within_a_batch_is_cancelled_with_it():
+async def test_a_batch_within_a_batch_is_cancelled_with_it(both_ways):
     slow = Waiting()
 
     async def nest(**_: Any) -> Any:
@@ -251,7 +259,9 @@ async def test_a_batch_within_a_batch_is_cancelled_with_it():
         calls = [call("wait"), call("wait")]
         return await execute_tools(calls, execution=inner, user_id="u", conversation_id="c")
 
-    task, log = await turn_that_waits([FunctionTool("nest", nest)], ["nest"], slow.started)
+    task, log = await turn_that_waits(
+        both_ways, [FunctionTool("nest", nest)], ["nest"], slow.started
+    )
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -259,7 +269,7 @@ async def test_a_batch_within_a_batch_is_cancelled_with_it():
     assert statuses(log) == [("failure", "Cancelled")]
 
 
-async def test_a_turn_within_a_turn_is_cancelled_with_it():
+async def test_a_turn_within_a_turn_is_cancelled_with_it(both_ways):
     """A tool that runs an agent."""
     slow, inner = Waiting(), Log()
 
@@ -267,7 +277,9 @@ async def test_a_turn_within_a_turn_is_cancelled_with_it():
         turns = accumulator(with_tools(slow, storage=inner))
         await carry_out(turns, parse_tokens(block("wait", "wait")))
 
-    task, log = await turn_that_waits([FunctionTool("agent", agent)], ["agent"], slow.started)
+    task, log = await turn_that_waits(
+        both_ways, [FunctionTool("agent", agent)], ["agent"], slow.started
+    )
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -276,6 +288,7 @@ async def test_a_turn_within_a_turn_is_cancelled_with_it():
     assert statuses(inner) == [("failure", "Cancelled")] * 2
 
 
+@only_at_the_end("a call that stops its turn before its batch is complete does not count")
 async def test_a_tool_may_cancel_the_turn_it_runs_in():
     turn: list[asyncio.Task[Any]] = []
 
@@ -292,7 +305,7 @@ async def test_a_tool_may_cancel_the_turn_it_runs_in():
     assert statuses(log)[0] == ("success", "stopped")
 
 
-async def test_a_plain_function_that_blocks_is_not_waited_for():
+async def test_a_plain_function_that_blocks_is_not_waited_for(both_ways):
     """A blocking tool cannot be interrupted: its call is cancelled, and the tool is left to end on its own."""
     started, release, over = threading.Event(), threading.Event(), threading.Event()
 
@@ -306,6 +319,7 @@ async def test_a_plain_function_that_blocks_is_not_waited_for():
     turns = accumulator(with_tools(FunctionTool("t", blocks), OK, storage=log))
     task = asyncio.create_task(carry_out(turns, parse_tokens(block("t", "ok"))))
     assert await asyncio.to_thread(started.wait, 10)
+    await both_ways.until_complete()
     task.cancel()
     try:
         with pytest.raises(asyncio.CancelledError):
@@ -340,7 +354,7 @@ async def test_a_call_that_is_cancelled_just_as_it_starts_leaves_no_coroutine_be
     assert task.done()
 
 
-async def test_other_turns_run_on():
+async def test_other_turns_run_on(both_ways):
     slow, other = Waiting(), Waiting("other")
     log = Log()
     turns = accumulator(with_tools(slow, other, storage=log))
@@ -348,7 +362,7 @@ async def test_other_turns_run_on():
         asyncio.create_task(carry_out(turns, parse_tokens(block(name))))
         for name in ("wait", "other")
     ]
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     await other.started.wait()
     tasks[0].cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -360,14 +374,14 @@ async def test_other_turns_run_on():
 # Ways to be cancelled
 
 
-async def test_a_timeout_around_a_turn():
+async def test_a_timeout_around_a_turn(both_ways):
     slow, log = Waiting(), Log()
     turns = accumulator(with_tools(slow, OK, storage=log))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(None) as limit:
 
             async def expire() -> None:
-                await slow.started.wait()
+                await both_ways.until_complete(slow.started)
                 limit.reschedule(asyncio.get_running_loop().time())
 
             watcher = asyncio.create_task(expire())
@@ -389,12 +403,12 @@ async def test_a_timeout_around_a_batch():
     assert slow.journal == ["started", "stopped"]
 
 
-async def test_a_group_whose_other_task_fails():
+async def test_a_group_whose_other_task_fails(both_ways):
     slow, log = Waiting(), Log()
     turns = accumulator(with_tools(slow, storage=log))
 
     async def fail() -> None:
-        await slow.started.wait()
+        await both_ways.until_complete(slow.started)
         raise OSError("no")
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -413,14 +427,14 @@ async def test_a_wait_that_gives_up():
     check_answered(log.rows)
 
 
-def test_a_program_that_ends_while_a_turn_runs():
+def test_a_program_that_ends_while_a_turn_runs(both_ways):
     log = Log(before=2)
 
     async def main() -> asyncio.Task[Any]:
         slow = Waiting()
         turns = accumulator(with_tools(slow, OK, storage=log))
         task = asyncio.create_task(carry_out(turns, parse_tokens(block("ok", "wait"))))
-        await slow.started.wait()
+        await both_ways.until_complete(slow.started)
         return task
 
     assert asyncio.run(main()).cancelled()
@@ -441,12 +455,12 @@ async def test_a_turn_that_is_cancelled_before_it_begins_leaves_nothing():
 
 
 @pytest.mark.parametrize("kind", LOGS)
-async def test_a_storage_that_fails_meanwhile_does_not_hide_the_cancellation(kind):
+async def test_a_storage_that_fails_meanwhile_does_not_hide_the_cancellation(kind, both_ways):
     slow = Waiting()
     log = kind(fault=lambda attempt: OSError("disk full") if attempt > 1 else None)
     turns = accumulator(with_tools(slow, storage=log))
     task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -477,14 +491,16 @@ async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
 
 
 @pytest.mark.parametrize("wait", range(8))
-def test_a_cancelled_turn_that_the_end_of_its_loop_cancels_again_saves_its_results(tmp_path, wait):
+def test_a_cancelled_turn_that_the_end_of_its_loop_cancels_again_saves_its_results(
+    tmp_path, wait, both_ways
+):
     """At its end `asyncio.run` cancels every task that it finds, perhaps also the one that saves the results."""
 
     async def end(storage: Any) -> None:
         slow = Waiting()
         turns = accumulator(with_tools(slow, storage=storage))
         running = asyncio.create_task(carry_out(turns, parse_tokens(block(call("wait")))))
-        await slow.started.wait()
+        await both_ways.until_complete(slow.started)
         running.cancel()
         await rounds(wait)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cogency_rs import Hooks, ToolResult, execute_tools, parse_tokens
-from support.aftermath import KINDS, STORAGES, STORES, Calls, Does, Scene, until
+from support.aftermath import KINDS, STORES, Calls, Does, Scene, in_memory, on_disk, until
 from support.interruptions import MOMENTS, Moment, cancelled_at
 from support.tools import block, call, rounds, stored, with_tools
 from support.turns import (
@@ -26,6 +26,7 @@ from support.turns import (
     event,
     results_in,
 )
+from support.ways import in_both_ways
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Callable
@@ -161,6 +162,7 @@ in_both_modes = pytest.mark.parametrize("mode", MODES)
 at_every_moment = pytest.mark.parametrize("moment", MOMENTS)
 
 
+@in_both_ways
 @at_every_moment
 @pytest.mark.parametrize("store", SLOW_AND_INSTANT.values(), ids=SLOW_AND_INSTANT)
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
@@ -192,12 +194,21 @@ async def test_a_turn_whose_calls_speak_that_is_cancelled_anywhere(store, names,
 
 @at_every_moment
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("storage", STORAGES)
 @in_both_modes
-async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, storage, kind, moment, tmp_path):
+async def test_a_turn_in_a_file_that_is_cancelled_anywhere(mode, kind, moment, tmp_path):
     folders = (tmp_path / str(number) for number in itertools.count())
     await cancelled_anywhere(
-        lambda: storage(next(folders)), ["short", "long"], text_source, moment, mode=mode, kind=kind
+        lambda: on_disk(next(folders)), ["short", "long"], text_source, moment, mode=mode, kind=kind
+    )
+
+
+@in_both_ways
+@at_every_moment
+@pytest.mark.parametrize("kind", KINDS)
+@in_both_modes
+async def test_a_turn_in_sqlite_that_is_cancelled_anywhere(mode, kind, moment):
+    await cancelled_anywhere(
+        in_memory, ["short", "long"], text_source, moment, mode=mode, kind=kind
     )
 
 

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from cogency_rs import Accumulator, Execution, ToolResult, parse_tokens, worker_threads
+from support.ways import in_both_ways
 
 resource = pytest.importorskip("resource", reason="this system does not tell what a program uses")
 uvloop = pytest.importorskip("uvloop")
@@ -127,6 +128,7 @@ async def many(seed):
     return saved
 
 
+@in_both_ways
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]

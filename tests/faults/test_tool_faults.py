@@ -20,11 +20,12 @@ from support.aftermath import KINDS, Does, Scene, does
 from support.programs import printed
 from support.tools import block
 from support.turns import MODES, Log, carry_out, results_in, types
+from support.ways import in_both_ways, only_at_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 in_both_modes = pytest.mark.parametrize("mode", MODES)
 of_every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -267,6 +268,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@only_at_the_end("a result is as large whenever its call began, and slow to make")
 @pytest.mark.parametrize(
     ("mode", "kind", "how"),
     [

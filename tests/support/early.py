@@ -8,6 +8,7 @@ from typing import Any
 
 from cogency_rs import Accumulator, Execution, Memory, ToolContext, parse_tokens, tool
 from support.tools import rounds
+from support.ways import is_dropped
 
 EVENTS = ("type", "content", "payload", "kind", "name", "index", "said")
 """The keys of an event whose values do not depend on when it comes."""
@@ -133,11 +134,7 @@ async def turn(
     return Turned(
         events,
         rows,
-        [(each.name, each.status, each.attempt) for each in records if not _is_dropped(each)],
+        [(each.name, each.status, each.attempt) for each in records if not is_dropped(each)],
         turns.outcome,
-        [(each.name, each.status, each.decision) for each in records if _is_dropped(each)],
+        [(each.name, each.status, each.decision) for each in records if is_dropped(each)],
     )
-
-
-def _is_dropped(record: Any) -> bool:
-    return record.decision is not None and "dropped" in record.decision

@@ -47,8 +47,9 @@ from support.turns import (
     results_in,
     types,
 )
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [in_both_ways, pytest.mark.timeout(20)]
 
 BREAKER = "Max failures. Terminating."
 FAIL_RESULT = {"tool": "fail", "status": "failure", "content": "it failed"}
@@ -339,7 +340,7 @@ async def test_no_more_calls_run_at_once_than_may():
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await rounds(3)
+        await rounds(20)
         running -= 1
 
     turns = accumulator(with_tools(FunctionTool("count", count), storage=Log()), max_concurrency=2)

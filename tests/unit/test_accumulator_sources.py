@@ -40,13 +40,15 @@ from support.turns import (
     saved,
     types,
 )
+from support.ways import in_both_ways, only_at_the_end
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [in_both_ways, pytest.mark.timeout(20)]
 
 
 # The source
 
 
+@only_at_the_end("the source is read on while calls that began early run")
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_source_is_closed_before_the_tools_run(mode):
     source = Chunks("a", block("look"), "b")

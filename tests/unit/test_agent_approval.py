@@ -27,8 +27,9 @@ from cogency_rs import (
 )
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of, prompts, results, rows, types
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 
 class Mail:

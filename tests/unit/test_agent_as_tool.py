@@ -18,8 +18,9 @@ from cogency_rs import (
 )
 from cogency_rs.testing import ScriptedModel
 from support.agents import add, adding, agent, calls, model_of
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 ASK = calls(ToolCall("research", {"question": "How many?"}))
 

@@ -21,8 +21,9 @@ from cogency_rs import (
     tool,
 )
 from support.agents import add, adding, agent, calls, results, rows, types
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 
 async def test_c28_an_unknown_tool_is_that_calls_failure_and_names_those_there_are():

@@ -32,8 +32,9 @@ from support.agents import (
     types,
 )
 from support.tools import rounds
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 ADDING = adding(1, 2)
 
@@ -127,7 +128,9 @@ MINUTE = UsageLimits(seconds=60)
 
 
 @pytest.mark.parametrize("now", [59.99, 61.0], ids=["while nothing happens", "between two events"])
-async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results(clock, now):
+async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results(
+    clock, now, both_ways
+):
     stopped = 0
 
     @tool
@@ -135,6 +138,7 @@ async def test_a_time_limit_in_a_step_cancels_its_calls_which_have_their_results
         """Wait for ever, once the other call is over and the time nearly so."""
         nonlocal stopped
         try:
+            await both_ways.until_complete()
             await rounds(5)
             clock.now = now
             context.emit({"type": "sticks"})
@@ -168,6 +172,33 @@ async def test_a_time_limit_while_the_model_is_silent(clock):
     assert (result.status, result.steps[0].kind) == ("stopped", "error")
     assert result.stop is not None
     assert result.stop.reason is StopReason.TIME_LIMIT
+
+
+@pytest.mark.parametrize("stream", [None, "event", "token"], ids=["run", "event", "token"])
+async def test_a_time_limit_in_mid_answer_leaves_what_was_said_as_the_output(clock, stream):
+    async def silent(request: Any) -> Any:
+        yield "<think>Deep.</think>The sea "
+        yield "is "
+        await asyncio.Event().wait()
+
+    class Late(Hooks):
+        def before_step(self, ctx: Any) -> None:
+            clock.now = 59.99
+
+    mine = agent(silent, limits=MINUTE, hooks=[Late()])
+    if stream is None:
+        result = await mine.run("?", conversation_id="c")
+    else:
+        async with mine.stream("?", conversation_id="c", mode=stream) as events:
+            async for _ in events:
+                pass
+        result = events.result
+    assert (result.output, result.status) == ("The sea is", "stopped")
+    assert (result.steps[0].text, result.steps[0].thoughts) == ("The sea is", "Deep.")
+    assert [(type, text.strip()) for type, text in rows(mine)[1:]] == [
+        ("think", "Deep."),
+        ("respond", "The sea is"),
+    ]
 
 
 async def test_a_model_that_never_waits_is_stopped_all_the_same(clock):

@@ -27,8 +27,9 @@ from cogency_rs import (
 )
 from cogency_rs.agent.results import first_signal
 from support.agents import Journal, add, adding, agent, calls, model_of, prompts, results, types
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 
 async def test_c1_an_answer_is_one_step_and_the_output():
@@ -104,9 +105,9 @@ async def test_c4_a_batch_has_one_execution_a_call_in_call_order():
     assert [each["content"] for each in batch] == ["slow", "quick"]
 
 
-@pytest.mark.parametrize("storage", [None, Memory()], ids=["none given", "given"])
+@pytest.mark.parametrize("storage", [lambda: None, Memory], ids=["none given", "given"])
 async def test_a_run_writes_question_calls_results_and_answer(storage):
-    mine = agent("Let me add.\n" + adding(19, 23), "It is 42.", storage=storage)
+    mine = agent("Let me add.\n" + adding(19, 23), "It is 42.", storage=storage())
     result = await mine.run("19 + 23?", conversation_id="c")
     assert types(mine) == ["user", "respond", "call", "result", "respond"]
     assert [step.kind for step in result.steps] == ["tool_execution", "final_response"]

@@ -9,8 +9,9 @@ import pytest
 
 from cogency_rs import Recovery, StopReason, StopSignal, ToolCall, UsageLimits, tool
 from support.agents import add, agent, prompts, results, types
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 
 def forge(name: Any, **arguments: Any) -> str:

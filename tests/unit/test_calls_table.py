@@ -29,8 +29,9 @@ from support import logs
 from support.logs import Stored, call, success
 from support.tools import OK, Waiting, block, with_tools
 from support.turns import CONVERSATION, USER, BatchLog, Log, accumulator, carry_out, event, types
+from support.ways import in_both_ways, only_at_the_end
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 
 @pytest.fixture
@@ -165,12 +166,12 @@ async def test_the_id_in_the_log_is_the_one_that_tool_hooks_and_middleware_are_t
     assert told == [call.id] * 3
 
 
-async def test_a_call_is_open_while_its_tool_runs(log):
+async def test_a_call_is_open_while_its_tool_runs(log, both_ways):
     slow = Waiting()
     turn = asyncio.create_task(
         carry_out(accumulator(with_tools(slow, storage=log)), parse_tokens(block("wait")))
     )
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     [call] = await log.calls(CONVERSATION)
     assert (call.status, call.started_at, call.completed_at) == ("open", None, None)
     turn.cancel()
@@ -181,6 +182,7 @@ async def test_a_call_is_open_while_its_tool_runs(log):
     assert call.started_at <= call.completed_at
 
 
+@only_at_the_end("a call that begins early has run by then, and keeps its result")
 async def test_calls_that_never_ran_are_cancelled_with_their_results_row(log):
     turns = accumulator(with_tools(OK, storage=log))
     async with aclosing(turns.process(parse_tokens(block("ok", "ok")))) as events:

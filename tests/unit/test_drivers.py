@@ -25,6 +25,7 @@ from cogency_rs import (
     ToolCall,
     ToolCallDelta,
     UsageLimits,
+    tool,
 )
 from cogency_rs.models import Delta
 from cogency_rs.testing import ScriptedModel
@@ -79,6 +80,29 @@ def test_a_dialect_belongs_to_the_driver_of_text(driver) -> None:
 
 
 # Drivers of tests and of one's own
+
+
+@pytest.mark.parametrize("driver", ["text", "native", "react"])
+def test_every_driver_s_prompt_has_what_it_was_given_and_what_is_said_of_the_tools(driver) -> None:
+    @tool
+    async def recall(about: str) -> str:
+        """Recall."""
+        return about
+
+    model = ScriptedModel(['{"thought": "t", "type": "final_answer", "answer": "fine"}'])
+    asked = "Be brief.\n\n# Tools\n\nPrefer none of them."
+    agent = Agent(
+        model,
+        tools=[recall],
+        driver=driver,
+        identity="You are Ada.",
+        instructions=asked,
+    )
+    agent.run_sync("?")
+    prompt = model.requests[0].messages[0]["content"]
+    assert prompt.startswith("You are Ada.\n\n")
+    assert "The tool `recall` finds what the user said" in prompt
+    assert asked in prompt
 
 
 def test_c1_a_script_that_answers_is_one_step() -> None:

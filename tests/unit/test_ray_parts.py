@@ -205,6 +205,7 @@ def test_a_server_that_says_nothing_is_an_error_in_time(monkeypatch):
         check_answers(f"127.0.0.1:{server.getsockname()[1]}")
 
 
+@needs_ray
 @pytest.mark.parametrize(
     "address",
     [
@@ -229,6 +230,7 @@ def test_what_is_not_an_address_is_refused_where_it_is_written(address, monkeypa
         Cluster(None, {}).connect()
 
 
+@needs_ray
 def test_ray_s_client_that_is_not_installed_is_named(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(
@@ -363,6 +365,7 @@ def test_a_tool_cannot_interrupt_the_program():
     assert isinstance(unpack_error(packed), Exception)
 
 
+@needs_ray
 def test_json_of_a_class_that_cannot_be_sent_is_a_failure_in_words():
     class Local(str):
         def __reduce__(self) -> Any:

@@ -262,6 +262,21 @@ def test_c20_arguments_that_need_not_be_given_may_be_left_out() -> None:
     assert result.steps[0].executions[0].value == "x"
 
 
+def test_a_tool_of_a_server_is_found_by_its_long_name() -> None:
+    class Search:
+        name, description, schema = "search", "Search.", {}
+
+        def __init__(self, server: str) -> None:
+            self.server = server
+
+        async def execute(self, **_: Any) -> str:
+            return self.server
+
+    call = decision(tool="b__search", args={})
+    result, _ = run(call, answer("fine"), tools=[Search("a"), Search("b")])
+    assert [each.value for each in result.steps[0].executions] == ["b"]
+
+
 def test_c21_an_unknown_argument_is_that_calls_failure() -> None:
     result, _ = run(decision(tool="look", args={"whre": "x"}), answer("5"))
     [execution] = result.steps[0].executions

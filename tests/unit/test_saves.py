@@ -21,8 +21,9 @@ from support.turns import (
     results_in,
     types,
 )
+from support.ways import in_both_ways
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = [in_both_ways, pytest.mark.timeout(20)]
 
 
 class PlainLog:
@@ -109,13 +110,13 @@ async def test_a_save_that_everybody_s_cancellation_hits_is_seen_by_debuggers():
         await turn
 
 
-async def test_sqlite_s_rows_are_saved_although_everything_is_cancelled(tmp_path):
+async def test_sqlite_s_rows_are_saved_although_everything_is_cancelled(tmp_path, both_ways):
     log = SQLite(str(tmp_path / "log.db"))
     slow = Waiting()
     turn = asyncio.create_task(
         carry_out(accumulator(with_tools(slow, storage=log)), parse_tokens(block("wait")))
     )
-    await slow.started.wait()
+    await both_ways.until_complete(slow.started)
     for _ in range(4):
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
@@ -131,7 +132,8 @@ async def test_a_turn_that_is_dropped_while_it_saves_is_collected():
     log = Log(before=3)
     turns = accumulator(with_tools(OK, storage=log)).process(parse_tokens(block("ok")))
     step = asyncio.ensure_future(anext(turns))
-    await rounds(2)
+    while not log.attempts:
+        await rounds(1)
     step.cancel()
     with pytest.raises(asyncio.CancelledError):
         await step

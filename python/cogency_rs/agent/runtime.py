@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import FoldOptions, Thought
+from ..cogency_tools import guidance_for
 from ..context import StoredRows, assemble_after, bounds_of, system_prompt
 from ..errors import ConfigError
 from ..history import History, Messages, Pin
@@ -154,11 +155,13 @@ class Runtime:
         """The beginning of a system prompt that a driver writes: who the model is, and its instructions."""
 
         def write() -> str:
+            about_tools = guidance_for(tool.name for tool in self.visible_tools)
+            asked = "\n\n".join(filter(None, (*about_tools, self.instructions)))
             # Without tools, this dialect's prompt ends with a note that there are none.
-            whole = system_prompt((), self.identity, self.instructions or None, dialect="hermes")
+            whole = system_prompt((), self.identity, asked or None, dialect="hermes")
             return whole.rpartition("\n\n# Tools\n\n")[0]
 
-        return self.prompts.get("introduction", write)
+        return self.prompts.get(("introduction", self._visible), write)
 
     async def after_system(self, prompt: str, messages: Messages) -> Messages:
         """The messages to send: a system prompt, then `messages`, transformed and merged as the history says."""

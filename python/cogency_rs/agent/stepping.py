@@ -168,6 +168,8 @@ class Stepping:
         outcome = accumulator.outcome or TurnOutcome.FAILED
         if running.deadline.is_over:
             outcome = TurnOutcome.TRUNCATED
+            for event in accumulator.untold:
+                content.take(event)
         executions = tuple(accumulator.executions)
         is_answer = (
             outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED)

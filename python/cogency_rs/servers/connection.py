@@ -10,7 +10,6 @@ This is the only module that knows the SDK's client.
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -28,6 +27,7 @@ from mcp_types import (
     ToolListChangedNotification,
 )
 
+from .._core import __version__
 from ..errors import ConfigError, ToolError, UnknownOutcome
 from .places import ErrorOutput, Place, ServerAddress, one_line
 
@@ -189,12 +189,11 @@ class ServerConnection:
                     raise
 
     def _client(self, mode: str) -> Client:
-        version = importlib.metadata.version("cogency-rs")
         return Client(
             self._transport(),
             mode=mode,
             message_handler=self._hear,
-            client_info=Implementation(name="cogency-rs", version=version),
+            client_info=Implementation(name="cogency-rs", version=__version__),
         )
 
     @asynccontextmanager

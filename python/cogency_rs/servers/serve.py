@@ -6,7 +6,6 @@ Calls are carried out as in a turn, so arguments are checked, time limits hold, 
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import json
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,6 +22,7 @@ from mcp_types import (
     Tool,
 )
 
+from .._core import __version__
 from ..agent.runtime import parameters_of
 from ..executor import execute_tool
 from ..toolbox import Toolbox
@@ -64,7 +64,7 @@ def server_of_tools(
 
     return Server(
         name,
-        version=importlib.metadata.version("cogency-rs"),
+        version=__version__,
         instructions=instructions,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

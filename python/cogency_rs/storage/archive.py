@@ -107,8 +107,8 @@ class FileArchive:
             [count] = connection.execute(query, (conversation_id,)).fetchone()
             check_rows(conversation_id, count, rows_there)
             connection.executemany(
-                "INSERT INTO messages (message_id, conversation_id, user_id, type, content, timestamp)"
-                " VALUES (?2, ?1, ?3, ?4, ?5, ?6)",
+                "INSERT INTO messages (conversation_id, message_id, user_id, type, content, timestamp)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
                 [(conversation_id, *row) for row in whole.messages[rows_there:]],
             )
             connection.executemany(
@@ -117,8 +117,8 @@ class FileArchive:
                 [(conversation_id, *row) for row in whole.calls],
             )
             connection.executemany(
-                "INSERT OR IGNORE INTO events (event_id, conversation_id, type, content, timestamp)"
-                " VALUES (?2, ?1, ?3, ?4, ?5)",
+                "INSERT OR IGNORE INTO events (conversation_id, event_id, type, content, timestamp)"
+                " VALUES (?, ?, ?, ?, ?)",
                 [(conversation_id, *row) for row in whole.events],
             )
 

@@ -1,8 +1,8 @@
 //! What rows have in common.
 
 use super::super::{
-    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, LoneMark, Pair,
-    Parameters, Python, Shape, Str, Trim, Unmarked, Untyped,
+    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, JsonShape, LoneMark,
+    Pair, Parameters, Python, Str, Trim, Unmarked, Untyped,
 };
 use super::super::{models, prompts};
 
@@ -62,6 +62,31 @@ impl Dialect {
         self.bodies.push(body);
         self
     }
+
+    /// The same, with the marks and blocks of another row, which are read too.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.bodies.extend(other.bodies);
+        add(&mut self.reasoning, other.reasoning);
+        add(&mut self.answer, other.answer);
+        for (own, others) in [
+            (&mut self.open, other.open),
+            (&mut self.close, other.close),
+            (&mut self.turn_end, other.turn_end),
+            (&mut self.ignored, other.ignored),
+        ] {
+            add(own, others);
+        }
+        self
+    }
+}
+
+/// Adds what is not there yet.
+fn add<T: PartialEq>(own: &mut Vec<T>, others: Vec<T>) {
+    for other in others {
+        if !own.contains(&other) {
+            own.push(other);
+        }
+    }
 }
 
 pub(super) fn marks(marks: &[&'static str]) -> Vec<Str> {
@@ -72,7 +97,7 @@ pub(super) fn pairs(pairs: &[(&'static str, &'static str)]) -> Vec<Pair> {
     pairs.iter().map(|&(open, close)| Pair { open: open.into(), close: close.into() }).collect()
 }
 
-pub(super) fn json_form(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Json {
+pub(super) fn json_form(shape: JsonShape, name: &[&'static str], args: &[&'static str]) -> Json {
     Json {
         shape,
         name: marks(name),
@@ -87,7 +112,7 @@ pub(super) fn json_form(shape: Shape, name: &[&'static str], args: &[&'static st
     }
 }
 
-pub(super) fn json(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Body {
+pub(super) fn json(shape: JsonShape, name: &[&'static str], args: &[&'static str]) -> Body {
     Body::Json(json_form(shape, name, args))
 }
 
@@ -197,52 +222,46 @@ pub(super) fn dsml(
     }
 }
 
-/// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, with something in front of the tags'
-/// names.
-fn pairs_of_tags(ends: &[Str], before: &str) -> Body {
-    let open = |name: &str| format!("<{before}{name}>");
-    let close = |name: &str| format!("</{before}{name}>");
+pub(super) fn dsml_v4(name: &'static str) -> Dialect {
+    dsml(name, "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", "")
+}
+
+/// With a space in front of each word.
+pub(super) fn dsml_v41(name: &'static str) -> Dialect {
+    dsml(name, "<｜DSML｜ calls>", "</｜DSML｜ calls>", " ")
+}
+
+/// Kimi K3's marks, whose words are between tokens; a server that shows tokens puts a space on each side of a word.
+pub(super) fn kimi_k3(space: &str) -> Dialect {
+    let open = |word: &str| Str::from(format!("<|open|>{space}{word}{space}<|sep|>"));
+    let close = |word: &str| Str::from(format!("<|close|>{space}{word}{space}<|sep|>"));
+    let pair = |word| Pair { open: open(word), close: close(word) };
     let parameters = Parameters {
-        open: open("arg_key").into(),
-        key_end: close("arg_key").into(),
-        value_open: open("arg_value").into(),
-        close: close("arg_value").into(),
-        ..parameters_form("", "", "", "")
+        whole: Some(Pair { open: open("json type=\"object\""), close: close("json") }),
+        open: format!("<|open|>{space}argument key=\"").into(),
+        close: close("argument"),
+        entities: true,
+        flag: Some(Flag { name: "type".into(), text: "string".into(), json: "".into() }),
+        ..parameters_form("", "\"", "<|sep|>", "")
     };
-    Body::Head(Head {
-        open: open("tool_call").into(),
-        ends: ends.to_vec(),
-        close: close("tool_call").into(),
-        ..head_form("", &[], HeadForm::Name, Args::Parameters(parameters), "")
-    })
-}
-
-pub(super) fn glm(name: &'static str, first: &'static str) -> Dialect {
-    let mut ends = marks(&["<arg_key>", "</tool_call>", "\n"]);
-    ends.sort_by_key(|end| end != first);
+    let call = Head {
+        open: format!("<|open|>{space}call ").into(),
+        close: close("call"),
+        ..head_form(
+            "",
+            &["<|sep|>"],
+            HeadForm::Attributes("tool".into()),
+            Args::Parameters(parameters),
+            "",
+        )
+    };
     Dialect {
-        reasoning: pairs(&[THINK]),
-        ignored: marks(&["</think>"]),
-        turn_end: marks(&["<|observation|>", "<|user|>", "<|endoftext|>"]),
-        ..dialect(name, pairs_of_tags(&ends, ""))
-    }
-}
-
-/// The same in a section, perhaps with a mark of its own behind the name.
-pub(super) fn glm_section(
-    name: &'static str,
-    section: [&'static str; 2],
-    end: &'static str,
-    before: &str,
-) -> Dialect {
-    let other = [format!("<{before}arg_key>"), format!("</{before}tool_call>")].map(Str::from);
-    let ends: Vec<Str> = if end.is_empty() { other.to_vec() } else { marks(&[end]) };
-    Dialect {
-        reasoning: pairs(&[THINK]),
-        open: marks(&[section[0]]),
-        close: marks(&[section[1]]),
-        ignored: marks(&["</think>"]),
-        ..dialect(name, pairs_of_tags(&ends, before)).prompted_as("glm47")
+        reasoning: vec![pair("think")],
+        answer: vec![pair("response")],
+        open: vec![open("tools")],
+        close: vec![close("tools")],
+        turn_end: vec![close("message"), "<|end_of_msg|>".into()],
+        ..dialect("kimi-k3", Body::Head(call))
     }
 }
 
@@ -262,7 +281,7 @@ pub(super) fn qwen(name: &'static str, body: Body) -> Dialect {
 pub(super) fn hermes(name: &'static str) -> Dialect {
     Dialect {
         ignored: marks(&["</think>"]),
-        ..qwen(name, json(Shape::Object, &["name"], &["arguments"]))
+        ..qwen(name, json(JsonShape::Object, &["name"], &["arguments"]))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The dialects that models were taught, by name: a row for each.
 
 mod forms;
+mod glm;
 mod json;
 mod named;
 mod others;

@@ -1,6 +1,8 @@
 //! Messages with heads, and Python calls.
 
-use super::super::{Args, Body, Dialect, Head, HeadForm, LoneMark, Python, Results, Shape, Trim};
+use super::super::{
+    Args, Body, Dialect, Head, HeadForm, JsonShape, LoneMark, Python, Results, Trim, Unmarked,
+};
 use super::forms::{
     THINK, channels, dialect, head, head_form, json, marks, muse, pairs, parameters, pythonic,
 };
@@ -50,7 +52,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "<|end_message|>",
             ]),
             turn_end: marks(&["<|content_model_end_sampling|>"]),
-            ..dialect("inkling", json(Shape::Object, &["name"], &["args"]))
+            ..dialect("inkling", json(JsonShape::Object, &["name"], &["args"]))
         },
         // Python calls.
         Dialect {
@@ -60,6 +62,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             lone_mark: LoneMark::Ignored,
             ignored: marks(&["<|tool_call_end|>"]),
             turn_end: marks(&["<|im_end|>"]),
+            unmarked: Unmarked::AtStart,
             ..dialect("lfm2", Body::Python(Python::List)).or(Body::Python(Python::Lines))
         },
         pythonic("pythonic"),

@@ -1,18 +1,18 @@
 //! A name in a head, and an element for each argument.
 
 use super::super::{
-    Args, BatchEnd, Body, Dialect, Flag, Head, HeadForm, Pair, Parameters, Shape, Trim, Xml,
+    Args, BatchEnd, Body, Dialect, Head, HeadForm, JsonShape, Pair, Parameters, Trim, Xml,
 };
 use super::forms::{
-    THINK, dialect, dsml, functions, glm, glm_section, head, invoke, json, marks, pairs,
+    THINK, dialect, dsml, dsml_v4, dsml_v41, functions, head, invoke, json, kimi_k3, marks, pairs,
     parameters, parameters_form, qwen, step3,
 };
+use super::glm::{glm, glm_section, laguna};
 
 /// Ends a turn of Hunyuan 3 and 4.
 const HUNYUAN_END: &str = "<｜hy_eos:opensource｜>";
 
 /// The rows.
-#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Dialect> {
     vec![
         qwen("qwen3-coder", functions(Trim::Newline)),
@@ -33,7 +33,7 @@ pub(super) fn rows() -> Vec<Dialect> {
         qwen("mimo", functions(Trim::Nothing)),
         glm("glm45", "\n"),
         glm("glm47", "<arg_key>"),
-        glm("poolside-laguna", "<arg_key>").prompted_as("glm47"),
+        laguna(),
         glm("ling3", "<arg_key>").prompted_as("glm47"),
         glm("spark25", "<arg_key>").prompted_as("glm47"),
         Dialect {
@@ -54,7 +54,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             ignored: marks(&["</dots_function_call>"]),
             turn_end: marks(&["<|endofresponse|>"]),
             ..dialect("dots", Body::Head(invoke("", parameters("", Trim::Nothing))))
-                .or(json(Shape::Object, &["name"], &["arguments"]))
+                .or(json(JsonShape::Object, &["name"], &["arguments"]))
                 .prompted_as("minimax-m2")
         },
         step3(),
@@ -108,41 +108,8 @@ pub(super) fn rows() -> Vec<Dialect> {
             )
         },
         dsml("deepseek-v32-dsml", "<｜DSML｜function_calls>", "</｜DSML｜function_calls>", ""),
-        dsml("deepseek-v4-dsml", "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", ""),
-        dsml("deepseek-v41-dsml", "<｜DSML｜ calls>", "</｜DSML｜ calls>", " "),
-        Dialect {
-            reasoning: pairs(&[("<|open|>think<|sep|>", "<|close|>think<|sep|>")]),
-            answer: pairs(&[("<|open|>response<|sep|>", "<|close|>response<|sep|>")]),
-            open: marks(&["<|open|>tools<|sep|>"]),
-            close: marks(&["<|close|>tools<|sep|>"]),
-            turn_end: marks(&["<|close|>message<|sep|>", "<|end_of_msg|>"]),
-            ..dialect(
-                "kimi-k3",
-                head(
-                    "<|open|>call ",
-                    &["<|sep|>"],
-                    HeadForm::Attributes("tool".into()),
-                    Args::Parameters(Parameters {
-                        whole: Some(Pair {
-                            open: "<|open|>json type=\"object\"<|sep|>".into(),
-                            close: "<|close|>json<|sep|>".into(),
-                        }),
-                        entities: true,
-                        flag: Some(Flag {
-                            name: "type".into(),
-                            text: "string".into(),
-                            json: "".into(),
-                        }),
-                        ..parameters_form(
-                            "<|open|>argument key=\"",
-                            "\"",
-                            "<|sep|>",
-                            "<|close|>argument<|sep|>",
-                        )
-                    }),
-                    "<|close|>call<|sep|>",
-                ),
-            )
-        },
+        dsml_v4("deepseek-v4-dsml").and(dsml_v41("deepseek-v41-dsml")),
+        dsml_v41("deepseek-v41-dsml"),
+        kimi_k3("").and(kimi_k3(" ")),
     ]
 }

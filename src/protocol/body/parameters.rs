@@ -3,7 +3,8 @@
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
 
-use super::super::canonical::{Layout, Writer};
+use super::super::canonical::Writer;
+use super::super::json::Container;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::leading_space;
@@ -11,7 +12,7 @@ use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
 use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, unended};
-use super::value::Value;
+use super::value::ValueReader;
 use crate::dialect::{Parameters, Str};
 
 /// Reads the parameters of one call.
@@ -22,7 +23,16 @@ pub struct ParametersReader {
     has_begun: bool,
     /// All of them, where they are one JSON object.
     object: Option<String>,
+    written: Written,
+}
+
+/// The parameters that are complete.
+#[derive(Clone, Debug)]
+struct Written {
+    count: usize,
     writer: Writer,
+    /// The only one, where it is an object that holds the arguments.
+    only: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,7 +45,7 @@ enum Place {
     Key(usize, usize),
     /// Behind a key, in front of its value: what stands between begins at the first byte and has been read up to the second.
     Attributes(Str, usize, usize),
-    Value(Value),
+    Value(ValueReader),
     /// In a JSON object that stands for all of them, between marks of its own or with none.
     Object(ObjectReader, bool),
     /// Behind such an object, in front of the mark that closes it.
@@ -52,9 +62,7 @@ impl ParametersReader {
             Some(_) => Place::Around(start),
             None => Place::Between(start),
         };
-        let mut writer = Writer::new(Layout::Compact, 0);
-        writer.open(super::super::json::Container::Object);
-        Self { place, has_begun: false, object: None, writer }
+        Self { place, has_begun: false, object: None, written: Written::new() }
     }
 
     /// Reads on; gives the byte behind the last of them, in front of what closes the call.
@@ -118,7 +126,7 @@ impl ParametersReader {
                 Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
-                        Place::Value(Value::new(form, std::mem::take(key), is_text, behind))
+                        Place::Value(ValueReader::new(form, std::mem::take(key), is_text, behind))
                     }
                 },
                 Place::Object(reader, is_marked) => {
@@ -141,7 +149,7 @@ impl ParametersReader {
                         return Ok(None);
                     }
                     Some((end, next)) => {
-                        value.write(form, tool, &text[..end], calls, &mut self.writer);
+                        self.written.add(value, form, tool, &text[..end], calls);
                         Place::Between(next)
                     }
                 },
@@ -178,7 +186,7 @@ impl ParametersReader {
             Some(is_marked) if is_marked || rest.starts_with(b"{") => {
                 self.has_begun = true;
                 let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
-                let reader = ObjectReader::new(start, calls.scope.reading);
+                let reader = ObjectReader::new(start, calls.scope.strictness);
                 return Ok(Some(Place::Object(reader, is_marked)));
             }
             Some(_) => {}
@@ -220,7 +228,7 @@ impl ParametersReader {
         let may_end = calls.has_stopped || is_bare;
         match &mut self.place {
             Place::Value(value) => match value.cut_off(forms, tool, text, calls, may_end) {
-                Some(end) => value.write(form, tool, &text[..end], calls, &mut self.writer),
+                Some(end) => self.written.add(value, form, tool, &text[..end], calls),
                 None => return Err(missing(value.close())),
             },
             Place::Between(at) if is_begun(form, &text[*at..]) => return Err(missing(&form.open)),
@@ -238,11 +246,40 @@ impl ParametersReader {
 
     /// The arguments, a canonical JSON object.
     #[must_use]
-    pub fn take(mut self) -> String {
-        if let Some(object) = self.object {
-            return object;
-        }
-        self.writer.close();
-        self.writer.finish()
+    pub fn take(self) -> String {
+        let Self { object, written, .. } = self;
+        object.unwrap_or_else(|| written.take())
+    }
+}
+
+impl Written {
+    fn new() -> Self {
+        let mut writer = Writer::new(0);
+        writer.open(Container::Object);
+        Self { count: 0, writer, only: None }
+    }
+
+    /// Adds a value, which ends where `text` does.
+    fn add(
+        &mut self,
+        value: &ValueReader,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+    ) {
+        self.only = match self.count {
+            0 => value.as_args(form, tool, text, calls),
+            _ => None,
+        };
+        self.count += 1;
+        value.write(form, tool, text, calls, &mut self.writer);
+    }
+
+    fn take(mut self) -> String {
+        self.only.unwrap_or_else(|| {
+            self.writer.close();
+            self.writer.finish()
+        })
     }
 }

@@ -5,11 +5,12 @@
 //! opened inside a value and not closed there, it is the value's own mark that is missing.
 
 use super::super::canonical::{Writer, json_string};
-use super::super::limits::Reading;
+use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, typed};
 use super::Calls;
+use super::fields::OTHER_ARGS;
 use super::found::unexpected;
 use super::opening::{Forms, attributes, is_begun, key_of};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
@@ -19,7 +20,7 @@ const LONGEST: usize = 256;
 
 /// A value that is being read.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct ValueReader {
     key: Str,
     /// What an attribute says of its type.
     is_text: Option<bool>,
@@ -41,7 +42,7 @@ struct End {
     beyond: usize,
 }
 
-impl Value {
+impl ValueReader {
     /// The value of this parameter, which begins at byte `start`.
     pub fn new(form: &Parameters, key: Str, is_text: Option<bool>, start: usize) -> Self {
         let close = form.close.replace("{key}", &key);
@@ -69,8 +70,9 @@ impl Value {
         let end = self.closing(forms, text, &calls.followers)?;
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool));
-        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let unclosed = marks.unclosed(&text[self.start..end], &self.key, schema);
+        let is_described = schema.is_some();
         if unclosed.is_some() {
             calls.know_args(self.at);
         }
@@ -80,7 +82,10 @@ impl Value {
                 let problem = unexpected(&[&self.close], text, self.start + at);
                 calls.refuse(problem.kind, problem.at);
             }
-            Some(Unclosed { at, .. }) if calls.scope.reading == Reading::Lenient => {
+            // What is opened there is a parameter of the tool.
+            Some(Unclosed { at, .. })
+                if is_described || calls.scope.strictness == Strictness::Lenient =>
+            {
                 return Some((self.start + at, self.start + at));
             }
             _ => {}
@@ -140,7 +145,7 @@ impl Value {
                 let is_cut = is_begun(forms.parameters, &text[end.behind..]);
                 Some(end.at).filter(|_| may_end && !is_cut)
             }
-            None if calls.scope.reading == Reading::Lenient => {
+            None if calls.scope.strictness == Strictness::Lenient => {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
@@ -163,7 +168,7 @@ impl Value {
         let mark = forms.ends.iter().find(|mark| end.ends_with(mark.as_bytes()))?;
         let start = self.start + leading_space(&text[self.start..]);
         let at = start + end.len() - mark.len();
-        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
         let value = &text[self.start..at];
         let is_one = marks.unclosed(value, &self.key, schema).is_none() && !marks.has_calls(value);
@@ -195,6 +200,36 @@ impl Value {
     }
 }
 
+impl ValueReader {
+    /// The value itself, where it is an object that holds the arguments: the tool has no such parameter, but all of the
+    /// object's.
+    ///
+    /// # Complexity
+    /// O(value), where the key is one of a few.
+    pub fn as_args(
+        &self,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+    ) -> Option<String> {
+        let key = &*self.key;
+        if !OTHER_ARGS.contains(&key) || self.is_text == Some(true) {
+            return None;
+        }
+        let schema = calls.scope.tools.as_deref()?.schema(tool)?;
+        if schema.property(key).is_some() {
+            return None;
+        }
+        let raw = trimmed(&text[self.start..], form.trim);
+        let object = typed(raw, None, Untyped::Json);
+        let members: serde_json::Map<_, _> = serde_json::from_str(&object).ok()?;
+        let are_args =
+            !members.is_empty() && members.keys().all(|member| schema.declared(member).is_some());
+        are_args.then_some(object)
+    }
+}
+
 impl End {
     /// Whether behind it stands what ends a call, and then what may follow one; `None` while that is not known.
     fn closes_call(&mut self, text: &[u8], ends: &[Str], followers: &[Str]) -> Option<bool> {
@@ -212,7 +247,7 @@ impl End {
 
 /// What a value may run over where its own mark is missing.
 #[derive(Clone, Copy, Debug)]
-pub struct Marks<'m> {
+pub struct ValueMarks<'m> {
     /// The forms of the call.
     pub forms: Forms<'m>,
     /// Closes the value.
@@ -230,7 +265,7 @@ pub struct Unclosed {
     pub runs_over: bool,
 }
 
-impl Marks<'_> {
+impl ValueMarks<'_> {
     /// Where the value of this key should have ended that is all of `value`: `None` where it may well be one, because every
     /// parameter that is opened in it is closed in it. A parameter that is opened behind the value's own mark, and never closed,
     /// is another one.
@@ -350,131 +385,4 @@ fn trimmed(raw: &[u8], trim_of: Trim) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::super::limits::Reading;
-    use super::super::super::report::Ending;
-    use super::super::super::{Event, Options, Parser};
-    use crate::dialect::presets::grammar;
-
-    /// The calls of a text, and `!` for each report.
-    fn read(name: &str, reading: Reading, text: &str, ending: &Ending) -> String {
-        let grammar = grammar(name).expect("a preset");
-        let mut parser = Parser::new(grammar, Options { reading, ..Options::default() });
-        let mut events = Vec::new();
-        parser.feed(text.as_bytes(), &mut events);
-        parser.finish(ending, &mut events);
-        let said = events.iter().filter_map(|event| match event {
-            Event::Call(call) => Some(format!("{}{}", call.name_json(), call.args_json())),
-            Event::Error(_) => Some("!".into()),
-            _ => None,
-        });
-        said.collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn a_parameter_that_was_begun_is_not_left_out() {
-        let head = "<|start|>assistant to=t<|channel|>analysis<|message|>";
-        let whole = "<rfl:parameter name=\"a\">\n1\n</rfl:parameter>";
-        for (text, expected) in [
-            (String::new(), "\"t\"{}"),
-            (whole.into(), "\"t\"{\"a\": \"1\"}"),
-            ("<rfl:parameter ".into(), "!"),
-            (format!("{whole}\n<"), "!"),
-            (format!("{whole}<rfl:parameter"), "!"),
-            (format!("{whole}<rfl:parameter name=\"b\">\n2\n</rfl:para"), "!"),
-        ] {
-            for reading in [Reading::Strict, Reading::Lenient] {
-                let found = read("beam-rfl", reading, &format!("{head}{text}"), &Ending::Stopped);
-                assert_eq!(found, expected, "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_value_without_its_mark_is_not_run_with_another_call_in_it() {
-        let run = "<tool_call>run<arg_key>c</arg_key><arg_value>";
-        let call = "<tool_call>f<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>";
-        for (value, expected) in [
-            (format!("a</tool_call>{call}"), "!"),
-            (format!("a</tool_call>{call}{call}"), "! \"f\"{\"k\": \"v\"}"),
-            (format!("a {call} b</arg_value></tool_call>"), "!"),
-            // What is opened in it is closed in it, and nothing behind that may stand behind a value.
-            (
-                "a <arg_key>k</arg_key><arg_value>v</arg_value> b</arg_value></tool_call>".into(),
-                "\"run\"{\"c\": \"a <arg_key>k</arg_key><arg_value>v</arg_value> b\"}",
-            ),
-        ] {
-            for reading in [Reading::Strict, Reading::Lenient] {
-                let found = read("glm47", reading, &format!("{run}{value}"), &Ending::Stopped);
-                assert_eq!(found, expected, "{value}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_value_without_its_mark_ends_where_something_else_begins_if_read_leniently() {
-        let block = |body: &str| format!("<tool_call>\n<function=f>\n{body}\n</tool_call>");
-        for (body, strict, lenient) in [
-            (
-                "<parameter=a>\n1\n<parameter=b>\n2\n</parameter>\n</function>",
-                "\"f\"{\"a\": \"1\\n<parameter=b>\\n2\"}",
-                "\"f\"{\"a\": \"1\", \"b\": \"2\"}",
-            ),
-            ("<parameter=a>\n1\n</function>", "!", "\"f\"{\"a\": \"1\"}"),
-            ("<parameter=a>\n1\n", "!", "!"),
-            (
-                "<parameter=a>\n<parameter=b>2</parameter>.\n</parameter>\n</function>",
-                "\"f\"{\"a\": \"<parameter=b>2</parameter>.\"}",
-                "\"f\"{\"a\": \"<parameter=b>2</parameter>.\"}",
-            ),
-        ] {
-            for (reading, expected) in [(Reading::Strict, strict), (Reading::Lenient, lenient)] {
-                let found = read("qwen3-coder", reading, &block(body), &Ending::Stopped);
-                assert_eq!(found, expected, "{body}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_name_holds_no_mark() {
-        for (name, text, expected) in [
-            (
-                "gemma4",
-                "<|tool_call>call:a<tool_call|><|tool_call>call:b{}<tool_call|>",
-                "! \"b\"{}",
-            ),
-            ("glm47", "<tool_call>a<tool_call>b</tool_call>", "!"),
-            ("glm47", "<tool_call>{\"name\": \"a\"}</tool_call>", ""),
-            (
-                "k2-horizon",
-                "<ifm|tool_calls><ifm|tool_call>{}</ifm|tool_call></ifm|tool_calls>",
-                "!",
-            ),
-            (
-                "muse",
-                " to=f<|message|><atem:invoke id=\"a>b\" name=\"f\"></atem:invoke><|eom|>",
-                "\"f\"{}",
-            ),
-        ] {
-            let found = read(name, Reading::Strict, text, &Ending::Stopped);
-            assert_eq!(found, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn words_between_two_calls_are_passed_over_if_read_leniently() {
-        let call = "<invoke name=\"f\"></invoke>";
-        for (words, lenient) in
-            [("Then:", "\"f\"{} \"f\"{}"), ("<b>", "!"), ("<invoke name=f></invoke>", "!")]
-        {
-            let text = format!("<minimax:tool_call>{call}{words}{call}</minimax:tool_call>");
-            for (reading, expected) in [(Reading::Strict, "!"), (Reading::Lenient, lenient)] {
-                assert_eq!(
-                    read("minimax-m2", reading, &text, &Ending::Stopped),
-                    expected,
-                    "{words}"
-                );
-            }
-        }
-    }
-}
+mod tests;

@@ -16,6 +16,7 @@ MORE: tuple[Difference, ...] = (
         cases=ids(
             inkling="2d8b36448c df32500e99",
             json_plain="dd4d585002 cb037d4424 61bd5d79e9 6ae78d194c",
+            lfm2="f2c9c986a0",
             llama3_json="080ae2a424",
             minimax_m2="8169fbb773 0da6b8d22b",
             mistral="bff6f3df94",

@@ -12,17 +12,16 @@ OTHER: tuple[Difference, ...] = (
         expected="A value without its closing mark ends where the next parameter begins.",
         others="Half of them read on to the next closing mark.",
         ours=(
-            "Read strictly, the value goes on to a closing mark behind which a parameter or the end of the call "
-            "stands. Lenient reading ends it at the next parameter of the tool, if that is never closed inside "
-            "the value."
+            "It ends there too if the tool's schema names that parameter, and it is never closed inside the value. "
+            "Without a schema only lenient reading ends it there; read strictly, the value goes on to a closing "
+            "mark after which a parameter or the end of the call stands."
         ),
-        why="Text that a model writes about markup must not change its calls; in such text what is opened is closed.",
+        why="Text about markup must not change a call, and in such text each opening mark has its closing one.",
         strict=ids(
-            beam_rfl="cd71f8f8c6",
             deepseek_v32_dsml="091766bc5d",
             deepseek_v4_dsml="e6bf217be6",
             glm45="6c0f6a71e2",
-            qwen3_coder="c3c8600cb3 e7699e351c",
+            qwen3_coder="e7699e351c",
         ),
     ),
     calls(
@@ -35,18 +34,6 @@ OTHER: tuple[Difference, ...] = (
         cases=ids(
             deepseek_v3="2b199bac86",
             deepseek_v31="b537fd855a",
-        ),
-    ),
-    calls(
-        Outcome.OTHER,
-        "arguments_in_arguments",
-        expected="A parameter called `arguments` that holds an object is taken for the arguments themselves.",
-        others="They take it for a parameter.",
-        ours="It is a parameter.",
-        why="A tool may have a parameter of that name.",
-        cases=ids(
-            deepseek_v32_dsml="a778f35d6f",
-            deepseek_v4_dsml="9eebac522e f96d1bfbd8 bb9bcd3df2",
         ),
     ),
     calls(
@@ -127,12 +114,13 @@ OTHER: tuple[Difference, ...] = (
     calls(
         Outcome.OTHER,
         "repaired_name",
-        expected="A name is repaired: marks in it are taken out, a name that is written twice becomes one.",
+        expected="A name is repaired: marks in it are taken out, a doubled name is halved, an alias becomes the tool.",
         others="They hand it on as it stands.",
         ours="The name is what stands there.",
         why="The result says which tools there are, and the model can correct itself.",
         cases=ids(
             muse_glimmer="d2cdaf3cfd 281d1ca3e8 4a60102d8d e634ef2efc",
+            poolside_laguna="92cf1e9d36",
         ),
     ),
     calls(

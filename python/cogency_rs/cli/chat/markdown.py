@@ -16,7 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from ..wrap import Wrapper
-from .spans import CODE, Run, runs_of
+from .spans import CODE, StyledText, styled_texts
 
 __all__ = ["Markdown"]
 
@@ -84,7 +84,7 @@ class Markdown:
         if not self._opened and self._code is None:
             self._open(is_whole=False)
         if self._opened:
-            self._write_runs(is_whole=False)
+            self._write_texts(is_whole=False)
         return self._given()
 
     def finish(self) -> Text:
@@ -106,7 +106,7 @@ class Markdown:
         if self._code is not None:
             self._take_code(self._code)
         elif self._opened:
-            self._write_runs(is_whole=True)
+            self._write_texts(is_whole=True)
             self._breaks += 1
         elif _ROW.match(self._line):
             self._table.append(self._line)
@@ -125,7 +125,7 @@ class Markdown:
             self._start_block(Text(self._marks.rule * (self._width - self._margin), "dim"))
         elif self._line.strip():
             self._open(is_whole=True)
-            self._write_runs(is_whole=True)
+            self._write_texts(is_whole=True)
         self._breaks += 1
 
     def _open(self, *, is_whole: bool) -> None:
@@ -180,11 +180,11 @@ class Markdown:
 
     # Text
 
-    def _write_runs(self, *, is_whole: bool) -> None:
+    def _write_texts(self, *, is_whole: bool) -> None:
         line = self._line
-        runs, self._line = runs_of(line, self._before, self._style, is_whole=is_whole)
-        for run in runs:
-            self._out.append(self._flow.feed(run.text, run.style))
+        texts, self._line = styled_texts(line, self._before, self._style, is_whole=is_whole)
+        for styled in texts:
+            self._out.append(self._flow.feed(styled.text, styled.style))
         self._before = line[: len(line) - len(self._line)][-1:] or self._before
 
     # Code
@@ -240,12 +240,13 @@ def _cells(row: str) -> list[Text]:
     row = row.strip().removeprefix("|")
     parts = re.split(r"(?<!\\)\|", row.removesuffix("|"))
     return [
-        Text.assemble(*_pairs(runs_of(part.strip(), "", None, is_whole=True)[0])) for part in parts
+        Text.assemble(*_pairs(styled_texts(part.strip(), "", None, is_whole=True)[0]))
+        for part in parts
     ]
 
 
-def _pairs(runs: list[Run]) -> list[tuple[str, str]]:
-    return [(run.text, run.style or "") for run in runs]
+def _pairs(texts: list[StyledText]) -> list[tuple[str, str]]:
+    return [(styled.text, styled.style or "") for styled in texts]
 
 
 _SPACE_OR_WORD = re.compile(r"\s+|\S+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["CODE", "Run", "runs_of"]
+__all__ = ["CODE", "StyledText", "styled_texts"]
 
 CODE = "cyan"
 
@@ -16,14 +16,16 @@ _STARS = {1: "italic", 2: "bold", 3: "bold italic"}
 
 
 @dataclass(frozen=True)
-class Run:
+class StyledText:
     """Text of one style."""
 
     text: str
     style: str | None
 
 
-def runs_of(text: str, before: str, style: str | None, *, is_whole: bool) -> tuple[list[Run], str]:
+def styled_texts(
+    text: str, before: str, style: str | None, *, is_whole: bool
+) -> tuple[list[StyledText], str]:
     """Read a line, or the part of it that has arrived.
 
     Args:
@@ -33,21 +35,21 @@ def runs_of(text: str, before: str, style: str | None, *, is_whole: bool) -> tup
         is_whole: whether the line ends after the text.
 
     Returns:
-        The runs that can be written, and the rest, whose kind is not known yet. How the line is cut never matters.
+        The texts that can be written, and the rest, which may still become a mark. How the line is cut never matters.
     """
-    runs: list[Run] = []
+    texts: list[StyledText] = []
 
     def take(end: int) -> None:
         nonlocal text, before
         if end:
-            runs.append(Run(text[:end], style))
+            texts.append(StyledText(text[:end], style))
             before, text = text[end - 1], text[end:]
 
     while (mark := _MARK.search(text)) is not None:
         take(mark.start())
         size = len(mark[0])
         if size == len(text) and not is_whole:  # it may go on
-            return runs, text
+            return texts, text
         closing = _closing(text, size, before)
         if closing is None:
             take(size)
@@ -56,14 +58,14 @@ def runs_of(text: str, before: str, style: str | None, *, is_whole: bool) -> tup
         found = closing.search(text, size, limit)
         is_known = is_whole or len(text) >= limit
         if not is_known and (found is None or found.end() == len(text)):
-            return runs, text
+            return texts, text
         if found is None:
             take(size)
             continue
-        runs += _inside(mark[0], text[size : found.start()], style)
+        texts += _inside(mark[0], text[size : found.start()], style)
         before, text = mark[0][0], text[found.end() :]
     take(len(text))
-    return runs, text
+    return texts, text
 
 
 def _closing(text: str, size: int, before: str) -> re.Pattern[str] | None:
@@ -78,10 +80,10 @@ def _closing(text: str, size: int, before: str) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\s*\\])\*{{{size}}}(?![\w*])")
 
 
-def _inside(mark: str, content: str, style: str | None) -> list[Run]:
+def _inside(mark: str, content: str, style: str | None) -> list[StyledText]:
     if mark[0] == "`":
         if content.strip() and content[0] == content[-1] == " ":
             content = content[1:-1]
-        return [Run(content, CODE)]
+        return [StyledText(content, CODE)]
     inner = " ".join(filter(None, (style, _STARS[len(mark)])))
-    return runs_of(content, "", inner, is_whole=True)[0]
+    return styled_texts(content, "", inner, is_whole=True)[0]

@@ -13,9 +13,9 @@ from ..log import NEW, CallRecord, Conversation, LogPage, Row, check_row_type
 from ..waiters import done
 from .address import read_dsn
 from .calls import list_conversations, read_calls
+from .cogency_tables import CogencyTables
 from .database import Database, database_for
 from .driver import Connection, asyncpg
-from .history import History
 from .leases import TableLeases
 from .tail import check_cursor, read_tail
 from .text import pack
@@ -30,7 +30,7 @@ __all__ = ["PostgreSQL"]
 T = TypeVar("T")
 
 
-class PostgreSQL(History):
+class PostgreSQL(CogencyTables):
     """A log in a PostgreSQL database, for any number of agents, event loops, threads, programs and machines at once.
 
     A save returns when its row is committed; saves that wait together share one transaction, whatever their

@@ -60,6 +60,8 @@ pub(super) struct Quoted {
     pub(super) start: usize,
     pub(super) quote: u8,
     pub(super) is_triple: bool,
+    /// Whether it is joined to the string before it.
+    pub(super) is_joined: bool,
     pub(super) prefix: Prefix,
 }
 
@@ -75,16 +77,6 @@ pub(super) enum Bracket {
     Group,
     Tuple,
     Dict,
-}
-
-/// What a step came to.
-pub(super) enum Step {
-    /// There is more to read.
-    On,
-    /// More text is needed.
-    More,
-    /// The item ends in front of this byte.
-    End(usize),
 }
 
 impl Bracket {

@@ -1,12 +1,15 @@
 //! Names, numbers and strings in Python calls.
 
+use memchr::memmem;
+
 use super::super::super::problem::Problem;
 use super::super::Calls;
+use super::super::advance::Advance;
 use super::super::found::{expected, in_quotes, problem};
 use super::PythonReader;
 use super::literal::{number, string_end, unescape};
 use super::quote::Look;
-use super::states::{Place, Quoted, Step, Unit};
+use super::states::{Place, Quoted, Unit};
 use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
 impl PythonReader {
@@ -16,13 +19,13 @@ impl PythonReader {
         text: &[u8],
         calls: &mut Calls,
         start: usize,
-    ) -> Result<Step, Problem> {
+    ) -> Result<Advance, Problem> {
         self.at = word_end(text, self.at);
         let too_long = self.at - start > MAX_WORD;
         let (word, next) = match text.get(self.at) {
             _ if too_long => (&b""[..], 0),
             Some(&next) => (&text[start..self.at], next),
-            None => return Ok(Step::More),
+            None => return Ok(Advance::More),
         };
         let found = || {
             if too_long {
@@ -35,19 +38,19 @@ impl PythonReader {
             Place::Start | Place::CallOrClose | Place::NextLine if next == b'(' => {
                 self.unit = Unit::None;
                 self.begin_call(calls, start, word);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
-            Place::NextLine => Ok(Step::End(self.end)),
+            Place::NextLine => Ok(Advance::End(self.end)),
             Place::Start => Err(problem("a call", found(), start)),
             Place::CallOrClose => {
                 self.refuse(calls, expected("a call", found()), start);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             Place::Argument if too_long => Ok(self.positional(calls, found(), start)),
             Place::Argument => {
                 self.unit = Unit::None;
                 self.place = Place::Equals(start..self.at);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             _ if is_quote(next)
                 && Prefix::of(word).is_some_and(|prefix| prefix != Prefix::Other) =>
@@ -57,12 +60,12 @@ impl PythonReader {
             _ if is_quote(next) => {
                 let found = format!("one with {} in front of it", in_quotes(word));
                 self.refuse(calls, expected("a plain string", found.into()), start);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             Place::BehindString { .. } => {
                 let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
                 self.refuse(calls, expected(wanted, found()), start);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             _ => {
                 let literal = match word {
@@ -71,11 +74,11 @@ impl PythonReader {
                     b"None" | b"null" => "null",
                     _ => {
                         self.refuse(calls, expected("a literal value", found()), start);
-                        return Ok(Step::On);
+                        return Ok(Advance::On);
                     }
                 };
                 self.scalar(literal);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
         }
     }
@@ -86,7 +89,7 @@ impl PythonReader {
         calls: &mut Calls,
         sign: Option<usize>,
         start: usize,
-    ) -> Step {
+    ) -> Advance {
         let is_based = |at: usize| at > start && matches!(text[start..at], [b'0', b'x' | b'X', ..]);
         let goes_on = |at: usize| match text[at] {
             b'+' | b'-' => at > start && matches!(text[at - 1], b'e' | b'E') && !is_based(at),
@@ -96,7 +99,7 @@ impl PythonReader {
             self.at += 1;
         }
         if self.at == text.len() {
-            return Step::More;
+            return Advance::More;
         }
         let is_negative = sign.is_some_and(|sign| text[sign] == b'-');
         match number(is_negative, &text[start..self.at]) {
@@ -106,55 +109,78 @@ impl PythonReader {
                 self.refuse(calls, expected("a number", found), start);
             }
         }
-        Step::On
+        Advance::On
     }
 
     /// Begins the string whose quotes stand at the position; in front of them stands `prefix`.
-    pub(super) fn open_string(&mut self, text: &[u8], prefix: Prefix) -> Step {
+    pub(super) fn open_string(&mut self, text: &[u8], prefix: Prefix) -> Advance {
         let quote = text[self.at];
         let (is_triple, width) = match text[self.at..] {
-            [_] => return Step::More,
-            [_, second] if second == quote => return Step::More,
+            [_] => return Advance::More,
+            [_, second] if second == quote => return Advance::More,
             [_, second, third, ..] if [second, third] == [quote; 2] => (true, 3),
             _ => (false, 1),
         };
+        let is_joined = matches!(self.place, Place::BehindString { .. });
         if self.place == Place::KeyOrClose {
             self.place = Place::BehindString { is_key: true };
-        } else if self.place != Place::Refused && !matches!(self.place, Place::BehindString { .. })
-        {
+        } else if self.place != Place::Refused && !is_joined {
             self.place = Place::BehindString { is_key: false };
         }
         self.at += width;
-        self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, prefix });
-        Step::On
+        self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, is_joined, prefix });
+        Advance::On
     }
 
-    pub(super) fn string(&mut self, text: &[u8], calls: &mut Calls, string: Quoted) -> Step {
-        match string_end(text, self.at, string.quote, string.is_triple) {
+    pub(super) fn string(
+        &mut self,
+        text: &[u8],
+        calls: &mut Calls,
+        string: Quoted,
+    ) -> Result<Advance, Problem> {
+        Ok(match string_end(text, self.at, string.quote, string.is_triple) {
             Err(go_on) => {
                 self.at = go_on;
-                Step::More
+                Advance::More
             }
             Ok(end) if string.is_triple || self.place == Place::Refused => {
                 self.at = end + if string.is_triple { 3 } else { 1 };
-                self.piece(text, calls, string, end);
-                Step::On
+                self.piece(text, calls, string, end)?;
+                Advance::On
             }
             Ok(end) => {
                 self.at = end;
                 self.unit = Unit::Quote(string, Look::new(end));
-                Step::On
+                Advance::On
             }
-        }
+        })
     }
 
     /// A string is complete, up to its closing quotes at `end`; more may be joined to it.
-    pub(super) fn piece(&mut self, text: &[u8], calls: &mut Calls, string: Quoted, end: usize) {
+    ///
+    /// # Errors
+    /// It is joined to another one, and another block begins in it: then it is a quote that is missing. Else a block without
+    /// its end could be read to the end of the text by such strings, and so could each after it.
+    pub(super) fn piece(
+        &mut self,
+        text: &[u8],
+        calls: &mut Calls,
+        string: Quoted,
+        end: usize,
+    ) -> Result<(), Problem> {
         self.unit = Unit::None;
         if self.place == Place::Refused {
-            return;
+            return Ok(());
         }
         let characters = &text[string.start..end];
+        let mut openers = calls.openers.iter().filter(|_| string.is_joined);
+        let opener = openers.find(|mark| memmem::find(characters, mark.as_bytes()).is_some());
+        if let Some(opener) = opener {
+            let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
+            let found = format!("a string that holds {opener:?}");
+            calls.know_args(self.at);
+            return Err(problem(wanted, found.into(), string.start));
+        }
         if string.prefix == Prefix::Raw {
             self.string.extend_from_slice(characters);
         } else if let Err(Problem { kind, at }) =
@@ -162,6 +188,7 @@ impl PythonReader {
         {
             self.refuse(calls, kind, at);
         }
+        Ok(())
     }
 
     /// A value that has no brackets, or a key, is complete.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .driver import Connection
     from .writes import SavedMessage
 
-__all__ = ["History"]
+__all__ = ["CogencyTables"]
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ _SEARCH = """
 """
 
 
-class History(Messages):
+class CogencyTables(Messages):
     """Messages, events and profiles, above what reads and writes."""
 
     _address: Address

@@ -1,0 +1,194 @@
+"""Both ways to carry out a batch: its calls begin while the model still writes them, or when it is complete.
+
+A test module that has `in_both_ways` among its marks runs each of its tests in both ways. A test whose promise belongs
+to one of them says so with `only_at_the_end("why")`.
+
+`Way.until_complete` waits until what has begun counts, for tests that stop a turn in the middle of its batch.
+
+In the eager way every tool counts as `read_only`, and every source is slow: it lets the event loop run after each brace
+that may end a call, and announces the calls of parsers that do not do it themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+import cogency_rs.accumulator as accumulator_module
+import cogency_rs.early as early_module
+from cogency_rs.batch import ToolBatch
+from cogency_rs.early import EarlyCalls
+from cogency_rs.event_source import EventSource
+from cogency_rs.parser import TextStream
+from cogency_rs.storage.log import CallRecord
+from support.tools import rounds
+
+__all__ = [
+    "AT_THE_END",
+    "WAYS",
+    "Way",
+    "eager",
+    "in_both_ways",
+    "is_dropped",
+    "is_eager",
+    "only_at_the_end",
+]
+
+WAYS = ["at the end", "eager"]
+
+in_both_ways = pytest.mark.usefixtures("both_ways")
+"""Runs each test of a module in both ways."""
+
+only_at_the_end = pytest.mark.only_at_the_end
+"""Runs a test of such a module in one way only; called with the reason."""
+
+PAUSE = 2
+"""Rounds of the event loop after each piece: a call that has begun is started, and over if it waits for nothing."""
+
+
+@dataclass
+class Way:
+    """How the calls of a test begin.
+
+    Attributes:
+        is_eager: whether they may begin before their batch is complete.
+        begun: how many did.
+        missed: how many batches were complete before their first call had begun, although it might have.
+    """
+
+    is_eager: bool
+    begun: int = 0
+    missed: int = 0
+    _open: list[ToolBatch] = field(default_factory=list)
+
+    async def until_complete(self, started: asyncio.Event | None = None) -> None:
+        """Wait until `started` is set and no batch is open, so that what has begun counts."""
+        if started is not None:
+            await started.wait()
+        while self._open:
+            await rounds(1)
+
+
+AT_THE_END = Way(is_eager=False)
+
+
+def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
+    """Let calls begin early, of any tool that is neither a barrier nor asks anybody."""
+    way = Way(is_eager=True)
+    begin_early, forget, complete = ToolBatch.begin_early, ToolBatch.forget, EarlyCalls.complete
+
+    def begun(batch: ToolBatch, call: Any, id: str | None) -> None:
+        way.begun += 1
+        if batch not in way._open:
+            way._open.append(batch)
+        begin_early(batch, call, id)
+
+    def forgotten(batch: ToolBatch, first: int) -> Any:
+        if first == 0:
+            way._open.remove(batch)
+        return forget(batch, first)
+
+    def completed(early: EarlyCalls) -> Any:
+        calls, has_begun = early._log.calls, early._batch is not None
+        batch, said = complete(early)
+        if has_begun:
+            way._open.remove(batch)
+        elif calls and not batch._options.has_call_hooks:
+            way.missed += early_module._may_begin(calls[0], batch._tools)
+        return batch, said
+
+    monkeypatch.setattr(ToolBatch, "begin_early", begun)
+    monkeypatch.setattr(ToolBatch, "forget", forgotten)
+    monkeypatch.setattr(EarlyCalls, "complete", completed)
+    monkeypatch.setattr(
+        early_module,
+        "may_begin_early",
+        lambda options: not options.sequential and options.requires_approval is False,
+    )
+    monkeypatch.setattr(
+        accumulator_module,
+        "may_have_early_calls",
+        lambda options, tools: not options.has_call_hooks,
+    )
+    monkeypatch.setattr(accumulator_module, "EventSource", partial(_event_source, EventSource))
+    open_text = TextStream.open
+
+    def open_slowly(text: TextStream, sink: Any) -> Any:
+        source = text._source
+        text._source = _Pieces(_whole(source) if isinstance(source, str) else source)
+        return open_text(text, sink)
+
+    monkeypatch.setattr(TextStream, "open", open_slowly)
+    return way
+
+
+def is_eager() -> bool:
+    """Whether the calls of the test that runs begin early."""
+    return accumulator_module.EventSource is not EventSource
+
+
+def is_dropped(record: CallRecord) -> bool:
+    """Whether a call began early and did not count in the end."""
+    return record.decision is not None and "dropped" in json.loads(record.decision)
+
+
+async def _whole(text: str) -> AsyncIterator[str]:
+    yield text
+
+
+class _Slowed:
+    """Another iterator, with pauses after its items; it is closed as that one is."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = aiter(source)
+        self._left: list[Any] = []
+        if hasattr(self._source, "aclose"):
+            self.aclose: Callable[[], Any] = self._source.aclose
+
+    def __aiter__(self) -> _Slowed:
+        return self
+
+    async def __anext__(self) -> Any:
+        if not self._left:
+            self._left = self.parts(await anext(self._source))
+        else:
+            await rounds(PAUSE)
+        return self._left.pop(0)
+
+    def parts(self, item: Any) -> list[Any]:
+        raise NotImplementedError
+
+
+class _Pieces(_Slowed):
+    """Text, cut after each brace that may end a call."""
+
+    def parts(self, item: Any) -> list[Any]:
+        return re.split(r"(?<=\})(?=.)", item, flags=re.DOTALL) if type(item) is str else [item]
+
+
+class _Announced(_Slowed):
+    """Events, each `call` with a `call_ready` before it."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        self._ready = 0  # calls that the source has announced itself
+
+    def parts(self, item: Any) -> list[Any]:
+        if item["type"] == "call_ready":
+            self._ready += 1
+        elif item["type"] == "call":
+            if not self._ready:
+                return [{**item, "type": "call_ready"}, item]
+            self._ready -= 1
+        return [item]
+
+
+def _event_source(make: Any, iterator: Any, *given: Any) -> EventSource:
+    return make(_Announced(iterator), *given)
