@@ -106,9 +106,9 @@ fn text(marks: Vec<String>) -> impl Strategy<Value = String> {
 
 /// Canonical JSON of JSON.
 fn canonical(json: &str) -> String {
-    use cogency_rs::protocol::canonical::{Layout, Writer};
+    use cogency_rs::protocol::canonical::Writer;
     use cogency_rs::protocol::json::Scanner;
-    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, 0));
+    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
     while let Some(token) = scanner.next(json.as_bytes()).expect("JSON") {
         writer.token(json.as_bytes(), &token);
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::{Args, BatchEnd, Body, Dialect, Unmarked};
 use cogency_rs::protocol::event::Note;
-use cogency_rs::protocol::limits::Reading;
+use cogency_rs::protocol::limits::Strictness;
 use cogency_rs::protocol::{
     Call, CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Tools,
 };
@@ -46,7 +46,7 @@ struct Input {
     sizes: [u8; 3],
     ending: Ending,
     begins_in_think: bool,
-    reading: Reading,
+    strictness: Strictness,
     is_typed: bool,
     form: Form,
     bytes: Vec<u8>,
@@ -81,7 +81,7 @@ impl Arbitrary<'_> for Input {
                 _ => Ending::Broken("reset".into()),
             },
             begins_in_think: flags / 4 % 8 == 7,
-            reading: if flags / 32 % 4 == 3 { Reading::Lenient } else { Reading::Strict },
+            strictness: if flags / 32 % 4 == 3 { Strictness::Lenient } else { Strictness::Strict },
             is_typed: flags >= 128,
             form: [Form::Bytes, Form::Pieces, Form::Calls, Form::Damaged][usize::from(form) % 4],
             bytes: input.bytes(input.len())?.to_vec(),
@@ -156,7 +156,7 @@ impl Input {
             calls,
             start: CallStart::WithBlock,
             limits: self.limits,
-            reading: self.reading,
+            strictness: self.strictness,
             begins_in_think,
             tools: self.is_typed.then(|| Arc::clone(&TOOLS)),
         };
@@ -350,7 +350,7 @@ fuzz_target!(|input: Input| {
         && !input.is_typed
         && !input.ending.is_cut();
     if let ([dialect], true) = (&grammar.dialects[..], is_plain) {
-        if input.reading == Reading::Strict {
+        if input.strictness == Strictness::Strict {
             check_block(dialect, &known, &whole);
         }
         if let Some(calls) = &known.calls {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::context::{Conversation, FoldOptions, Message, Report, Role, Rules, Tags};
+use cogency_rs::context::{Conversation, FoldOptions, Message, ShownReport, Role, Rules, Tags};
 use cogency_rs::protocol::Text;
 use cogency_rs::protocol::stored::shown_call;
 use cogency_rs_fuzz::conversation::{Row, messages, stored_call};
@@ -30,7 +30,7 @@ fn row(bytes: &[u8]) -> Option<Row> {
         2 => Some(Row::Respond(text)),
         3 => Some(Row::Result(text)),
         4 => call(text),
-        5 => Some(Row::Error(Report { raw: Text::from(&text[..]), content: "no".into() })),
+        5 => Some(Row::Error(ShownReport { raw: Text::from(&text[..]), content: "no".into() })),
         _ => call(written_call(&mut Unstructured::new(content)).ok()?),
     }
 }

@@ -5,7 +5,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::dialect::presets::cogency;
-use cogency_rs::protocol::limits::Reading;
+use cogency_rs::protocol::limits::Strictness;
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
 use cogency_rs_fuzz::memory::{Counting, allocated};
 use cogency_rs_fuzz::{parser, text};
@@ -108,17 +108,17 @@ fuzz_target!(|input: Input| {
     };
     let expected_joined = parser::joined(expected.clone());
     let lenient =
-        parse(Options { reading: Reading::Lenient, ..options.clone() }, &ending, &[&text]);
+        parse(Options { strictness: Strictness::Lenient, ..options.clone() }, &ending, &[&text]);
     if !expected.iter().any(|event| matches!(event, Event::Error(_))) {
         assert_eq!(lenient, expected);
     }
     let lenient_joined = parser::joined(lenient.clone());
     for chunks in [&[&text[..]][..], &characters, &chunks] {
-        for (reading, whole, joined) in [
-            (Reading::Strict, &expected, &expected_joined),
-            (Reading::Lenient, &lenient, &lenient_joined),
+        for (strictness, whole, joined) in [
+            (Strictness::Strict, &expected, &expected_joined),
+            (Strictness::Lenient, &lenient, &lenient_joined),
         ] {
-            let options = Options { reading, ..options.clone() };
+            let options = Options { strictness, ..options.clone() };
             assert_eq!(parse(options.clone(), &ending, chunks), *whole);
             let options = Options { stream: Stream::Token, ..options };
             assert_eq!(parser::joined(parse(options, &ending, chunks)), *joined);

@@ -1,8 +1,8 @@
 //! A log to messages, by the rules of cogency 3.3.0 and by ours: lists of whole texts, joined at the end.
 
-use cogency_rs::context::{Message, Report, Role, Rules, Tags};
+use cogency_rs::context::{Message, ShownReport, Role, Rules, Tags};
 use cogency_rs::protocol::Text;
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
 use crate::json::{self, Node, Reading, Value};
@@ -17,7 +17,7 @@ pub enum Row {
     /// A call as it is stored, and what it says.
     Call(Vec<u8>, StoredCall),
     Result(Vec<u8>),
-    Error(Report),
+    Error(ShownReport),
 }
 
 /// A call in the log. Where it has no arguments there are none.
@@ -54,7 +54,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut said: Vec<Vec<u8>> = Vec::new();
     let mut calls: Vec<&StoredCall> = Vec::new();
-    let mut behind: Vec<&Report> = Vec::new();
+    let mut behind: Vec<&ShownReport> = Vec::new();
     // Behind the last row as before a user's: the turn is over.
     for (index, row) in rows.iter().map(Some).chain([None]).enumerate() {
         match row {
@@ -62,7 +62,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
             Some(Row::Error(report)) if fate(rows, index) == Fate::BehindResults => {
                 behind.push(report);
             }
-            Some(Row::Error(Report { raw, content })) => {
+            Some(Row::Error(ShownReport { raw, content })) => {
                 if !calls.is_empty() {
                     let failures = failures(&calls);
                     said.push(block(&std::mem::take(&mut calls)));
@@ -96,7 +96,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
                 if !results.is_empty() {
                     messages.push(results_message(&results, tags));
                 }
-                for Report { raw, content } in behind.drain(..) {
+                for ShownReport { raw, content } in behind.drain(..) {
                     if !raw.is_empty() {
                         messages.push(message(Role::Assistant, raw.as_bytes()));
                     }
@@ -196,5 +196,5 @@ fn block(calls: &[&StoredCall]) -> Vec<u8> {
         node(&Value::Object(entries.into()))
     };
     let calls = Value::Array(calls.iter().map(call).collect());
-    format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented(0))).into_bytes()
+    format!("<execute>\n{}\n</execute>", json::dumps(&calls, Layout::Indented)).into_bytes()
 }

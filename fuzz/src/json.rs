@@ -5,7 +5,6 @@
 
 use std::fmt::Write;
 
-use cogency_rs::protocol::canonical::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
 use crate::text::characters;
@@ -280,7 +279,16 @@ pub fn as_dict(entries: &[(Units, Node)]) -> Vec<(&Units, &Value)> {
     dict
 }
 
-/// `json.dumps(value)`, with `indent=2` for [`Layout::Indented(0)`].
+/// How JSON is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `json.dumps(value)`
+    Compact,
+    /// `json.dumps(value, indent=2)`
+    Indented,
+}
+
+/// The text of a value.
 #[must_use]
 pub fn dumps(value: &Value, layout: Layout) -> String {
     let mut out = String::new();
@@ -298,8 +306,8 @@ fn write_value(out: &mut String, value: &Value, layout: Layout, line: &str) {
                 match (layout, index) {
                     (Layout::Compact, 0) => {}
                     (Layout::Compact, _) => out.push_str(", "),
-                    (Layout::Indented(_), 0) => out.push_str(&inner),
-                    (Layout::Indented(_), _) => out.extend([",", &inner]),
+                    (Layout::Indented, 0) => out.push_str(&inner),
+                    (Layout::Indented, _) => out.extend([",", &inner]),
                 }
                 item(out, index);
             }

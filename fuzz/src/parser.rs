@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 use cogency_rs::protocol::problem::ProblemKind;
 use cogency_rs::protocol::{Call, Ending, Event, Limits, Report, ReportKind, Text};

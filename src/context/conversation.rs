@@ -10,11 +10,11 @@ use std::sync::Arc;
 use crate::dialect::{BatchEnd, ResultText};
 use crate::protocol::Text;
 use crate::protocol::stored::ShownCall;
-use crate::protocol::write::{Part, Renderer, returned};
+use crate::protocol::write::{Renderer, TurnPart, returned};
 
 use super::excerpt::excerpt;
 use super::options::{FoldOptions, Rules};
-use super::report::Report;
+use super::report::ShownReport;
 use super::results;
 
 /// Who speaks.
@@ -45,7 +45,7 @@ pub struct Conversation {
     renderer: Arc<Renderer>,
     /// What the turn said, one piece after the other, and which piece ends where.
     said: Vec<u8>,
-    turn: Vec<Piece>,
+    turn: Vec<TurnPiece>,
     /// The calls that have no results yet, and how many of them stand in the turn.
     calls: Vec<ShownCall>,
     placed: usize,
@@ -57,7 +57,7 @@ pub struct Conversation {
 
 /// A piece of a turn.
 #[derive(Clone, Copy, Debug)]
-enum Piece {
+enum TurnPiece {
     /// Reasoning, up to this byte of what was said.
     Thought(usize),
     /// Words, likewise.
@@ -70,7 +70,7 @@ enum Piece {
 #[derive(Clone, Debug)]
 struct OpenReport {
     said: usize,
-    report: Report,
+    report: ShownReport,
 }
 
 impl Default for Conversation {
@@ -97,7 +97,7 @@ impl Conversation {
                 turn
             }
             _ => {
-                self.turn.retain(|piece| !matches!(piece, Piece::Calls(_)));
+                self.turn.retain(|piece| !matches!(piece, TurnPiece::Calls(_)));
                 self.reports.clear();
                 let turn = self.assistant(0, self.turn.len(), None);
                 self.end_turn();
@@ -110,14 +110,14 @@ impl Conversation {
     pub fn think(&mut self, content: &[u8]) {
         self.place_calls();
         self.said.extend_from_slice(content);
-        self.turn.push(Piece::Thought(self.said.len()));
+        self.turn.push(TurnPiece::Thought(self.said.len()));
     }
 
     /// The model said something.
     pub fn respond(&mut self, content: &[u8]) {
         self.place_calls();
         self.said.extend_from_slice(content);
-        self.turn.push(Piece::Words(self.said.len()));
+        self.turn.push(TurnPiece::Words(self.said.len()));
     }
 
     /// Where an answer may go on after its calls, they keep their place in it.
@@ -133,7 +133,7 @@ impl Conversation {
         self.renderer.give_ids(here, self.called);
         self.called += here.len();
         self.placed = self.calls.len();
-        self.turn.push(Piece::Calls(self.placed));
+        self.turn.push(TurnPiece::Calls(self.placed));
     }
 
     /// The model called a tool.
@@ -143,7 +143,7 @@ impl Conversation {
     }
 
     /// The model wrote what could not be used. Only our own rules show that.
-    pub fn report(&mut self, report: Report) {
+    pub fn report(&mut self, report: ShownReport) {
         if self.options.rules == Rules::Own {
             self.reports.push(OpenReport { said: self.turn.len(), report });
         }
@@ -223,15 +223,15 @@ impl Conversation {
         for (index, piece) in self.turn[..to].iter().enumerate() {
             let mut next = |end| std::mem::replace(&mut said, end)..end;
             let part = match *piece {
-                Piece::Thought(end) => Part::Thought(&self.said[next(end)]),
-                Piece::Words(end) => Part::Words(&self.said[next(end)]),
-                Piece::Calls(end) => {
-                    Part::Calls(&self.calls[std::mem::replace(&mut called, end)..end])
+                TurnPiece::Thought(end) => TurnPart::Thought(&self.said[next(end)]),
+                TurnPiece::Words(end) => TurnPart::Words(&self.said[next(end)]),
+                TurnPiece::Calls(end) => {
+                    TurnPart::Calls(&self.calls[std::mem::replace(&mut called, end)..end])
                 }
             };
             parts.extend((index >= from).then_some(part));
         }
-        parts.extend(raw.map(Part::Raw));
+        parts.extend(raw.map(TurnPart::Raw));
         if parts.is_empty() {
             return None;
         }

@@ -75,13 +75,13 @@ struct Cut {
 
 /// The fields of one item that count.
 #[derive(Debug, Default)]
-struct Item {
+struct ItemFields {
     tool: Option<Range<usize>>,
-    contents: Vec<Content>,
+    contents: Vec<ContentRange>,
 }
 
 #[derive(Debug)]
-enum Content {
+enum ContentRange {
     /// With its quotes.
     String(Range<usize>),
     Other(Range<usize>),
@@ -103,13 +103,13 @@ fn cuts_in_items(results: &[u8], bounds: &Bounds) -> Option<Vec<Cut>> {
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Array))) = scanner.next(results) else { return None };
     let mut cuts = Vec::new();
-    let (mut item, mut key, mut start) = (Item::default(), Key::Other, 0);
+    let (mut item, mut key, mut start) = (ItemFields::default(), Key::Other, 0);
     while let Some(token) = scanner.next(results).ok()? {
         let end = scanner.position();
         match (scanner.depth(), token) {
             (0, _) | (ITEM, Token::Open(Container::Object)) => {}
             (1, Token::Close(_)) => {
-                let Item { tool, contents } = std::mem::take(&mut item);
+                let ItemFields { tool, contents } = std::mem::take(&mut item);
                 if let Some(most) = bounds.of(tool.map(|range| &results[range])) {
                     cuts.extend(
                         contents.into_iter().filter_map(|content| content.cut(results, most)),
@@ -128,9 +128,15 @@ fn cuts_in_items(results: &[u8], bounds: &Bounds) -> Option<Vec<Cut>> {
             (ITEM, token) => match (key, token) {
                 (Key::Tool, Token::String(range)) => item.tool = Some(range),
                 (Key::Tool, _) => item.tool = None,
-                (Key::Content, Token::String(range)) => item.contents.push(Content::String(range)),
-                (Key::Content, Token::Close(_)) => item.contents.push(Content::Other(start..end)),
-                (Key::Content, Token::Number(range)) => item.contents.push(Content::Other(range)),
+                (Key::Content, Token::String(range)) => {
+                    item.contents.push(ContentRange::String(range));
+                }
+                (Key::Content, Token::Close(_)) => {
+                    item.contents.push(ContentRange::Other(start..end));
+                }
+                (Key::Content, Token::Number(range)) => {
+                    item.contents.push(ContentRange::Other(range));
+                }
                 _ => {}
             },
             (depth, Token::Open(_)) if depth == ITEM + 1 => start = end - 1,
@@ -140,7 +146,7 @@ fn cuts_in_items(results: &[u8], bounds: &Bounds) -> Option<Vec<Cut>> {
     (scanner.is_complete() && is_blank(&results[scanner.position()..])).then_some(cuts)
 }
 
-impl Content {
+impl ContentRange {
     /// What is to be cut of it, so that `most` characters are left.
     fn cut(self, results: &[u8], most: usize) -> Option<Cut> {
         match self {

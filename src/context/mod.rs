@@ -11,4 +11,4 @@ pub use conversation::{Conversation, Message, Role};
 pub use excerpt::Bounds;
 pub use options::{FoldOptions, Rules, Tags, cogency};
 pub use prompt::{Tool, system_prompt};
-pub use report::{Report, stored_report};
+pub use report::{ShownReport, stored_report};

@@ -6,7 +6,7 @@ use crate::protocol::text::is_blank;
 
 /// What the model wrote, and what it is told about that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct ShownReport {
     /// The model's own text, as it wrote it; may be empty.
     pub raw: Text,
     /// What was wrong with it, and what to write instead.
@@ -20,7 +20,7 @@ const KINDS: [&[u8]; 3] = [b"malformed", b"truncated", b"unfinished"];
 ///
 /// Text that is not a report gives `None`: another program may have written the row.
 #[must_use]
-pub fn stored_report(text: &[u8]) -> Option<Report> {
+pub fn stored_report(text: &[u8]) -> Option<ShownReport> {
     let mut scanner = Scanner::default();
     let Ok(Some(Token::Open(Container::Object))) = scanner.next(text) else { return None };
     let (mut kind, mut raw, mut content) = (None, None, None);
@@ -46,7 +46,7 @@ pub fn stored_report(text: &[u8]) -> Option<Report> {
     }
     let is_whole = scanner.is_complete() && is_blank(&text[scanner.position()..]);
     let is_known = KINDS.contains(&kind?.as_bytes());
-    (is_whole && is_known).then_some(Report { raw: raw?, content: content? })
+    (is_whole && is_known).then_some(ShownReport { raw: raw?, content: content? })
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_report_is_read_whatever_else_stands_in_it() {
         let report = |raw: &str, content: &str| {
-            Some(Report { raw: Text::from(raw), content: Text::from(content) })
+            Some(ShownReport { raw: Text::from(raw), content: Text::from(content) })
         };
         for (stored, expected) in [
             (r#"{"kind": "malformed", "content": "no", "raw": "<x>"}"#, report("<x>", "no")),

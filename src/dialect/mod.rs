@@ -232,7 +232,7 @@ impl Body {
 #[expect(clippy::struct_excessive_bools, reason = "each is a liberty of its own")]
 pub struct Json {
     /// How many calls there are.
-    pub shape: Shape,
+    pub shape: JsonShape,
     /// Keys that may hold the name; the first is what is written.
     pub name: Vec<Str>,
     /// Keys that may hold the arguments; the first is what is written.
@@ -263,7 +263,7 @@ pub struct Json {
 /// How many calls a JSON value holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum JsonShape {
     /// One object.
     Object,
     /// An array of objects.

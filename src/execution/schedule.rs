@@ -1,16 +1,16 @@
 //! Which calls of a batch may run now, and which have run out of time.
 //!
-//! A plain state machine: it is told what happens and when, and answers what may begin and what must stop. Whoever
-//! holds it starts, stops and waits.
+//! A plain state machine: it is told what happens and when, and answers what may begin and what must stop. The caller
+//! starts, stops and waits.
 //!
-//! Invariants: calls begin in call order; never more run at once than may; a sequential call begins when all calls
+//! Invariants: calls begin in call order; no more run at once than the limit allows; a sequential call begins when all calls
 //! before it are over, and runs alone; a schedule that was closed lets nothing begin.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// A moment, as the time since some fixed one.
+/// A moment: the time since an origin that the caller chooses and keeps.
 pub type Moment = Duration;
 
 /// What may begin, in which order, and for how long.
@@ -24,7 +24,7 @@ pub struct Schedule {
     first_open: usize,
     /// The sequential calls that are not over.
     barriers: BTreeSet<usize>,
-    /// Those that asked and may not run yet.
+    /// The calls that asked and may not run yet.
     waiting: BTreeSet<Ticket>,
     asked: u64,
     /// When the time of each call whose clock runs is up.
@@ -42,18 +42,18 @@ pub type Ticket = (usize, u64);
 pub enum Admission {
     /// It may run now.
     Now,
-    /// It waits; its ticket is handed out when it may.
+    /// It waits; its ticket is handed out when it may run.
     Later(Ticket),
-    /// It may not run any more.
+    /// It may not run at all: the schedule is closed.
     Closed,
 }
 
 /// Whose time is up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// That of these calls.
+    /// The time of these calls.
     Calls(Vec<usize>),
-    /// That of the batch, and so of these calls, which are not over.
+    /// The time of the whole batch, and so of these calls, which are not over.
     Batch(Vec<usize>),
 }
 
@@ -68,17 +68,17 @@ struct ScheduledCall {
 /// The time that a call has left.
 #[derive(Clone, Copy, Debug, Default)]
 enum Clock {
-    /// There is no limit, or it was reached.
+    /// It has no limit, or the limit was reached.
     #[default]
     Off,
-    /// It is up at this moment.
+    /// The clock runs, and the time is up at this moment.
     Runs(Moment),
-    /// So much is left when it goes on.
+    /// The clock is held; so much is left when it goes on.
     Held(Duration),
 }
 
 impl Schedule {
-    /// A schedule for `count` calls, of which none has begun.
+    /// A schedule for `count` calls, none of which has begun.
     #[must_use]
     pub fn new(count: usize, concurrency: Option<NonZeroUsize>, deadline: Option<Moment>) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Schedule {
         self.calls.len()
     }
 
-    /// Adds calls behind those that there are.
+    /// Adds calls at the end.
     pub fn add(&mut self, count: usize) {
         self.calls.resize(self.calls.len() + count, ScheduledCall::default());
     }
@@ -118,17 +118,17 @@ impl Schedule {
         self.deadline = Some(deadline);
     }
 
-    /// Makes a call sequential: what stands before it ends first, it runs alone, then comes the rest.
+    /// Makes a call sequential: it begins when all calls before it are over, runs alone, and those after it wait for it.
     pub fn set_sequential(&mut self, index: usize) {
         if !self.calls[index].over {
             self.barriers.insert(index);
         }
     }
 
-    /// A call asks to run. Where it may, [`leave`](Self::leave) must follow.
+    /// A call asks to run. If it may, the caller must report its end with [`leave`](Self::leave).
     ///
     /// # Complexity
-    /// O(log n) in the calls that wait; O(1) where none does.
+    /// O(log n) in the number of calls that wait; O(1) if none does.
     pub fn ask(&mut self, index: usize) -> Admission {
         if self.closed {
             return Admission::Closed;
@@ -150,14 +150,14 @@ impl Schedule {
         self.waiting.remove(&ticket);
     }
 
-    /// A call that ran does so no longer. It may ask again. Returns those that may run now.
+    /// A call has stopped running; it may ask again. Returns the calls that may run now.
     pub fn leave(&mut self, index: usize) -> Vec<Ticket> {
         self.calls[index].running -= 1;
         self.running -= 1;
         self.admit()
     }
 
-    /// A call is over, whether it ran or not, and will not ask again. Returns those that may run now.
+    /// A call is over, whether it ran or not, and will not ask again. Returns the calls that may run now.
     pub fn over(&mut self, index: usize) -> Vec<Ticket> {
         self.set_clock(index, Clock::Off);
         self.calls[index].over = true;
@@ -174,19 +174,19 @@ impl Schedule {
         self.waiting.clear();
     }
 
-    /// Gives a call so much time, from now on.
+    /// Gives a call this much time from now on.
     pub fn start_clock(&mut self, index: usize, now: Moment, limit: Duration) {
         self.set_clock(index, Clock::Runs(now.saturating_add(limit)));
     }
 
-    /// Stops a call's clock for as long as it waits for what is not its own.
+    /// Stops a call's clock while it waits for something that its limit does not count, such as an approval.
     pub fn hold_clock(&mut self, index: usize, now: Moment) {
         if let Clock::Runs(deadline) = self.calls[index].clock {
             self.set_clock(index, Clock::Held(deadline.saturating_sub(now)));
         }
     }
 
-    /// Lets a clock that is held go on.
+    /// Lets a held clock go on.
     pub fn resume_clock(&mut self, index: usize, now: Moment) {
         if let Clock::Held(left) = self.calls[index].clock {
             self.set_clock(index, Clock::Runs(now.saturating_add(left)));
@@ -200,7 +200,7 @@ impl Schedule {
         first.into_iter().chain(self.deadline).min()
     }
 
-    /// Whose time is up; each is told of once. With the batch's time, the schedule is closed.
+    /// The calls whose time is up; each is named once. When the batch's time is up, the schedule is closed.
     pub fn due(&mut self, now: Moment) -> Due {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = None;
@@ -244,7 +244,7 @@ impl Schedule {
         self.running += 1;
     }
 
-    /// Lets those begin that may. Where the first that waits may not, none after it may either.
+    /// Lets waiting calls begin. If the first one may not, none after it may either.
     fn admit(&mut self) -> Vec<Ticket> {
         let mut admitted = Vec::new();
         while let Some(&ticket) = self.waiting.first()
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_run_at_once_than_may_and_they_begin_in_call_order() {
+    fn no_more_calls_run_at_once_than_the_limit_and_they_begin_in_call_order() {
         let mut schedule = at_once(2, 5);
         assert_eq!(ask(&mut schedule, [0, 1, 4, 2, 3]), [0, 1]);
         assert_eq!(end(&mut schedule, 1), [2]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequential_call_runs_alone_behind_what_stands_before_it_and_before_the_rest() {
+    fn a_sequential_call_runs_alone_after_the_calls_before_it_and_before_the_rest() {
         let mut schedule = Schedule::new(5, None, None);
         schedule.set_sequential(2);
         assert_eq!(ask(&mut schedule, [4, 3, 2, 1, 0]), [1, 0]);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_over_without_having_run_holds_nobody_up() {
+    fn a_call_that_is_over_without_having_run_holds_up_no_other() {
         let mut schedule = Schedule::new(3, None, None);
         schedule.set_sequential(1);
         assert!(ask(&mut schedule, [1, 2]).is_empty());
@@ -352,14 +352,14 @@ mod tests {
     }
 
     #[test]
-    fn one_that_waits_for_what_stands_before_it_does_not_hold_that_up() {
+    fn a_sequential_call_that_waits_does_not_hold_up_the_calls_before_it() {
         let mut schedule = Schedule::new(3, None, None);
         schedule.set_sequential(2);
         assert_eq!(ask(&mut schedule, [2, 0, 1]), [0, 1]);
     }
 
     #[test]
-    fn calls_that_are_added_come_behind_those_that_there_are() {
+    fn added_calls_come_last() {
         let mut schedule = at_once(2, 0);
         schedule.add(1);
         assert_eq!(ask(&mut schedule, [0]), [0]);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_forgotten_leaves_its_place_to_another() {
+    fn the_place_of_a_forgotten_call_is_used_again() {
         let mut schedule = at_once(1, 2);
         assert_eq!(ask(&mut schedule, 0..2), [0]);
         assert_eq!(schedule.leave(0), [(1, 0)]);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_s_time_is_up_once() {
+    fn a_call_s_time_is_reported_as_up_once() {
         let mut schedule = Schedule::new(3, None, None);
         schedule.start_clock(0, seconds(1), seconds(5));
         schedule.start_clock(2, seconds(1), seconds(3));

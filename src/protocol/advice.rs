@@ -1,11 +1,11 @@
-//! What a model is told of a block of calls that it wrote wrongly.
+//! What a model is told about a block of calls that it wrote wrongly.
 
 use std::sync::Arc;
 
 use super::write::Renderer;
 use crate::dialect::{Body, Dialect, Str};
 
-/// What a block of calls is called in a message about it.
+/// The name of a block of calls in a message about it.
 #[must_use]
 pub fn block_name(dialect: &Dialect) -> Str {
     let head = dialect.bodies.iter().find_map(|body| match body {
@@ -19,7 +19,7 @@ pub fn block_name(dialect: &Dialect) -> Str {
     }
 }
 
-/// What the model is to do instead.
+/// What the model should do instead.
 #[must_use]
 pub fn again(dialect: &Dialect) -> Str {
     match &*dialect.prompt.again {

@@ -1,7 +1,7 @@
 //! Reads a block of calls: the items in it, and the marks around them.
 //!
-//! Two kinds of problem are told apart, because they end the block at different places: an item of the wrong shape is still
-//! read to its end; text that cannot be one, is too long or was cut off has no end of its own ([`Progress::Broken`]).
+//! There are two kinds of problem, which end the block at different places. An item of the wrong shape is still read to its
+//! end. Text that cannot be an item, is too long or was cut off has no end of its own ([`Progress::Broken`]).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::call::Call;
 use super::event::{Event, Note};
 use super::grammar::{Entry, body_begins, may_be_empty};
 use super::json::FaultKind;
-use super::limits::Reading;
+use super::limits::Strictness;
 use super::marks::starts_with;
 use super::problem::{Problem, ProblemKind};
 use super::report::Ending;
@@ -29,10 +29,10 @@ pub enum Progress {
     Complete {
         /// One past its last byte.
         end: usize,
-        /// What it says, or what is wrong with the first thing that is.
+        /// Its events, or its first problem.
         events: Result<Vec<Event>, Problem>,
     },
-    /// This can be no valid block, and it has no end of its own.
+    /// The block cannot be valid, and it has no end of its own.
     Broken(Problem),
 }
 
@@ -42,42 +42,42 @@ pub struct BlockReader {
     dialect: Arc<Dialect>,
     calls: Calls,
     place: Place,
-    /// Whether the block's own mark stands before it, so that another closes it.
+    /// Whether the block was opened by its own mark, so that another mark closes it.
     is_marked: bool,
     /// Whether a Markdown fence may still be opened or closed.
     fence: Fence,
-    /// Where words begin that were passed over behind a call; they stand between two calls only if another mark follows.
+    /// Where words begin that were passed over after a call. They may stand there only if another mark follows.
     words: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fence {
-    /// None may open: the block is read strictly.
+    /// No fence may open: the block is read strictly.
     Refused,
-    /// One may open.
+    /// A fence may open.
     Awaited,
-    /// One may close, whether one was opened or not.
+    /// A fence may close, whether one was opened or not.
     Open,
-    /// It was closed.
+    /// The fence was closed.
     Closed,
 }
 
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a reader has one, and is in an item most of the time"
+    reason = "there is one for each reader, which is in an item most of the time"
 )]
 enum Place {
-    /// In front of the first item, up to which this byte has been passed.
+    /// Before the first item; the text has been read up to this byte.
     Start(usize),
     /// In an item of this body.
-    Item(usize, Item),
-    /// Behind an item of this body.
-    Behind(usize, usize),
+    Item(usize, OpenItem),
+    /// After an item of this body.
+    After(usize, usize),
 }
 
 #[derive(Clone, Debug)]
-enum Item {
+enum OpenItem {
     Json(JsonReader),
     Head(HeadReader),
     Python(PythonReader),
@@ -85,12 +85,12 @@ enum Item {
 }
 
 impl BlockReader {
-    /// A reader of the block of `dialect` that stands behind a mark of this kind.
+    /// A reader of a block of `dialect` that follows a mark of this kind.
     #[must_use]
     pub fn new(dialect: Arc<Dialect>, entry: Entry, scope: Scope) -> Self {
-        let fence = match scope.reading {
-            Reading::Strict => Fence::Refused,
-            Reading::Lenient => Fence::Awaited,
+        let fence = match scope.strictness {
+            Strictness::Strict => Fence::Refused,
+            Strictness::Lenient => Fence::Awaited,
         };
         let mut calls = Calls::new(scope);
         calls.openers.extend_from_slice(&dialect.open);
@@ -98,7 +98,7 @@ impl BlockReader {
             Entry::Block | Entry::None => Place::Start(0),
             Entry::Call(body) => {
                 calls.begin(0);
-                Place::Item(body, Item::new(&dialect.bodies[body], 0, &calls.scope))
+                Place::Item(body, OpenItem::new(&dialect.bodies[body], 0, &calls.scope))
             }
         };
         Self { dialect, calls, place, is_marked: entry == Entry::Block, fence, words: None }
@@ -113,15 +113,16 @@ impl BlockReader {
         calls.begin(0);
         calls.name(&name);
         let place = match dialect.bodies.first() {
-            Some(Body::Head(form)) => {
-                Place::Item(0, Item::Head(HeadReader::message(form, name, 0, ends, &calls.scope)))
-            }
+            Some(Body::Head(form)) => Place::Item(
+                0,
+                OpenItem::Head(HeadReader::message(form, name, 0, ends, &calls.scope)),
+            ),
             _ => Place::Start(0),
         };
         Self { dialect, calls, place, is_marked: false, fence: Fence::Refused, words: None }
     }
 
-    /// Reads on in `text`, which is what it was at the last call, or longer.
+    /// Reads on in `text`: the text of the last call, with or without more at its end.
     ///
     /// After anything but [`Progress::More`] the reader must not be asked again.
     pub fn read(&mut self, text: &[u8]) -> Progress {
@@ -135,11 +136,11 @@ impl BlockReader {
         }
     }
 
-    /// What a block is that ends here, before the mark that closes it: its calls if none of them can be missing, since
-    /// servers take stop strings away; or what is wrong with it.
+    /// The events of a block that the text ends in, before the mark that closes it. Servers take stop strings away, so it is
+    /// valid if no more calls can be missing.
     ///
     /// # Errors
-    /// The block is not complete, or not one of calls.
+    /// The block is not complete, or its items are not calls.
     pub fn cut_off(&mut self, text: &[u8], ending: &Ending) -> Result<Vec<Event>, Problem> {
         let most = self.calls.scope.limits.max_block_bytes;
         self.calls.has_stopped = *ending == Ending::Stopped;
@@ -149,11 +150,11 @@ impl BlockReader {
             Place::Item(body, item) => {
                 item.cut_off(&self.dialect.bodies[*body], text, &mut self.calls)
             }
-            Place::Behind(_, at) if *at > most => Err(self.too_long()),
-            Place::Behind(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
+            Place::After(_, at) if *at > most => Err(self.too_long()),
+            Place::After(body, at) if begins_another(&self.dialect, *body, &within[*at..]) => {
                 Err(Problem { kind: FaultKind::Ended.into(), at: text.len() })
             }
-            Place::Behind(body, _) => {
+            Place::After(body, _) => {
                 let body = *body;
                 self.words.map_or(Ok(()), |at| Err(self.unexpected(body, text, at)))
             }
@@ -166,9 +167,9 @@ impl BlockReader {
         }
     }
 
-    /// Whether what stands behind an item that may go on is the beginning of a mark that closes the block.
+    /// Checks that an item which may go on is followed by nothing, or by the beginning of a mark that closes the block.
     fn check_rest(&self, text: &[u8]) -> Result<(), Problem> {
-        let Place::Item(body, Item::Xml(reader)) = &self.place else { return Ok(()) };
+        let Place::Item(body, OpenItem::Xml(reader)) = &self.place else { return Ok(()) };
         let Some(end) = reader.end().filter(|_| self.is_marked) else { return Ok(()) };
         let at = end + leading_space(&text[end..]);
         let mut marks = self.dialect.close.iter().chain(&self.dialect.turn_end);
@@ -184,23 +185,17 @@ impl BlockReader {
         self.calls.has_news()
     }
 
-    /// What has become known since the last time, for those who want to see calls before they are complete.
+    /// The pieces of calls that have become known since the last time.
     pub fn notes(&mut self) -> impl Iterator<Item = Note> {
         self.calls.notes()
     }
 
-    /// The calls that have become complete since the last time, for those who do not wait for the block.
+    /// The calls that have become complete since the last time.
     pub fn ready(&mut self) -> impl Iterator<Item = Call> {
         self.calls.ready()
     }
 
-    /// The dialect that the block is read by.
-    #[must_use]
-    pub fn dialect(&self) -> &Arc<Dialect> {
-        &self.dialect
-    }
-
-    /// Where the end of the text is known to hold no end of a CDATA section, none that begins there is searched for one.
+    /// Reads on, but does not search for the end of a CDATA section where the text is known to hold none.
     fn read_before_dead_end(
         &mut self,
         text: &[u8],
@@ -219,15 +214,15 @@ impl BlockReader {
         self.read_within(text)
     }
 
-    /// Where the CDATA section begins that the reader is in.
+    /// Where the CDATA section begins that is open.
     fn cdata(&self) -> Option<usize> {
         match &self.place {
-            Place::Item(_, Item::Xml(reader)) => reader.cdata(),
+            Place::Item(_, OpenItem::Xml(reader)) => reader.cdata(),
             _ => None,
         }
     }
 
-    /// How many bytes at the end of a text that has ended hold no end of a CDATA section.
+    /// How many bytes at the end of a complete text are known to hold no end of a CDATA section.
     #[must_use]
     pub fn dead_end(&self, text: &[u8]) -> usize {
         let is_whole = text.len() < self.calls.scope.limits.max_block_bytes;
@@ -251,7 +246,7 @@ impl BlockReader {
                         Next::Unknown => return Ok(None),
                         Next::Close(end) if may_be_empty(&self.dialect) => return Ok(Some(end)),
                         Next::Item(body) => self.enter(body, at),
-                        // The first body says best what is wrong.
+                        // The problem is put in the words of the first body.
                         Next::Close(_) | Next::Other => self.enter(0, at),
                     }
                 }
@@ -261,13 +256,13 @@ impl BlockReader {
                     self.calls.settle(text, read.as_ref().err());
                     match read? {
                         None => return Ok(None),
-                        Some(end) => self.place = Place::Behind(*body, end),
+                        Some(end) => self.place = Place::After(*body, end),
                     }
                 }
-                Place::Behind(body, at) => {
-                    let (body, behind) = (*body, *at);
+                Place::After(body, at) => {
+                    let (body, after) = (*body, *at);
                     if !self.is_marked || self.dialect.close.is_empty() {
-                        return Ok(Some(behind));
+                        return Ok(Some(after));
                     }
                     *at += leading_space(&text[*at..]);
                     if self.fence == Fence::Open {
@@ -296,12 +291,12 @@ impl BlockReader {
         }
     }
 
-    /// What stands at byte `at`: one of the marks that close the block, or an item of one of these bodies.
+    /// What is at byte `at`: a mark that closes the block, or an item of one of these bodies.
     fn next(&self, text: &[u8], at: usize, bodies: std::ops::Range<usize>) -> Next {
         let rest = &text[at..];
         let mut is_known = true;
         let closing = self.closing().iter().map(|mark| (mark, mark.len()));
-        // The end of the turn closes the block too, where a server has taken its mark away.
+        // The end of the turn closes the block too, since a server may have taken the block's mark away.
         for (mark, width) in closing.chain(self.dialect.turn_end.iter().map(|mark| (mark, 0))) {
             match starts_with(rest, mark) {
                 Some(true) => return Next::Close(at + width),
@@ -341,7 +336,7 @@ impl BlockReader {
             }
             Body::Json(_) | Body::Xml(_) => at,
         };
-        self.place = Place::Item(body, Item::new(form, start, &self.calls.scope));
+        self.place = Place::Item(body, OpenItem::new(form, start, &self.calls.scope));
     }
 
     /// What closes the block.
@@ -368,7 +363,7 @@ impl BlockReader {
 
 const CDATA: &[u8] = b"<![CDATA[";
 
-/// Whether `rest`, with which the text ends, is the beginning of another call: a batch that lacks one is another batch.
+/// Whether `rest`, the end of the text, is the beginning of another call, which the batch would lack.
 fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
     let Body::Head(head) = &dialect.bodies[body] else { return false };
     let rest = &rest[leading_space(rest)..];
@@ -376,7 +371,7 @@ fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
     !rest.is_empty() && is_cut(&head.open) && !dialect.close.iter().any(is_cut)
 }
 
-/// How many bytes of words stand in front of the next mark of a block: what a model says between two calls, which is passed
+/// How many bytes of words stand before the next mark of a block: what a model says between two calls, which is passed
 /// over.
 fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
     let Body::Head(head) = &dialect.bodies[body] else { return 0 };
@@ -387,9 +382,9 @@ fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
 
 /// What comes next in a block.
 enum Next {
-    /// That is not known yet.
+    /// It is not known yet.
     Unknown,
-    /// Its end, behind this byte.
+    /// The end of the block, at this byte.
     Close(usize),
     /// An item of this body.
     Item(usize),
@@ -397,7 +392,7 @@ enum Next {
     Other,
 }
 
-impl Item {
+impl OpenItem {
     fn new(body: &Body, start: usize, scope: &Scope) -> Self {
         match body {
             Body::Json(form) => Self::Json(JsonReader::new(form, start, scope)),

@@ -1,6 +1,6 @@
 //! One tool call.
 
-/// One tool call, as canonical JSON: `{"name": …, "args": {…}}`, and behind these `"id"` and `"server"` where it has them.
+/// One tool call, as canonical JSON: `{"name": …, "args": {…}}`, then `"id"` and `"server"` if it has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     json: String,
@@ -17,7 +17,7 @@ const ARGS: &str = ", \"args\": ";
 const ID: &str = ", \"id\": ";
 const SERVER: &str = ", \"server\": ";
 
-/// The server that is meant where a call names none, as JSON.
+/// The server of a call that names none, as JSON.
 const LOCAL: [&str; 2] = ["\"\"", "\"local\""];
 
 impl Call {
@@ -66,7 +66,7 @@ impl Call {
         &self.json
     }
 
-    /// The same, owned.
+    /// The same, without a copy.
     #[must_use]
     pub fn into_json(self) -> String {
         self.json

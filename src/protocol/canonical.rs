@@ -1,7 +1,7 @@
 //! Writes JSON the one way the log holds it: byte for byte what Python's `json.dumps(json.loads(text))` gives.
 //!
-//! ASCII only, one space behind `,` and `:`, floats as `repr` writes them, and of equal keys in an object the
-//! last value at the first one's place, as a `dict` has it.
+//! ASCII only, one space after `,` and `:`, floats as `repr` writes them. Equal keys in an object become one, with the last
+//! value at the first one's place, as in a `dict`.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,50 +9,40 @@ use std::ops::Range;
 
 use super::json::{Container, Token};
 
-/// How the brackets are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// `json.dumps(value)`
-    Compact,
-    /// `json.dumps(value, indent=2)`, as it stands inside so many brackets.
-    Indented(usize),
-}
-
 /// Writes tokens as canonical JSON.
 ///
 /// # Complexity
-/// O(text) in all, for equal keys too: an object is never rewritten, its repeated entries are noted and left
-/// out once, at the end.
+/// O(text) in all, also with equal keys: an object is never rewritten. Its repeated members are noted, and left out once, at
+/// the end.
 #[derive(Clone, Debug)]
 pub struct Writer {
     out: Vec<u8>,
-    layout: Layout,
-    levels: Vec<Level>,
+    brackets: Vec<OpenBracket>,
     edits: Vec<Edit>,
-    behind_key: bool,
+    is_after_key: bool,
 }
 
 /// An open bracket.
 #[derive(Clone, Debug)]
-struct Level {
+struct OpenBracket {
     container: Container,
     /// Where its bracket stands in `out`.
     start: usize,
-    items: usize,
-    /// Of an object; ranges are bytes of `out`.
-    entries: Vec<Entry>,
+    is_empty: bool,
+    /// The members of an object; empty for an array.
+    members: Vec<Member>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    /// Where the separator in front of the entry begins.
+struct Member {
+    /// Where the separator before the member begins.
     start: usize,
     key: Range<usize>,
-    /// Where the value begins; it ends where the next entry starts.
+    /// Where the value begins; it ends where the next member starts.
     value: usize,
 }
 
-/// A range of `out` that is to be left out, or to be filled from another one.
+/// A range of `out` to leave out, or to replace by another range.
 #[derive(Clone, Debug)]
 struct Edit {
     range: Range<usize>,
@@ -60,11 +50,11 @@ struct Edit {
 }
 
 impl Writer {
-    /// A writer with nothing written, and room for so many bytes.
+    /// An empty writer with room for this many bytes.
     #[must_use]
-    pub fn new(layout: Layout, capacity: usize) -> Self {
-        let (out, levels) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
-        Self { out, layout, levels, edits: Vec::new(), behind_key: false }
+    pub fn new(capacity: usize) -> Self {
+        let (out, brackets) = (Vec::with_capacity(capacity), Vec::with_capacity(4));
+        Self { out, brackets, edits: Vec::new(), is_after_key: false }
     }
 
     /// Writes one token of `text`.
@@ -96,27 +86,23 @@ impl Writer {
             Container::Array => b'[',
             Container::Object => b'{',
         });
-        self.levels.push(Level { container, start, items: 0, entries: Vec::new() });
+        self.brackets.push(OpenBracket { container, start, is_empty: true, members: Vec::new() });
     }
 
-    /// Closes the array that was opened last so that its only item stands in its place: there was no array after all. For
-    /// [`Layout::Compact`] only, where an item stands right behind the bracket.
+    /// Closes the array that was opened last and leaves its brackets out, so that its only item takes its place.
     pub fn close_around(&mut self) {
-        if let Some(level) = self.levels.pop() {
-            self.edits.push(Edit { range: level.start..level.start + 1, instead: None });
+        if let Some(bracket) = self.brackets.pop() {
+            self.edits.push(Edit { range: bracket.start..bracket.start + 1, instead: None });
         }
     }
 
     /// Writes the bracket that closes what was opened last.
     pub fn close(&mut self) {
-        let Some(level) = self.levels.pop() else {
+        let Some(bracket) = self.brackets.pop() else {
             return;
         };
-        self.note_repeated_keys(&level);
-        if level.items > 0 {
-            self.break_line();
-        }
-        self.out.push(match level.container {
+        self.note_repeated_keys(&bracket);
+        self.out.push(match bracket.container {
             Container::Array => b']',
             Container::Object => b'}',
         });
@@ -140,7 +126,7 @@ impl Writer {
         let bytes = if edits.is_empty() {
             out
         } else {
-            // Of two that begin together the outer one comes first: the inner one is in what it leaves out.
+            // Of two edits with the same start the outer one comes first: it leaves the inner one out.
             edits.sort_unstable_by_key(|edit| (edit.range.start, Reverse(edit.range.end)));
             let mut kept = Vec::with_capacity(out.len());
             copy_edited(&out, 0..out.len(), &edits, &mut kept);
@@ -157,80 +143,66 @@ impl Writer {
         let key = key..self.out.len();
         self.out.extend_from_slice(b": ");
         let value = self.out.len();
-        if let Some(level) = self.levels.last_mut() {
-            level.entries.push(Entry { start, key, value });
+        if let Some(bracket) = self.brackets.last_mut() {
+            bracket.members.push(Member { start, key, value });
         }
-        self.behind_key = true;
+        self.is_after_key = true;
     }
 
-    /// Writes what stands in front of the next item.
+    /// Writes what stands before the next item.
     fn separate(&mut self) {
-        if std::mem::take(&mut self.behind_key) {
+        if std::mem::take(&mut self.is_after_key) {
             return;
         }
-        let Some(level) = self.levels.last_mut() else {
+        let Some(bracket) = self.brackets.last_mut() else {
             return;
         };
-        level.items += 1;
-        let first = level.items == 1;
-        match (self.layout, first) {
-            (Layout::Compact, true) => {}
-            (Layout::Compact, false) => self.out.extend_from_slice(b", "),
-            (Layout::Indented(_), true) => self.break_line(),
-            (Layout::Indented(_), false) => {
-                self.out.push(b',');
-                self.break_line();
-            }
+        if !std::mem::replace(&mut bracket.is_empty, false) {
+            self.out.extend_from_slice(b", ");
         }
     }
 
-    fn break_line(&mut self) {
-        if let Layout::Indented(outside) = self.layout {
-            self.out.push(b'\n');
-            let levels = outside + self.levels.len();
-            self.out.resize(self.out.len() + 2 * levels, b' ');
-        }
-    }
-
-    fn note_repeated_keys(&mut self, level: &Level) {
-        let entries = &level.entries;
-        if !has_repeated_keys(&self.out, entries) {
+    fn note_repeated_keys(&mut self, bracket: &OpenBracket) {
+        let members = &bracket.members;
+        if !has_repeated_keys(&self.out, members) {
             return;
         }
-        let end = |index: usize| entries.get(index + 1).map_or(self.out.len(), |next| next.start);
-        // The first and the last entry of each key.
+        let end = |index: usize| members.get(index + 1).map_or(self.out.len(), |next| next.start);
+        // The first and the last member of each key.
         let mut spans: HashMap<&[u8], (usize, usize)> = HashMap::new();
-        for (index, entry) in entries.iter().enumerate() {
-            let (first, last) = spans.entry(&self.out[entry.key.clone()]).or_insert((index, index));
+        for (index, member) in members.iter().enumerate() {
+            let (first, last) =
+                spans.entry(&self.out[member.key.clone()]).or_insert((index, index));
             *last = index;
             if *first != index {
-                self.edits.push(Edit { range: entry.start..end(index), instead: None });
+                self.edits.push(Edit { range: member.start..end(index), instead: None });
             }
         }
         for (first, last) in spans.into_values().filter(|(first, last)| first != last) {
             self.edits.push(Edit {
-                range: entries[first].value..end(first),
-                instead: Some(entries[last].value..end(last)),
+                range: members[first].value..end(first),
+                instead: Some(members[last].value..end(last)),
             });
         }
     }
 }
 
-fn has_repeated_keys(out: &[u8], entries: &[Entry]) -> bool {
-    /// Up to here comparing all pairs is cheaper than hashing.
+fn has_repeated_keys(out: &[u8], members: &[Member]) -> bool {
+    /// Up to this many, comparing all pairs is cheaper than hashing.
     const FEW: usize = 8;
-    let key = |entry: &Entry| &out[entry.key.clone()];
-    if entries.len() <= FEW {
-        (1..entries.len()).any(|n| entries[..n].iter().any(|entry| key(entry) == key(&entries[n])))
+    let key = |member: &Member| &out[member.key.clone()];
+    if members.len() <= FEW {
+        (1..members.len())
+            .any(|n| members[..n].iter().any(|member| key(member) == key(&members[n])))
     } else {
-        let mut seen = std::collections::HashSet::with_capacity(entries.len());
-        !entries.iter().all(|entry| seen.insert(key(entry)))
+        let mut seen = std::collections::HashSet::with_capacity(members.len());
+        !members.iter().all(|member| seen.insert(key(member)))
     }
 }
 
-/// Copies `range` of `from`, applying the edits in it, which are sorted by where they start.
+/// Copies `range` of `from` with the edits in it, which are sorted by their start.
 fn copy_edited(from: &[u8], range: Range<usize>, edits: &[Edit], to: &mut Vec<u8>) {
-    // Ranges lie inside each other as deep as the JSON is nested, which may be deeper than the stack.
+    // A list instead of recursion: ranges are nested as deep as the JSON, which may be deeper than the stack.
     let mut open = vec![range];
     while let Some(range) = open.pop() {
         let next = edits.partition_point(|edit| edit.range.start < range.start);
@@ -273,7 +245,7 @@ pub fn canonical_string(quoted: &[u8]) -> String {
 fn push_json_string(out: &mut Vec<u8>, quoted: &[u8]) {
     let inside = &quoted[1..quoted.len() - 1];
     out.push(b'"');
-    // What is canonical as it stands is copied in one piece, from here on.
+    // From here on the text is canonical as it stands, and is copied in one piece.
     let (mut from, mut at) = (0, 0);
     loop {
         at += plain_length(&inside[at..]);
@@ -343,19 +315,19 @@ fn push_code_point(out: &mut Vec<u8>, text: &[u8]) -> usize {
 pub(super) fn plain_length(text: &[u8]) -> usize {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     let mut rest = text;
-    while let Some((word, behind)) = rest.split_first_chunk() {
+    while let Some((word, after)) = rest.split_first_chunk() {
         let marks = not_plain(u64::from_le_bytes(*word));
         if marks != 0 {
             return text.len() - rest.len() + marks.trailing_zeros() as usize / 8;
         }
-        rest = behind;
+        rest = after;
     }
     let more = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
     text.len() - rest.len() + more
 }
 
-/// Of eight bytes, the first of which is the lowest, marks the first one that does not stand for itself by its highest bit.
-/// Bits above that one say nothing.
+/// Sets the highest bit of the first of eight bytes that does not stand for itself. The lowest byte is the first one; the bits
+/// above the first that is set mean nothing.
 fn not_plain(bytes: u64) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGHEST: u64 = ONES << 7;
@@ -417,7 +389,7 @@ fn push_number(out: &mut Vec<u8>, number: &[u8]) {
     out.extend_from_slice(float_repr(value.unwrap_or(f64::NAN)).as_bytes());
 }
 
-/// Python's `repr` of a float, in JSON's words for what is not a number.
+/// Python's `repr` of a float, or `NaN`, `Infinity` or `-Infinity`.
 pub(crate) fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -449,7 +421,7 @@ pub(crate) fn float_repr(value: f64) -> String {
 
 /// The fewest digits that read back as `value`, and the power of ten of the first one.
 ///
-/// Of two that are as near, Python takes the even one, and so does ryu (Rust's own formatting does not).
+/// Between two that are equally near, Python takes the even one, and so does ryu (Rust's own formatting does not).
 fn shortest_digits(value: f64) -> (String, i32) {
     let mut buffer = ryu::Buffer::new();
     let text = buffer.format_finite(value);
@@ -471,8 +443,8 @@ mod tests {
     use super::super::json::Scanner;
     use super::*;
 
-    fn rewrite(text: &str, layout: Layout) -> String {
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(layout, 0));
+    fn rewrite(text: &str) -> String {
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
         let text = text.as_bytes();
         while let Some(token) = scanner.next(text).expect("valid JSON") {
             writer.token(text, &token);
@@ -509,12 +481,12 @@ mod tests {
                 "\"/A\\u00e9\\u00e9\\ud83d\\ude00\\ud800\\u007f\\n\\b\"",
             ),
         ] {
-            assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
+            assert_eq!(rewrite(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn of_equal_keys_the_last_value_stands_at_the_first_place() {
+    fn equal_keys_become_one_with_the_last_value_at_the_first_place() {
         for (text, expected) in [
             ("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\": 3, \"b\": 2}"),
             ("{\"a\":1,\"\\u0061\":2,\"a\":3}", "{\"a\": 3}"),
@@ -527,12 +499,8 @@ mod tests {
                 "{\"0\": 0, \"1\": [], \"2\": 2, \"3\": 3, \"4\": 4, \"5\": 5, \"6\": 6, \"7\": 7, \"8\": 8}",
             ),
         ] {
-            assert_eq!(rewrite(text, Layout::Compact), expected, "{text}");
+            assert_eq!(rewrite(text), expected, "{text}");
         }
-        assert_eq!(
-            rewrite("{\"a\":1,\"b\":[],\"a\":[2]}", Layout::Indented(0)),
-            "{\n  \"a\": [\n    2\n  ],\n  \"b\": []\n}"
-        );
     }
 
     #[test]
@@ -540,17 +508,7 @@ mod tests {
         const DEPTH: usize = if cfg!(miri) { 100 } else { 100_000 };
         let [open, close, written] =
             ["{\"a\":0,\"a\":", "}", "{\"a\": "].map(|text| text.repeat(DEPTH));
-        assert!(
-            rewrite(&format!("{open}1{close}"), Layout::Compact) == format!("{written}1{close}")
-        );
-    }
-
-    #[test]
-    fn indented_json_is_laid_out_as_python_does() {
-        assert_eq!(
-            rewrite("[{\"a\":[],\"b\":[1,2]},{}]", Layout::Indented(0)),
-            "[\n  {\n    \"a\": [],\n    \"b\": [\n      1,\n      2\n    ]\n  },\n  {}\n]"
-        );
+        assert!(rewrite(&format!("{open}1{close}")) == format!("{written}1{close}"));
     }
 
     #[test]
@@ -558,11 +516,11 @@ mod tests {
         for byte in 0..=255 {
             let is_plain = matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
             for at in 0..20 {
-                for behind in [b' ', 0, b'!', b'"', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
+                for after in [b' ', 0, b'!', b'"', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
                     let mut text = [b'~'; 20];
                     text[at] = byte;
-                    text[at + 1..].fill(behind);
-                    let plain = !matches!(behind, 0 | b'"' | 0x7f..);
+                    text[at + 1..].fill(after);
+                    let plain = !matches!(after, 0 | b'"' | 0x7f..);
                     let expected = if !is_plain {
                         at
                     } else if plain {
@@ -570,14 +528,14 @@ mod tests {
                     } else {
                         at + 1
                     };
-                    assert_eq!(plain_length(&text), expected, "{byte} at {at}, then {behind}");
+                    assert_eq!(plain_length(&text), expected, "{byte} at {at}, then {after}");
                 }
             }
         }
     }
 
     #[test]
-    fn bytes_that_are_no_text_become_replacement_characters() {
+    fn bytes_that_are_not_text_become_replacement_characters() {
         assert_eq!(json_string(b"a\xff\xc3"), "\"a\\ufffd\\ufffd\"");
         assert_eq!(json_string(b"\xed\xa0\xbd"), "\"\\ud83d\"");
     }

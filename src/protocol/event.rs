@@ -9,26 +9,27 @@ pub enum Event {
     Think(Text),
     /// Text for the user.
     Respond(Text),
-    /// What is known of a call that is not complete, for those who asked for it; calls that begin are numbered from 0.
+    /// A piece of a call that is not complete, with [`CallStream::Pieces`](super::CallStream::Pieces); and the number of the
+    /// call, from 0 in the order in which calls begin.
     Piece(usize, Note),
-    /// A call that is complete in a block that is not, for those who asked for it. It counts when it comes again as a
-    /// [`Call`](Self::Call), in the same order.
+    /// A complete call of a block that is not complete, with [`CallStart::Early`](super::CallStart::Early). It counts only if
+    /// it comes again as a [`Call`](Self::Call), in the same order.
     Ready(Call),
-    /// The calls that were ready and have not come again do not count: their block is not valid.
+    /// The ready calls that have not come again do not count: their block is not valid.
     Withdrawn,
     /// One tool call of a block that is valid as a whole.
     Call(Call),
     /// The block is complete: its calls are to be run now.
     Execute,
-    /// What the model wrote between `<results>` tags. Not the system's word.
+    /// What the model wrote as results. It is not what a tool returned.
     Result(Text),
-    /// Output that cannot be read: a block that is not one of calls, or an answer that was cut.
+    /// Output that cannot be read: a block that does not hold calls, or an answer that was cut off.
     Error(Box<Report>),
     /// `<end>`: the model is done.
     End,
 }
 
-/// What is known of a call before it is complete. None of it counts until the call itself is handed out.
+/// A piece of a call that is not complete. It counts only if the call itself is handed out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// A call begins.
@@ -40,7 +41,7 @@ pub enum Note {
 }
 
 impl Event {
-    /// The call that it is.
+    /// The call of a [`Call`](Self::Call).
     #[must_use]
     pub fn into_call(self) -> Option<Call> {
         match self {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::marks::{Marks, Undecided};
 use super::run::TextRun;
 use super::text::leading_space;
-use crate::dialect::{Body, Dialect, Heads, Json, LoneMark, Pair, Python, Shape, Str, Unmarked};
+use crate::dialect::{
+    Body, Dialect, Heads, Json, JsonShape, LoneMark, Pair, Python, Str, Unmarked,
+};
 
 use super::body::{HeadReader, ItemReader, JsonReader, PythonReader, XmlReader};
 
@@ -426,7 +428,7 @@ pub fn unmarked_begins(body: &Body, text: &[u8]) -> Option<bool> {
 
 fn json_begins(form: &Json, text: &[u8]) -> Option<bool> {
     let mut rest = &text[leading_space(text)..];
-    let opening: &[u8] = if form.shape == Shape::Array { b"[{" } else { b"{" };
+    let opening: &[u8] = if form.shape == JsonShape::Array { b"[{" } else { b"{" };
     for &bracket in opening {
         rest = &rest[leading_space(rest)..];
         match rest.first() {
@@ -490,7 +492,9 @@ impl Table {
         for form in &dialect.bodies {
             if dialect.unmarked == Unmarked::Anywhere {
                 let byte = match form {
-                    Body::Json(Json { shape: Shape::Object | Shape::Objects(_), .. }) => "{",
+                    Body::Json(Json {
+                        shape: JsonShape::Object | JsonShape::Objects(_), ..
+                    }) => "{",
                     _ => "[",
                 };
                 self.mark(&byte.into(), Mark::Unmarked);

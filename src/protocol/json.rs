@@ -4,7 +4,7 @@
 //! that it needs more text. It accepts what Python's `json.loads` accepts, which is more than RFC 8259: `NaN`,
 //! `Infinity`, numbers of any size, lone surrogates, and, as with `strict=False`, raw control characters.
 //!
-//! Invariant: no byte in front of the position is looked at again.
+//! Invariant: no byte before the position is looked at again.
 
 mod number;
 mod scanner;

@@ -1,6 +1,6 @@
 //! How closely and how much is read.
 
-/// Bounds that keep memory bounded, whatever the text.
+/// Limits that keep memory bounded for any text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes in the body of a block of calls; longer runs of other text are handed out in pieces of this size.
@@ -19,10 +19,10 @@ impl Default for Limits {
 
 /// How closely a block must keep to its dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reading {
-    /// As the model was taught.
+pub enum Strictness {
+    /// Exactly as the model was taught.
     #[default]
     Strict,
-    /// As small models write it.
+    /// With the mistakes that small models make.
     Lenient,
 }

@@ -9,7 +9,7 @@ use crate::dialect::Str;
 pub enum Search {
     /// None of the marks is there, and none has begun.
     Absent,
-    /// The text ends in what may become a mark, from here on.
+    /// From here on, the end of the text may be the beginning of a mark.
     Pending(usize),
     /// The mark with this number stands at `start..end`.
     Found {
@@ -23,7 +23,7 @@ pub enum Search {
 }
 
 impl Search {
-    /// Up to where `text` has been searched, nothing having been found.
+    /// Up to where `text` was searched, if nothing was found.
     #[must_use]
     pub fn or_end(self, text: &[u8]) -> usize {
         match self {
@@ -46,7 +46,7 @@ pub struct Marks {
     longest: usize,
 }
 
-/// With which bytes a mark may begin.
+/// The bytes that a mark may begin with.
 #[derive(Clone, Debug)]
 enum FirstBytes {
     None,
@@ -88,10 +88,10 @@ impl FirstBytes {
 }
 
 impl Marks {
-    /// A search for these marks, none of which is empty; where several begin at one place, for the longest.
+    /// A search for these marks, none of which is empty. Of several that begin at the same place, the longest is found.
     ///
     /// # Panics
-    /// The marks are more than an automaton can hold, which takes many megabytes of them.
+    /// An automaton cannot hold the marks; that takes many megabytes of them.
     #[must_use]
     pub fn new<'a>(marks: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let marks: Vec<Vec<u8>> = marks.into_iter().map(<[u8]>::to_vec).collect();
@@ -109,16 +109,16 @@ impl Marks {
 
     /// Finds the first mark in `text`, from byte `from` on.
     ///
-    /// A search may be resumed at [`Search::Pending`]'s position, or at the end of the text, once more has arrived.
+    /// When more text has arrived, a search goes on from [`Search::Pending`], or from where the shorter text ended.
     ///
     /// # Complexity
-    /// O(bytes behind `from` + the length of the longest mark, squared)
+    /// O(n + m²): n bytes after `from`, the longest mark m bytes
     #[must_use]
     pub fn search(&self, text: &[u8], from: usize) -> Search {
         let Some(first) = self.first.find(&text[from..]) else { return Search::Absent };
         let from = from + first;
         let found = self.automaton.find(&text[from..]);
-        // A mark that began before the one that was found, or goes on behind it, needs more text.
+        // A mark that begins before the found one, or is longer, needs more text.
         let tail = from.max((text.len() + 1).saturating_sub(self.longest));
         let found_at = found.map_or(text.len(), |found| from + found.start());
         let end = text.len().min(found_at + 1);
@@ -142,22 +142,9 @@ impl Marks {
             },
         }
     }
-
-    /// What `text` begins with: the number and length of a mark, `None` for none. `Err` while more text may make it one.
-    ///
-    /// # Errors
-    /// All of `text` is the beginning of a mark that is longer.
-    pub fn at_start(&self, text: &[u8]) -> Result<Option<(usize, usize)>, Undecided> {
-        let longer = |mark: &Vec<u8>| mark.len() > text.len() && mark.starts_with(text);
-        if self.texts.iter().any(longer) {
-            return Err(Undecided);
-        }
-        let here = self.texts.iter().enumerate().filter(|(_, mark)| text.starts_with(mark));
-        Ok(here.max_by_key(|(_, mark)| mark.len()).map(|(number, mark)| (number, mark.len())))
-    }
 }
 
-/// Whether `text` begins with `mark`; `None` while it may yet.
+/// Whether `text` begins with `mark`; `None` if more text decides it.
 #[must_use]
 pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
     match text.starts_with(mark.as_bytes()) {
@@ -167,7 +154,7 @@ pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
     }
 }
 
-/// Whether `text` begins with any of `marks`; `None` while it may yet.
+/// Whether `text` begins with any of `marks`; `None` if more text decides it.
 #[must_use]
 pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
     let mut is_any = Some(false);
@@ -181,10 +168,10 @@ pub fn any_starts(text: &[u8], marks: &[Str]) -> Option<bool> {
     is_any
 }
 
-/// Finds `mark` in `text`, from byte `from` on; where it is not there, gives the byte from which it may begin at the end.
+/// Finds `mark` in `text`, from byte `from` on.
 ///
 /// # Errors
-/// It is not there.
+/// It is not there; the byte from which the search goes on when more text has arrived.
 pub fn find(text: &[u8], from: usize, mark: &str) -> Result<usize, usize> {
     let mark = mark.as_bytes();
     if let Some(found) = memchr::memmem::find(&text[from..], mark) {

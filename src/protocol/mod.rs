@@ -1,8 +1,10 @@
 //! Text to events, and results to text.
 //!
-//! [`Parser`] finds the marks ([`marks`]), reads the body of an execute block as JSON while it arrives ([`json`],
-//! [`call`]), writes what it read the one canonical way ([`canonical`]), and hands out [`Event`]s.
-//! [`results`] is the way back: outcomes to the array the model reads.
+//! [`Parser`] finds the marks of a [`grammar`] ([`marks`]), reads each block of calls while it arrives ([`block`], with a
+//! reader for each kind of [`body`]), and hands out [`Event`]s. A [`call`] is kept as [`canonical`] JSON.
+//!
+//! The way back: [`results`] are the outcomes of calls as the log holds them, and [`write`](mod@write) writes calls and
+//! results as a dialect has them.
 
 pub mod advice;
 pub mod block;
@@ -28,7 +30,7 @@ pub mod write;
 pub use call::Call;
 pub use event::Event;
 pub use grammar::Grammar;
-pub use limits::{Limits, Reading};
+pub use limits::{Limits, Strictness};
 pub use parser::{CallStart, CallStream, Options, Parser, Stream};
 pub use report::{Ending, Report, ReportKind};
 pub use run::TextRun;

@@ -1,11 +1,11 @@
 //! Turns a model's text into events while it arrives.
 //!
-//! Two invariants carry everything that is promised of it:
+//! Two invariants:
 //!
-//! - What the parser does depends on the text alone, never on how it was cut. It decides nothing before the
-//!   text that decides it is there.
-//! - `at` only moves forward, but for one case: a block that breaks is searched once more from its start, for
-//!   the mark that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
+//! - What the parser does depends on the text alone, never on how it was cut. It decides only when the text that decides
+//!   has arrived.
+//! - `at` only moves forward, with one exception: a block that breaks is searched once more from its start, for the mark
+//!   that ends it. Two open strings cannot break the same text twice, so the cost stays linear.
 
 mod finish;
 mod reading;
@@ -19,21 +19,20 @@ use super::body::Scope;
 use super::call::Call;
 use super::event::Note;
 use super::grammar::Grammar;
-use super::limits::{Limits, Reading};
+use super::limits::{Limits, Strictness};
 use super::run::TextRun;
 use super::text::is_blank;
 use super::tools::Tools;
 use crate::dialect::{BatchEnd, Dialect};
-use runs::Known;
-use state::{Lookahead, OpenBlock, Start, State};
+use state::{Lookahead, OpenBlock, OpenRun, Start, State, Written};
 
-/// When `think` and `respond` text is handed out.
+/// When text of reasoning and of the answer is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stream {
     /// As one event, when its run is complete.
     #[default]
     Event,
-    /// In pieces, as soon as the text cannot be the start of a tag.
+    /// In pieces, each as soon as it cannot be the start of a mark.
     Token,
 }
 
@@ -46,13 +45,13 @@ pub struct Options {
     pub calls: CallStream,
     /// Whether calls are handed out before their block is complete.
     pub start: CallStart,
-    /// What is too much.
+    /// How much is read.
     pub limits: Limits,
     /// How closely a block must keep to its dialect.
-    pub reading: Reading,
-    /// Whether the text begins inside reasoning, which the prompt has opened already.
+    pub strictness: Strictness,
+    /// Whether the text begins inside reasoning, because the prompt ends with the mark that opens it.
     pub begins_in_think: bool,
-    /// The tools whose schemas say of what type a raw value is.
+    /// The tools; their schemas give the types of raw values.
     pub tools: Option<Arc<Tools>>,
 }
 
@@ -62,7 +61,7 @@ pub enum CallStream {
     /// A call comes when its block is valid as a whole.
     #[default]
     Whole,
-    /// Before that, its name and its arguments come as they arrive.
+    /// Before that, its name and the pieces of its arguments come as they arrive.
     Pieces,
 }
 
@@ -76,7 +75,7 @@ pub enum CallStart {
     Early,
 }
 
-/// The longest head of a message, in bytes.
+/// The most bytes in the head of a message.
 const LONGEST_HEAD: usize = 4096;
 
 /// The parser.
@@ -105,11 +104,10 @@ pub struct Parser {
     held: Vec<u8>,
     /// How much of `held` has been searched.
     at: usize,
-    /// What is known of the open run.
-    run: Known,
-    said: Said,
+    run: OpenRun,
+    written: Written,
     start: Start,
-    /// Whether the prompt has opened the reasoning, which the answer may begin by opening again.
+    /// Whether the answer may begin by opening the reasoning again that the prompt has opened.
     may_reopen: bool,
     /// How many calls have begun.
     begun: usize,
@@ -117,25 +115,23 @@ pub struct Parser {
     ready_calls: usize,
     /// Whether calls were handed out that wait for their execute event.
     is_batch_open: bool,
-    /// Whether the last byte of what was read is a line break, or there is none.
+    /// Whether nothing has been read yet, or a line break was read last.
     is_at_line_start: bool,
-}
-
-/// What a text said last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Nothing,
-    Something,
-    /// That it is done.
-    End,
 }
 
 impl Parser {
     /// A parser at the start of a text.
     #[must_use]
     pub fn new(grammar: Arc<Grammar>, options: Options) -> Self {
-        let Options { stream, calls, start: call_start, limits, reading, begins_in_think, tools } =
-            options;
+        let Options {
+            stream,
+            calls,
+            start: call_start,
+            limits,
+            strictness,
+            begins_in_think,
+            tools,
+        } = options;
         let state = match grammar.reasoning {
             Some(span) if begins_in_think => State::Inside(span, None),
             _ => State::Text,
@@ -148,11 +144,11 @@ impl Parser {
         Self {
             grammar,
             stream,
-            scope: Scope { limits, reading, tools, is_watched, starts_early, dead_end: 0 },
+            scope: Scope { limits, strictness, tools, is_watched, starts_early, dead_end: 0 },
             held: Vec::new(),
             at: 0,
-            run: Known::Blank(0),
-            said: Said::Nothing,
+            run: OpenRun::Blank(0),
+            written: Written::Nothing,
             start,
             may_reopen: matches!(state, State::Inside(..)),
             state,
@@ -163,26 +159,26 @@ impl Parser {
         }
     }
 
-    /// The dialect that is written, the first of those that are read.
+    /// The dialect to write in: the first of those that are read.
     #[must_use]
     pub fn dialect(&self) -> &Arc<Dialect> {
         &self.grammar.dialects[0]
     }
 
-    /// Whether nothing more will come: a batch is complete, or [`finish`](Self::finish) was called.
+    /// Whether there will be no more events: a batch is complete, or [`finish`](Self::finish) was called.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
 
     /// Reads the next `chunk`, generalised UTF-8 cut between characters, and adds what it completes to
-    /// `events`. Text behind a complete batch is discarded.
+    /// `events`. Text after a complete batch is discarded.
     pub fn feed(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         if chunk.is_empty() {
             return;
         }
-        if self.said == Said::Nothing {
-            self.said = Said::Something;
+        if self.written == Written::Nothing {
+            self.written = Written::Something;
         }
         if let Some(run) = self.pass(chunk) {
             self.say(run.event(chunk), events);
@@ -206,25 +202,25 @@ impl Parser {
         }
     }
 
-    /// Whether the next `chunk` is one event just as it stands, and of which kind: text that is handed out as it
-    /// arrives, with nothing of it held back. Then it has been read.
+    /// Reads the next `chunk` if it is one event just as it stands, and returns of which kind: text that is handed out as it
+    /// arrives, all of it. Otherwise nothing is read.
     ///
-    /// [`feed`](Self::feed) asks this itself; who asks it first can hand on the chunk without a copy.
+    /// [`feed`](Self::feed) does this itself; a caller that does it first can hand on the chunk without a copy.
     pub fn pass(&mut self, chunk: &[u8]) -> Option<TextRun> {
         if self.stream == Stream::Event || !self.held.is_empty() || chunk.is_empty() {
             return None;
         }
         let run = self.goes_on(chunk).filter(|run| *run != TextRun::Result)?;
-        if self.run != Known::Shown && is_blank(chunk) {
+        if self.run != OpenRun::Shown && is_blank(chunk) {
             return None;
         }
         self.is_at_line_start = chunk.ends_with(b"\n");
-        self.run = Known::Shown;
-        self.said = Said::Something;
+        self.run = OpenRun::Shown;
+        self.written = Written::Something;
         Some(run)
     }
 
-    /// The open run, if all that `chunk` can do is to go on with it: no mark has begun, and none begins.
+    /// The open run, if `chunk` only continues it: no mark has begun, and none can begin in the chunk.
     fn goes_on(&self, chunk: &[u8]) -> Option<TextRun> {
         let (run, marks) = match &self.state {
             State::Text if matches!(self.start, Start::Space(..)) => return None,
@@ -248,12 +244,12 @@ impl Parser {
         &self.scope.limits
     }
 
-    /// How much text may be needed to tell a block by how it begins.
+    /// How many bytes may be needed to know which block begins.
     fn longest_opening(&self) -> usize {
         self.limits().max_block_bytes.saturating_add(LONGEST_HEAD)
     }
 
-    /// Hands out what a block says.
+    /// Hands out the events of a block.
     fn complete(&mut self, block: &OpenBlock, said: Vec<Event>, events: &mut Vec<Event>) {
         let is_batch = self.grammar.dialects[block.opening.dialect].batch == BatchEnd::Block;
         self.ready_calls = 0;
@@ -267,13 +263,13 @@ impl Parser {
         }
     }
 
-    /// The calls that were handed out are to be run.
+    /// Asks that the calls that were handed out are run.
     fn execute(&mut self, events: &mut Vec<Event>) {
         self.is_batch_open = false;
         self.say(Event::Execute, events);
     }
 
-    /// The model's turn is over.
+    /// Ends the model's turn.
     fn end_turn(&mut self, events: &mut Vec<Event>) {
         if self.is_batch_open {
             self.execute(events);
@@ -281,19 +277,19 @@ impl Parser {
         self.state = State::Done;
     }
 
-    /// Hands out what is known of a call that is not complete.
+    /// Hands out a piece of a call that is not complete.
     fn note(&mut self, note: Note, events: &mut Vec<Event>) {
         self.begun += usize::from(note == Note::Start);
         self.say(Event::Piece(self.begun.saturating_sub(1), note), events);
     }
 
-    /// Hands out a call that is complete in a block that is not.
+    /// Hands out a complete call of a block that is not complete.
     fn ready(&mut self, call: Call, events: &mut Vec<Event>) {
         self.ready_calls += 1;
         self.say(Event::Ready(call), events);
     }
 
-    /// The open block is not valid, so what was ready of it does not count.
+    /// Takes back the ready calls of the open block, which is not valid.
     fn withdraw(&mut self, events: &mut Vec<Event>) {
         if std::mem::take(&mut self.ready_calls) > 0 {
             self.say(Event::Withdrawn, events);
@@ -301,7 +297,7 @@ impl Parser {
     }
 
     fn say(&mut self, event: Event, events: &mut Vec<Event>) {
-        self.said = if event == Event::End { Said::End } else { Said::Something };
+        self.written = if event == Event::End { Written::End } else { Written::Something };
         if let Event::Respond(text) = &event
             && self.start != Start::Past
             && !text.is_blank()
@@ -330,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_of_results_that_the_text_ends_in_ends_at_its_closing_tag_if_there_is_one() {
+    fn if_the_text_ends_in_an_array_of_results_the_array_ends_at_its_closing_tag_if_there_is_one() {
         for (text, expected) in [
             ("<results>[\"a", vec![Event::Result("[\"a".into())]),
             (
@@ -387,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_behind_the_end_may_be_cut_too() {
+    fn text_after_the_end_may_be_cut_off_too() {
         let kinds = |text: &str, stream| {
             let events = read(text, Options { stream, ..Options::default() }, &Ending::Length);
             events.iter().filter(|event| matches!(event, Event::Error(_))).count()
@@ -407,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn space_before_reasoning_that_is_opened_again_is_within_the_limit() {
+    fn space_before_reopened_reasoning_is_within_the_limit() {
         let limits = Limits { max_block_bytes: 4, ..Limits::default() };
         let think = |text: &str| Event::Think(text.into());
         for (text, expected) in [
@@ -427,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn space_in_front_of_reasoning_is_searched_once() {
+    fn space_before_reasoning_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
         let options = Options { begins_in_think: true, ..Options::default() };
         let (mut parser, mut events) = (Parser::new(cogency(), options), Vec::new());
@@ -439,9 +435,9 @@ mod tests {
         assert_eq!(events, [Event::Think([&b" ".repeat(SIZE)[..], b"a"].concat()[..].into())]);
     }
 
-    /// Searched from its start for every chunk, this would take minutes.
+    /// If it were searched from its start for every chunk, this would take minutes.
     #[test]
-    fn whitespace_that_is_held_is_searched_once() {
+    fn held_whitespace_is_searched_once() {
         const SIZE: usize = if cfg!(miri) { 100 } else { 1_000_000 };
         let (mut parser, mut events) = (
             Parser::new(cogency(), Options { stream: Stream::Token, ..Options::default() }),

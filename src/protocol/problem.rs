@@ -14,23 +14,23 @@ pub enum ProblemKind {
     /// It is not JSON.
     #[error("{0}")]
     Json(#[from] FaultKind),
-    /// Something else stands where this must.
+    /// Other text is found where this is expected.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What must stand there: words, or a mark in quotes.
+        /// What is expected: words, or a mark in quotes.
         expected: Cow<'static, str>,
-        /// What does.
+        /// What is found.
         found: Cow<'static, str>,
     },
     /// The text ended where this must follow.
     #[error("the text ended before {0}")]
     Missing(Cow<'static, str>),
-    /// An element was never closed: another tag stands where its own must.
+    /// An element was never closed: another tag is found where its own is expected.
     #[error("expected {expected}, found {found}")]
     Unclosed {
         /// The tag that closes it, in quotes.
         expected: Cow<'static, str>,
-        /// The tag that stands there.
+        /// The tag that is found.
         found: Cow<'static, str>,
     },
     /// An item of an array of calls is not an object.
@@ -38,7 +38,7 @@ pub enum ProblemKind {
     NotAnObject {
         /// Which call, from 0.
         index: usize,
-        /// What it is.
+        /// What is found.
         found: &'static str,
     },
     /// A call has no name, or one that is not a string.
@@ -48,7 +48,7 @@ pub enum ProblemKind {
         index: usize,
         /// The key that must hold it.
         key: Cow<'static, str>,
-        /// What stands there.
+        /// What is found.
         found: &'static str,
     },
     /// A call's head has no name.
@@ -61,7 +61,7 @@ pub enum ProblemKind {
         index: usize,
         /// The key that must hold them.
         key: Cow<'static, str>,
-        /// What stands there.
+        /// What is found.
         found: &'static str,
     },
     /// Brackets or elements are nested deeper than [`Limits::max_depth`](super::Limits::max_depth).
@@ -76,8 +76,8 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Whether a body that was cut off with this problem may have swallowed the block's end: in a string that
-    /// was never closed, or in more text than a block may have.
+    /// Whether a body with this problem may contain the block's end: in a string that was never closed, or because it has
+    /// more text than a block may have.
     #[must_use]
     pub fn may_hide_the_end(&self) -> bool {
         matches!(
@@ -89,7 +89,7 @@ impl ProblemKind {
         )
     }
 
-    /// What is wrong with the call, in a word for programs: it has no name, or it cannot be read.
+    /// The problem as a word for programs: the call has no name, or it cannot be read.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -98,13 +98,13 @@ impl ProblemKind {
         }
     }
 
-    /// Whether it is JSON, but not that of calls.
+    /// Whether the body is JSON, but not the JSON of calls.
     #[must_use]
     pub fn is_of_shape(&self) -> bool {
         matches!(self, Self::NotAnObject { .. } | Self::Name { .. } | Self::Args { .. })
     }
 
-    /// Whether all that is wrong is that the text ended.
+    /// Whether the only problem is that the text ended.
     #[must_use]
     pub fn is_the_end(&self) -> bool {
         matches!(self, Self::Json(FaultKind::EndedInString | FaultKind::Ended) | Self::Missing(_))
@@ -114,9 +114,9 @@ impl ProblemKind {
 /// What is wrong with a block, and at which byte of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What.
+    /// The kind of problem.
     pub kind: ProblemKind,
-    /// Where.
+    /// At which byte.
     pub at: usize,
 }
 
@@ -134,7 +134,7 @@ impl Problem {
     }
 }
 
-/// A [`Problem`] that knows its text.
+/// A [`Problem`] with the text that it is in, to be shown with line and column.
 #[derive(Debug)]
 pub struct Located<'a> {
     problem: &'a Problem,

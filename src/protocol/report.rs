@@ -1,4 +1,4 @@
-//! What is said of output that could not be read: a block that is not one of calls, or an answer that was cut.
+//! What the model is told about output that could not be read: a block that does not hold calls, or an answer that was cut off.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use crate::dialect::Dialect;
 /// How a model's text ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// Nothing is known of it.
+    /// It is not known.
     #[default]
     Unknown,
     /// The model stopped by itself.
     Stopped,
-    /// The answer was as long as it may be.
+    /// The answer reached its greatest length.
     Length,
-    /// The stream broke off, and this is why.
+    /// The stream broke off, for this reason.
     Broken(String),
 }
 
 impl Ending {
-    /// What a provider's finish reason says; a reason that is not known says nothing.
+    /// The ending that a provider's finish reason means; [`Unknown`](Self::Unknown) for a reason that is not known.
     #[must_use]
     pub fn of_reason(reason: &str) -> Self {
         match reason.to_ascii_lowercase().as_str() {
@@ -35,7 +35,7 @@ impl Ending {
         }
     }
 
-    /// Whether text is missing behind what has arrived.
+    /// Whether text is missing at the end.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         matches!(self, Self::Length | Self::Broken(_))
@@ -45,11 +45,11 @@ impl Ending {
 /// What kind of output could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
-    /// A block that is not one of calls.
+    /// A block that does not hold calls.
     Malformed,
     /// A block in which the model stopped by itself.
     Unfinished,
-    /// Output that was cut: by its length, with its stream, or nobody knows by what.
+    /// Output that was cut off: by its length, with its stream, or for an unknown reason.
     Truncated,
 }
 
@@ -73,29 +73,29 @@ impl ReportKind {
     }
 }
 
-/// What is wrong with a piece of output, and the piece.
+/// A piece of output, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What kind of thing is wrong.
+    /// The kind of problem.
     pub kind: ReportKind,
     /// What the model is told: what is wrong, where, and what to do.
     pub content: Text,
-    /// The block as the model wrote it, from its opening tag on; empty for what is wrong with no block.
+    /// The block as the model wrote it, from its opening mark on; empty if the problem is not in a block.
     pub raw: Text,
     /// Line and column in `raw`, from 1.
     pub place: Option<(usize, usize)>,
-    /// What is wrong with a block, in a word for programs ([`ProblemKind::code`](super::problem::ProblemKind::code)).
+    /// The problem of a block as a word for programs ([`ProblemKind::code`](super::problem::ProblemKind::code)).
     pub code: Option<Cow<'static, str>>,
-    /// The same as text of the answer, in which cogency 3.3.0 has its reports; `None` where it has none.
+    /// The report as text of the answer, as cogency 3.3.0 has it; `None` if cogency 3.3.0 reports nothing.
     pub respond: Option<Text>,
 }
 
-/// The dialect of a block that could not be read, and how long the mark is that opened it.
+/// The dialect of a block that could not be read, and the length of the mark that opened it.
 pub type Broken<'d> = (&'d Dialect, usize);
 
 impl Report {
-    /// A block that ends, but is not one of calls: the first `length` bytes of `text`, which begins with the block's mark;
-    /// `problem` is one of what stands behind that, and may lie behind the block too.
+    /// The report of a block that has an end but does not hold calls. The block is the first `length` bytes of `text`, with its
+    /// opening mark. The place of `problem` is counted from the end of that mark, and may be after the block.
     #[must_use]
     pub fn malformed(problem: &Problem, text: &[u8], length: usize, broken: Broken<'_>) -> Self {
         let (dialect, mark) = broken;
@@ -112,7 +112,8 @@ impl Report {
             raw: raw.into(),
             place: Some((line, column)),
             code: Some(problem.kind.code().into()),
-            // What is missing is so at the end of the text: to count lines up to there for each block would cost the square of it.
+            // Where something is missing, the problem is at the end of the text: counting lines up to there for each block
+            // would take quadratic time.
             respond: Some(match problem.kind {
                 ProblemKind::Missing(_) => malformed(problem, raw, broken),
                 _ => malformed(problem, text, broken),
@@ -120,7 +121,7 @@ impl Report {
         }
     }
 
-    /// A block in which the text ended.
+    /// The report of a block that the text ended in.
     #[must_use]
     pub fn cut_off(problem: &Problem, raw: &[u8], broken: Broken<'_>, ending: &Ending) -> Self {
         let (dialect, mark) = broken;
@@ -170,7 +171,8 @@ impl Report {
         }
     }
 
-    /// Reasoning that never ended, in which this mark stands that would open a block of calls; `close` would have ended it.
+    /// The report of reasoning that never ended, with `mark` in it, which would open a block of calls. `close` would have
+    /// ended the reasoning.
     #[must_use]
     pub fn in_reasoning(mark: &str, close: &str) -> Self {
         let content = format!(
@@ -188,7 +190,7 @@ impl Report {
         }
     }
 
-    /// An answer that was cut outside every block; `None` where nothing is missing.
+    /// The report of an answer that was cut off outside every block; `None` if nothing is missing.
     #[must_use]
     pub fn cut_answer(ending: &Ending) -> Option<Self> {
         let content = match ending {
@@ -207,7 +209,7 @@ impl Report {
     }
 }
 
-/// The report of a malformed block, as text of the answer. Its first words are cogency 3.3.0's.
+/// The report of a malformed block as text of the answer. It begins with the words of cogency 3.3.0.
 fn malformed(problem: &Problem, text: &[u8], (dialect, mark): Broken<'_>) -> Text {
     let problem = problem.located(&text[mark..]);
     let (block, again) = (block_name(dialect), again(dialect));
@@ -222,7 +224,7 @@ mod tests {
     use crate::protocol::json::FaultKind;
 
     #[test]
-    fn reasons_of_providers_say_how_a_text_ended() {
+    fn a_provider_s_finish_reason_tells_how_a_text_ended() {
         for (reason, ending) in [
             ("length", Ending::Length),
             ("MAX_TOKENS", Ending::Length),
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_one_in_the_raw_text() {
+    fn line_and_column_are_those_in_the_raw_text() {
         let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
         let grammar = cogency();
         let broken = (&*grammar.dialects[0], "<execute>".len());
@@ -249,7 +251,7 @@ mod tests {
         assert_eq!(found.place, Some((1, 13)));
         let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();
         assert!(respond.contains("at line 1, column 4."), "{respond}");
-        // A problem may stand behind the block's end; then the place is that end.
+        // A problem may be after the block's end; then the place is that end.
         let found = report("<execute>[7,x", 10);
         assert_eq!(found.place, Some((1, 11)));
         let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! The results array: how the outcomes of a batch are shown to the model.
 //!
-//! One JSON array in call order, as `json.dumps` writes it. Every item has its `tool`, its `status` and its `content`. The
-//! content of a success is the tool's, or its outcome where it gave none; with content, the outcome stands before it if it
-//! says more than that the call succeeded. The content of a failure is its message.
+//! One JSON array in call order, as `json.dumps` writes it. Every item has a `tool`, a `status` and a `content`. The content of
+//! a success is what the tool returned, or the outcome if it returned nothing. If there are both, and the outcome says more
+//! than that the call succeeded, it is the member `outcome` before `content`. The content of a failure is its message.
 
 /// One item of the array. All texts are JSON already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,18 +23,18 @@ pub enum CallOutcome {
         /// The output, any JSON value.
         content: String,
     },
-    /// It did not.
+    /// It failed.
     Failure {
         /// What went wrong.
         message: String,
     },
 }
 
-/// Outcomes that say nothing beside a content: the word that stands in for a missing one, and none at all.
+/// Outcomes that say nothing more than the content: the one that replaces a missing outcome, and an empty one.
 const WORDLESS: [&str; 3] = ["\"Success\"", "\"\"", "null"];
 
 impl CallOutcome {
-    /// The success of a tool that said `outcome` and gave `content`, if it gave any.
+    /// The success of a tool with this `outcome`, and its `content` if it returned any.
     #[must_use]
     pub fn success(outcome: String, content: Option<String>) -> Self {
         match content {
@@ -77,7 +77,7 @@ pub fn results_array(items: &[ResultItem]) -> String {
 mod tests {
     use super::*;
 
-    /// The array of one call of a tool `t`, without the brackets and what all items begin with.
+    /// The array of one call of a tool `t`, without the brackets and the members that all items begin with.
     fn written(outcome: CallOutcome) -> String {
         let array = results_array(&[ResultItem { tool: "\"t\"".into(), outcome }]);
         array["[{\"tool\": \"t\", \"status\": ".len()..array.len() - "}]".len()].into()

@@ -1,4 +1,4 @@
-//! Text by the event it becomes.
+//! The kinds of text between two marks.
 
 use super::{Event, Text};
 

@@ -2,15 +2,14 @@
 
 use std::sync::LazyLock;
 
-use super::body::{Calls, Fields, Parts};
+use super::body::{CallParts, Calls, Fields};
 use super::call::Call;
-use super::canonical::Layout;
 use super::json::{Container, Controls, Fault, FaultKind, Scanner, Token};
-use super::limits::Reading;
+use super::limits::Strictness;
 use super::verbatim::members;
-use crate::dialect::{Json, Shape};
+use crate::dialect::{Json, JsonShape};
 
-/// One tool call as it is to be shown to the model; all texts are canonical JSON.
+/// One tool call as the model is shown it. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCall {
     /// Its name, a JSON string with its quotes.
@@ -23,20 +22,20 @@ pub struct ShownCall {
     pub server: Option<String>,
 }
 
-/// Reads one call as the log stores it. Without `args` it has none.
+/// Reads one call as the log stores it; without `args` its arguments are empty.
 ///
 /// # Errors
 /// The text is not JSON by the rules of `json.loads(text)`. JSON that is not a call gives `None`.
 pub fn stored_call(text: &[u8]) -> Result<Option<Call>, Fault> {
-    Ok(stored_fields(text)?.map(Parts::into_call))
+    Ok(stored_fields(text)?.map(CallParts::into_call))
 }
 
-/// Likewise, to be shown.
+/// Reads one call as the log stores it, to be shown.
 ///
 /// # Errors
 /// As [`stored_call`].
 pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
-    Ok(stored_fields(text)?.map(|Parts { name, args, id, server }| ShownCall {
+    Ok(stored_fields(text)?.map(|CallParts { name, args, id, server }| ShownCall {
         name,
         args,
         id,
@@ -45,7 +44,7 @@ pub fn shown_call(text: &[u8]) -> Result<Option<ShownCall>, Fault> {
 }
 
 /// The fields of a stored call.
-fn stored_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
+fn stored_fields(text: &[u8]) -> Result<Option<CallParts>, Fault> {
     match verbatim_fields(text) {
         Some(parts) => Ok(Some(parts)),
         None => read_fields(text),
@@ -53,7 +52,7 @@ fn stored_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
 }
 
 /// The fields of a call that is stored as we store one.
-fn verbatim_fields(text: &[u8]) -> Option<Parts> {
+fn verbatim_fields(text: &[u8]) -> Option<CallParts> {
     let (mut name, mut args, mut id, mut server) = (None, None, None, None);
     for (key, value) in members(std::str::from_utf8(text).ok()?)? {
         let (field, first) = match key {
@@ -67,7 +66,7 @@ fn verbatim_fields(text: &[u8]) -> Option<Parts> {
         field.as_ref()?;
     }
     let owned = str::to_owned;
-    Some(Parts {
+    Some(CallParts {
         name: name.map(owned)?,
         args: args.map(owned)?,
         id: id.map(owned),
@@ -76,9 +75,9 @@ fn verbatim_fields(text: &[u8]) -> Option<Parts> {
 }
 
 /// The fields of any other.
-fn read_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
+fn read_fields(text: &[u8]) -> Result<Option<CallParts>, Fault> {
     static FORM: LazyLock<Json> = LazyLock::new(|| Json {
-        shape: Shape::Object,
+        shape: JsonShape::Object,
         name: vec!["name".into()],
         args: vec!["args".into()],
         args_optional: true,
@@ -90,7 +89,7 @@ fn read_fields(text: &[u8]) -> Result<Option<Parts>, Fault> {
         decision: None,
     });
     let mut scanner = Scanner::new(Controls::Escaped);
-    let mut fields = Fields::new(&FORM, 1, Layout::Compact, Reading::Strict);
+    let mut fields = Fields::new(&FORM, 1, Strictness::Strict);
     let mut calls = Calls::default();
     let mut is_object = false;
     while let Some(token) = scanner.next(text)? {

@@ -24,19 +24,19 @@ impl Text {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Whether there is no text at all.
+    /// Whether there is no text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether there is nothing but whitespace.
+    /// Whether there is only whitespace, or no text.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         is_blank(&self.0)
     }
 
-    /// Makes room for so many more bytes.
+    /// Makes room for this many more bytes.
     pub fn reserve(&mut self, additional: usize) {
         self.0.reserve(additional);
     }
@@ -127,7 +127,7 @@ pub fn leading_space(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether `bytes` is nothing but whitespace; true for no text at all.
+/// Whether `bytes` is only whitespace, or empty.
 #[must_use]
 pub fn is_blank(bytes: &[u8]) -> bool {
     leading_space(bytes) == bytes.len()
@@ -147,7 +147,7 @@ pub fn trim(bytes: &[u8]) -> &[u8] {
 
 /// The longest prefix of `bytes` of at most `most` bytes that does not end inside a character.
 ///
-/// Never empty where `bytes` is not: a first character wider than `most` is taken whole.
+/// It is empty only if `bytes` is: a first character wider than `most` is taken whole.
 #[must_use]
 pub fn prefix(bytes: &[u8], most: usize) -> &[u8] {
     let starts = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);

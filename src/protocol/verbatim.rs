@@ -1,42 +1,42 @@
-//! Canonical JSON, known as such in one look.
+//! Recognises canonical JSON in one pass.
 //!
-//! The log holds calls as [`canonical`](super::canonical) writes them. Such a text is taken as it stands; any other is read and
-//! written anew.
+//! The log holds calls as [`canonical`](super::canonical) writes them. Such a text is taken as it stands; any other is read
+//! and written again.
 
 use super::canonical::plain_length;
 
-/// How deep brackets may lie in each other.
+/// How deep brackets may be nested.
 const DEPTH: usize = 16;
 
-/// How many keys one object may have; each is compared with all before it.
+/// How many keys an object may have: each is compared with all before it.
 const KEYS: usize = 8;
 
 /// The keys, with their quotes, and the values of an object that is canonical as it stands.
 ///
-/// `None` says that the text has to be read: it is not canonical, or not of the plain kind that is known here. That kind has
-/// no fractions, no more than 8 keys in an object, and no more than 16 brackets in each other.
+/// `None` if the text has to be read: it is not canonical, or it has fractions, more than 8 keys in an object, or brackets
+/// nested deeper than 16.
 ///
 /// # Complexity
 /// O(json)
 #[must_use]
 pub fn members(json: &str) -> Option<Vec<(&str, &str)>> {
-    let mut look = Look { json: json.as_bytes(), at: 0 };
+    let mut cursor = Cursor { json: json.as_bytes(), at: 0 };
     let mut members = Vec::with_capacity(4);
-    look.byte(b'{')?;
-    look.object(1, |key, value| members.push((&json[key.0..key.1], &json[value.0..value.1])))?;
-    (look.at == json.len()).then_some(members)
+    cursor.byte(b'{')?;
+    cursor.object(1, |key, value| members.push((&json[key.0..key.1], &json[value.0..value.1])))?;
+    (cursor.at == json.len()).then_some(members)
 }
 
-/// Where something begins and ends.
-type Span = (usize, usize);
+/// The first byte of something, and one past its last.
+type Ends = (usize, usize);
 
-/// A look at a text, which has come to the byte `at`.
-struct Look<'a> {
+/// Reads a text; it has come to the byte `at`.
+struct Cursor<'a> {
     json: &'a [u8],
     at: usize,
 }
 
-impl Look<'_> {
+impl Cursor<'_> {
     /// Passes over this byte.
     fn byte(&mut self, expected: u8) -> Option<()> {
         (self.next()? == expected).then_some(())
@@ -52,7 +52,7 @@ impl Look<'_> {
         self.json.get(self.at).copied()
     }
 
-    /// Passes over a value inside so many brackets.
+    /// Passes over a value inside this many brackets.
     fn value(&mut self, depth: usize) -> Option<()> {
         match self.next()? {
             b'"' => self.string(),
@@ -72,7 +72,7 @@ impl Look<'_> {
     }
 
     /// Passes over an object whose bracket is open.
-    fn object(&mut self, depth: usize, mut member: impl FnMut(Span, Span)) -> Option<()> {
+    fn object(&mut self, depth: usize, mut member: impl FnMut(Ends, Ends)) -> Option<()> {
         if self.peek()? == b'}' {
             return self.byte(b'}');
         }
@@ -82,7 +82,7 @@ impl Look<'_> {
             self.byte(b'"')?;
             self.string()?;
             let key = (start, self.at);
-            let text = |(start, end): Span| &self.json[start..end];
+            let text = |(start, end): Ends| &self.json[start..end];
             if keys[..count].iter().any(|&earlier| text(earlier) == text(key)) {
                 return None;
             }
@@ -131,7 +131,7 @@ impl Look<'_> {
         }
     }
 
-    /// Passes over the digits of an escape, for a unit that has no shorter form.
+    /// Passes over the digits of an escape, of a unit that has no shorter form.
     fn unit(&mut self) -> Option<()> {
         let mut unit = 0;
         for _ in 0..4 {
@@ -158,13 +158,13 @@ impl Look<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::canonical::{Layout, Writer};
+    use super::super::canonical::Writer;
     use super::super::json::Scanner;
     use super::*;
 
-    /// The text as the writer writes it; `None` where it is not JSON.
+    /// The text as the writer writes it; `None` if it is not JSON.
     fn written(text: &str) -> Option<String> {
-        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, 0));
+        let (mut scanner, mut writer) = (Scanner::default(), Writer::new(0));
         while let Some(token) = scanner.next(text.as_bytes()).ok()? {
             writer.token(text.as_bytes(), &token);
         }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_written_in_another_way_is_not_taken() {
+    fn text_that_would_be_written_in_another_way_is_not_taken() {
         let deep = |depth| format!("{{\"a\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
         assert!(members(&deep(DEPTH - 1)).is_some());
         assert_eq!(members(&deep(DEPTH)), None);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_taken_is_what_would_be_written() {
+    fn text_that_is_taken_is_what_would_be_written() {
         const PIECES: [&str; 23] = [
             "{",
             "{\"a\": ",

@@ -1,7 +1,7 @@
 //! `ArgumentSchema`: a tool's schema, compiled once, and Python values as the core checks them.
 //!
-//! Nothing here raises for what it is given: a value that JSON does not know is a value that no schema admits, and a
-//! schema that cannot be compiled is a fault of every call.
+//! No value and no schema raises here: a value that JSON cannot hold fits no schema, and a schema that cannot be compiled
+//! is a fault of every call.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,14 +14,14 @@ use pyo3::types::{
 use serde_json::{Map, Number, Value as Schema};
 
 use crate::execution::arguments::{
-    ArgumentSchema as Checker, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm, Text, Value,
-    too_deep, unusable,
+    ArgumentSchema as Checker, ArgumentText, BigInteger, Foreign, MOST_LEVELS, Members, SchemaForm,
+    Value, too_deep, unusable,
 };
 
 /// A tool's schema, ready to check arguments. It keeps no Python object.
 #[pyclass(frozen, module = "cogency_rs._core")]
 pub struct ArgumentSchema {
-    /// The schema as it was when it was compiled.
+    /// The schema that was compiled. The caller may have changed its own since.
     source: Schema,
     form: SchemaForm,
     checker: Result<Checker, String>,
@@ -32,8 +32,8 @@ impl ArgumentSchema {
     #[new]
     #[pyo3(signature = (schema, form = None))]
     fn new(schema: &Bound<'_, PyAny>, form: Option<&str>) -> PyResult<Self> {
-        let mut reading = Reading::default();
-        let source = reading.schema(schema, 0);
+        let mut reader = SchemaReader::default();
+        let source = reader.schema(schema, 0);
         let form = match form {
             None => SchemaForm::of(&source),
             Some("flat") => SchemaForm::Flat,
@@ -44,14 +44,14 @@ impl ArgumentSchema {
                 )));
             }
         };
-        let checker = match reading.problem {
+        let checker = match reader.problem {
             Some(problem) if form == SchemaForm::JsonSchema => Err(unusable(&problem)),
             _ => Checker::new(&source, form),
         };
         Ok(Self { source, form, checker })
     }
 
-    /// Whether this is what a schema compiles to.
+    /// Whether this was compiled from an equal schema.
     fn is_of(&self, schema: &Bound<'_, PyAny>) -> bool {
         is_same(&self.source, schema)
     }
@@ -72,7 +72,7 @@ impl ArgumentSchema {
     }
 }
 
-/// A value with more levels than there may be, as one has that contains itself.
+/// A value has too many levels, for example because it contains itself.
 struct TooDeep;
 
 fn value_of<'py>(
@@ -117,12 +117,12 @@ fn value_of<'py>(
     let foreign = Box::new(PythonObject(value.clone()));
     Ok(match form {
         SchemaForm::JsonSchema => Value::Foreign(foreign),
-        // What it does not know, the flat form calls an object.
+        // The flat form counts a value of any other type as an object.
         SchemaForm::Flat => Value::ForeignObject(foreign, Members::default()),
     })
 }
 
-/// The items of a mapping, with their keys as JSON writes them; `None` for any other value.
+/// The items of a mapping, with their keys as text; `None` for any other value.
 fn items_of<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<(String, Bound<'py, PyAny>)>> {
     if let Ok(dict) = value.cast::<PyDict>() {
         return Some(dict.iter().map(|(key, value)| (key_of(&key), value)).collect());
@@ -152,7 +152,7 @@ fn integer<'py>(value: &Bound<'py, PyInt>) -> Value<'py> {
     }
     let is_negative = value.lt(0).unwrap_or(false);
     let infinity = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
-    // Python writes no more than some thousand digits.
+    // Python refuses to write more than some thousands of digits.
     let text = value.str().map_or_else(
         |_| if is_negative { "-1e9999" } else { "1e9999" }.to_owned(),
         |text| text.to_string_lossy().into_owned(),
@@ -162,7 +162,7 @@ fn integer<'py>(value: &Bound<'py, PyInt>) -> Value<'py> {
 
 struct PythonText<'py>(Bound<'py, PyString>);
 
-impl Text for PythonText<'_> {
+impl ArgumentText for PythonText<'_> {
     fn characters(&self) -> u64 {
         self.0.len().map_or(0, |length| length as u64)
     }
@@ -184,14 +184,14 @@ impl Foreign for PythonObject<'_> {
     }
 }
 
-/// A schema, as it is read from Python.
+/// Reads a schema from Python.
 #[derive(Default)]
-struct Reading {
-    /// The first thing in it that is not JSON; null stands in its place.
+struct SchemaReader {
+    /// What is wrong with the first part that is not JSON; null takes its place.
     problem: Option<String>,
 }
 
-impl Reading {
+impl SchemaReader {
     fn schema(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Schema {
         if depth > MOST_LEVELS {
             self.problem.get_or_insert(format!("it is nested deeper than {MOST_LEVELS} levels"));
@@ -233,7 +233,7 @@ impl Reading {
     }
 }
 
-/// A value without others inside, if it is one that JSON knows.
+/// A value that is not a collection, if JSON can hold it.
 fn single(value: &Bound<'_, PyAny>) -> Option<Schema> {
     if let Ok(text) = value.cast::<PyString>() {
         return Some(Schema::String(text.to_string_lossy().into_owned()));
@@ -265,7 +265,7 @@ fn number(value: f64) -> Option<Number> {
     Number::from_f64(value)
 }
 
-/// Whether a schema from Python reads as this one.
+/// Whether a schema from Python equals this one.
 fn is_same(known: &Schema, value: &Bound<'_, PyAny>) -> bool {
     match known {
         Schema::Object(known) => match value.cast::<PyDict>() {
@@ -282,16 +282,16 @@ fn is_same(known: &Schema, value: &Bound<'_, PyAny>) -> bool {
                 known.len() == list.len()
                     && known.iter().zip(list.iter()).all(|(known, value)| is_same(known, &value))
             }
-            Err(_) => Reading::default().schema(value, 0) == Schema::Array(known.clone()),
+            Err(_) => SchemaReader::default().schema(value, 0) == Schema::Array(known.clone()),
         },
         Schema::String(known) => is_text(known, value),
         Schema::Bool(known) => value.cast::<PyBool>().is_ok_and(|value| value.is_true() == *known),
-        _ => Reading::default().schema(value, 0) == *known,
+        _ => SchemaReader::default().schema(value, 0) == *known,
     }
 }
 
 fn is_read_as(known: &Map<String, Schema>, value: &Bound<'_, PyAny>) -> bool {
-    items_of(value).is_some() && Reading::default().schema(value, 0).as_object() == Some(known)
+    items_of(value).is_some() && SchemaReader::default().schema(value, 0).as_object() == Some(known)
 }
 
 fn is_text(known: &str, value: &Bound<'_, PyAny>) -> bool {

@@ -10,17 +10,17 @@ use pyo3::types::{PyIterator, PyTuple, PyType};
 
 use super::error::type_error;
 
-/// How far an awaitable came.
+/// What an awaitable did when it was sent a value.
 pub enum Sent<'py> {
-    /// It waits: this is for the event loop.
+    /// It waits; this is for the event loop.
     Yielded(Bound<'py, PyAny>),
-    /// It is over.
+    /// It has ended, with this value.
     Returned(Bound<'py, PyAny>),
 }
 
 impl<'py> Sent<'py> {
-    /// The same, as `__next__` says it. What is returned is set as the value of `StopIteration` directly: to raise it
-    /// like other errors would cost more than all the rest.
+    /// The same, as the result of `__next__`. A returned value is set as that of `StopIteration` directly: raising it like
+    /// other errors would cost more than all the rest.
     pub fn into_next(self) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = match self {
             Self::Yielded(value) => return Ok(Some(value)),
@@ -35,7 +35,7 @@ impl<'py> Sent<'py> {
         Ok(None)
     }
 
-    /// The same, as `send` and `throw` say it.
+    /// The same, as the result of `send` and `throw`.
     pub fn into_iteration(self) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Yielded(value) => Ok(value),
@@ -44,7 +44,7 @@ impl<'py> Sent<'py> {
     }
 }
 
-/// The iterator behind an awaitable, `awaitable.__await__()`; `None` for what is none.
+/// The iterator of an awaitable, `awaitable.__await__()`; `None` if it is not an awaitable.
 pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match slot(awaitable, ffi::Py_am_await) {
         // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
@@ -55,7 +55,7 @@ pub fn awaited<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py,
     }
 }
 
-/// Whether an object is a generator of `types.coroutine`, which is awaited as it is.
+/// Whether an object is a generator made by `types.coroutine`, which is its own iterator.
 fn is_coroutine_generator(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     const CO_ITERABLE_COROUTINE: u32 = 0x100;
     let py = object.py();
@@ -72,14 +72,14 @@ fn generator_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     TYPE.import(py, "types", "GeneratorType")
 }
 
-/// Goes on with what is awaited.
+/// Sends a value to what is awaited.
 ///
 /// # Errors
-/// Whatever it raises, and a `TypeError` where it is no iterator.
+/// Whatever it raises, and a `TypeError` if it is not an iterator.
 pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
     let py = value.py();
     let mut result = std::ptr::null_mut();
-    // SAFETY: both are live objects. The result is a new reference, but for an error, where an exception is set.
+    // SAFETY: both are live objects. The result is a new reference, or an exception is set.
     unsafe {
         match ffi::PyIter_Send(awaited.as_ptr(), value.as_ptr(), &raw mut result) {
             ffi::PySendResult::PYGEN_NEXT => Ok(Sent::Yielded(Bound::from_owned_ptr(py, result))),
@@ -91,7 +91,7 @@ pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyRe
     }
 }
 
-/// Why what is awaited could not go on. Whether it can at all is asked only here: most can.
+/// Why what is awaited failed. Whether it is an iterator is asked only here, since it almost always is.
 #[cold]
 fn failure_of(awaited: &Bound<'_, PyAny>) -> PyErr {
     let error = PyErr::fetch(awaited.py());
@@ -101,7 +101,7 @@ fn failure_of(awaited: &Bound<'_, PyAny>) -> PyErr {
     }
 }
 
-/// Throws into what is awaited: an exception, or the arguments of `throw` in its older form.
+/// Throws into what is awaited. `error` are the arguments of `throw`: an exception, or its older form with three.
 pub fn throw<'py>(awaited: &Bound<'py, PyAny>, error: &Bound<'py, PyTuple>) -> PyResult<Sent<'py>> {
     let py = error.py();
     let Some(throw) = awaited.getattr_opt(pyo3::intern!(py, "throw"))? else {
@@ -116,7 +116,7 @@ pub fn throw<'py>(awaited: &Bound<'py, PyAny>, error: &Bound<'py, PyTuple>) -> P
     }
 }
 
-/// Gives up what is awaited.
+/// Closes what is awaited.
 pub fn close(awaited: &Bound<'_, PyAny>) -> PyResult<()> {
     match awaited.getattr_opt(pyo3::intern!(awaited.py(), "close"))? {
         Some(close) => close.call0().map(drop),
@@ -124,9 +124,9 @@ pub fn close(awaited: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// The function of one argument that an object's type has in a slot.
+/// The function of one argument in a slot of an object's type.
 pub fn slot(object: &Bound<'_, PyAny>, slot: c_int) -> Option<ffi::unaryfunc> {
-    // SAFETY: the slots that are asked for hold such a function, or nothing.
+    // SAFETY: the callers ask for slots that hold such a function, or none.
     unsafe {
         let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
         std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)

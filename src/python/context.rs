@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::convert::{bytes_of, dumps, json as json_module, string_of, to_str};
 use super::dialect::{value_of, written_of};
 use crate::context::{
-    self as core, Bounds, Conversation, Message, Report, Role, Rules, Tags, Tool, stored_report,
+    self as core, Bounds, Conversation, Message, Role, Rules, ShownReport, Tags, Tool,
+    stored_report,
 };
 use crate::dialect::ToolsLayout;
 use crate::execution::arguments::{SchemaForm, as_json_schema};
@@ -18,7 +19,7 @@ use crate::protocol::write::Renderer;
 
 /// Folds stored events into messages.
 ///
-/// Raises what cogency 3.3.0 raises for rows that are no rows: `KeyError`, `TypeError`, `JSONDecodeError`.
+/// For events that are not rows of a log it raises what cogency 3.3.0 raises: `KeyError`, `TypeError`, `JSONDecodeError`.
 #[pyfunction]
 #[pyo3(signature = (events, *, escape_tags=Tags::AsStored, dialect=None))]
 #[pyo3(text_signature = "(events, *, escape_tags=False, dialect='cogency')")]
@@ -34,7 +35,7 @@ pub fn to_messages<'py>(
     folding.messages(events.py(), 0)
 }
 
-/// What a fold makes of the rows.
+/// How rows become messages.
 #[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs._core")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FoldOptions {
@@ -76,13 +77,13 @@ impl FoldOptions {
 #[derive(Default)]
 pub struct Folding {
     conversation: Conversation,
-    /// Messages that are complete: who speaks, and what.
+    /// Messages that are complete: who speaks, and the content.
     messages: Vec<(Role, Py<PyAny>)>,
-    /// At which of them a question stands.
+    /// The indices of those that are the user's questions.
     questions: Vec<usize>,
     /// How many pieces the assistant's open turn has.
     parts: usize,
-    /// The first piece of the open turn that is no `str`; joining the turn will fail on it.
+    /// The error of the open turn's first piece that is not a `str`; joining the turn will raise it.
     unjoinable: Option<PyErr>,
 }
 
@@ -117,7 +118,7 @@ impl Folding {
         Ok(list)
     }
 
-    /// At which of the messages a question stands.
+    /// The indices of the messages that are the user's questions.
     fn questions(&self) -> Vec<usize> {
         self.questions.clone()
     }
@@ -196,7 +197,7 @@ impl Folding {
         self.add(py, messages)
     }
 
-    /// Adds messages that are complete.
+    /// Adds complete messages.
     fn add(&mut self, py: Python<'_>, messages: [Option<Message>; 2]) -> PyResult<()> {
         let messages: Vec<_> = messages.into_iter().flatten().collect();
         self.check_joinable(py, &messages)?;
@@ -209,7 +210,7 @@ impl Folding {
         Ok(())
     }
 
-    /// The assistant's turn, which is over, can be joined only if all its pieces are text.
+    /// Fails if these messages have an assistant's turn with a piece that is not text.
     fn check_joinable(&self, py: Python<'_>, messages: &[Message]) -> PyResult<()> {
         let joins = messages.iter().any(|message| message.role == Role::Assistant);
         match &self.unjoinable {
@@ -242,14 +243,14 @@ impl<'py> FromPyObject<'_, 'py> for Rules {
     }
 }
 
-/// What Python says when it joins pieces of which number `index` is no text.
+/// The error that Python raises when it joins pieces and the one at `index` is not text.
 fn joining_error(piece: &Bound<'_, PyAny>, index: usize) -> PyResult<PyErr> {
     let py = piece.py();
     let pieces = PyList::new(py, std::iter::repeat_n("", index))?;
     pieces.append(piece)?;
     match PyString::new(py, "\n").call_method1("join", (pieces,)) {
         Err(error) => Ok(error),
-        Ok(_) => Ok(PyTypeError::new_err(format!("item {index} of a turn is no text"))),
+        Ok(_) => Ok(PyTypeError::new_err(format!("item {index} of a turn is not text"))),
     }
 }
 
@@ -277,7 +278,7 @@ fn formatted<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     Ok(format.call1((value,))?.cast_into::<PyString>()?)
 }
 
-/// The call in a stored row, or `None` for JSON that is none. What is no JSON raises what `json.loads` raises.
+/// The call in a stored row; `None` if its JSON is not a call. Text that is not JSON raises what `json.loads` raises.
 fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>> {
     if let Ok(text) = content.cast::<PyString>()
         && let Ok(call) = shown_call(&bytes_of(text)?)
@@ -289,8 +290,8 @@ fn call_of(content: &Bound<'_, PyAny>) -> PyResult<Option<ShownCall>> {
     Ok(shown_call(dumps(&value)?.as_bytes()).ok().flatten())
 }
 
-/// The report in a row of type `error`, or `None` where it holds another thing.
-fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<Report>> {
+/// The report in a row of type `error`; `None` if its content is not one.
+fn report_of(event: &Bound<'_, PyAny>) -> PyResult<Option<ShownReport>> {
     let py = event.py();
     let content = match event.get_item(pyo3::intern!(py, "content")) {
         Err(error) if error.is_instance_of::<PyKeyError>(py) => return Ok(None),
@@ -329,8 +330,8 @@ pub fn system_prompt(
     Ok(core::system_prompt(&Renderer::new(dialect), &tools, identity, instructions))
 }
 
-/// A tool as servers are told of one. A flat schema becomes a JSON Schema, in which a parameter is required that does not say
-/// that it is not, as in the line that lists it.
+/// A tool in the form in which servers are sent one. A flat schema becomes a JSON Schema in which every parameter is required
+/// unless it has `"required": False`, as in the line of the prompt that lists it.
 fn declaration(name: &str, description: &str, schema: &Bound<'_, PyAny>) -> PyResult<Value> {
     let schema = value_of(schema)?;
     let parameters = match (SchemaForm::of(&schema), &schema) {
@@ -355,7 +356,7 @@ fn declared_fields(fields: &Map<String, Value>, schema: Value) -> Value {
     parameters
 }
 
-/// A parameter with its type and what it is for in front of its bounds.
+/// A parameter, with its type and its description before its bounds.
 fn declared_field(info: &Value, property: &Value) -> Value {
     let kind = match property.get("type") {
         Some(kinds) => kinds

@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use super::error::type_error;
+use super::error::{ConfigError, type_error};
 use crate::protocol::canonical::json_string;
 
-/// The text of a `str` as generalised UTF-8. Borrowed, but for a `str` with lone surrogates.
+/// The text of a `str` as generalised UTF-8; borrowed, unless it has lone surrogates.
 #[inline]
 pub fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
     match text.to_str() {
@@ -26,7 +26,7 @@ fn encode(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
-/// The argument `what` as a `str`.
+/// The argument named `what` as a `str`.
 pub fn string_of<'a, 'py>(
     what: &str,
     value: &'a Bound<'py, PyAny>,
@@ -86,7 +86,21 @@ pub fn now() -> f64 {
     now.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// An argument as it was given, or not; `None` is given.
+/// The value that the argument `what` names, one of two.
+pub fn choice<T>(what: &str, choices: [(&str, T); 2], name: &Bound<'_, PyAny>) -> PyResult<T> {
+    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
+    let [(first, one), (second, other)] = choices;
+    match text {
+        Some(text) if text == first => Ok(one),
+        Some(text) if text == second => Ok(other),
+        _ => Err(ConfigError::new_err(format!(
+            "{what} must be {first:?} or {second:?}, got {}",
+            name.repr()?
+        ))),
+    }
+}
+
+/// An argument that may have been left out. `None` counts as given.
 pub enum Setting {
     Default,
     Given(Py<PyAny>),

@@ -21,7 +21,7 @@ use crate::protocol::{Grammar, Tools};
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]
 pub struct Dialect {
     inner: Arc<core::Dialect>,
-    /// Made where it is first read with.
+    /// Made when the dialect is first read.
     grammar: OnceLock<Arc<Grammar>>,
 }
 
@@ -55,7 +55,7 @@ impl Dialect {
     fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
         let value = value_of(fields)?;
         let inner: core::Dialect = serde_json::from_value(value)
-            .map_err(|error| ConfigError::new_err(format!("this is no dialect: {error}")))?;
+            .map_err(|error| ConfigError::new_err(format!("this is not a dialect: {error}")))?;
         inner.check().map_err(ConfigError::new_err)?;
         Ok(Self::of(Arc::new(inner)))
     }
@@ -147,7 +147,7 @@ fn unknown(name: &str) -> PyErr {
     ConfigError::new_err(format!("there is no dialect {name:?}; there are {}", known.join(", ")))
 }
 
-/// The grammar of `dialect`: a name, a [`Dialect`], or several of these; cogency's without one.
+/// The grammar of `dialect`: a name, a [`Dialect`], or several of these; cogency's if it is left out.
 pub fn grammar_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<Grammar>> {
     let Some(dialect) = dialect else { return grammar_named("cogency") };
     if let Ok(name) = dialect.cast::<PyString>() {
@@ -164,13 +164,13 @@ fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
     presets::grammar(name).ok_or_else(|| unknown(name))
 }
 
-/// The dialect that is written where `dialect` is read: the first of them, and cogency's without one.
+/// The dialect to write in: the first of those that are read, or cogency's if there are none.
 pub fn written_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<core::Dialect>> {
     let Some(dialect) = dialect else { return preset("cogency") };
     Ok(Arc::clone(&dialects_of(dialect)?[0]))
 }
 
-/// The dialects that are meant, of which the first is the one that is written.
+/// The dialects that an argument names. The first of them is the one that is written.
 pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect>>> {
     if let Ok(name) = dialect.cast::<PyString>() {
         return Ok(vec![preset(&name.to_string_lossy())?]);
@@ -197,10 +197,10 @@ pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect
     Ok(dialects)
 }
 
-/// How many grammars of several dialects are kept.
+/// How many grammars of more than one dialect are kept.
 const KEPT: usize = 32;
 
-/// The grammar of these dialects, which is made once as long as few others are asked for.
+/// The grammar of these dialects, from the last [`KEPT`] that were made.
 fn kept(dialects: Vec<Arc<core::Dialect>>) -> Arc<Grammar> {
     static GRAMMARS: Mutex<Vec<Arc<Grammar>>> = Mutex::new(Vec::new());
     let mut grammars = GRAMMARS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -230,7 +230,7 @@ impl ToolSchemas {
     }
 }
 
-/// The tools of a reader: `ToolSchemas`, or tools.
+/// The tools that a parser is given: a `ToolSchemas`, or tools.
 pub fn tools_of(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Tools>>> {
     let Some(tools) = tools else { return Ok(None) };
     if let Ok(schemas) = tools.cast::<ToolSchemas>() {
@@ -239,7 +239,7 @@ pub fn tools_of(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Tools>>
     ToolSchemas::new(tools).map(|schemas| Some(schemas.inner))
 }
 
-/// A tool's name and the JSON Schema of its parameters: of a tool object, or of a declaration in one of the usual forms.
+/// A tool's name and the JSON Schema of its parameters. It is a tool object, or a declaration in one of the usual forms.
 fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
     let wanted = "tools, or dicts with a \"name\" and \"parameters\"";
     if let Ok(declared) = tool.cast::<PyDict>() {
@@ -256,9 +256,10 @@ fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
     Ok((name, as_json_schema(value_of(&schema)?)))
 }
 
-/// A `ToolCall` as it is to be written.
+/// A `ToolCall`, ready to be written.
 ///
-/// Raises what `json.dumps` raises for arguments that JSON cannot hold.
+/// # Errors
+/// Whatever `json.dumps` raises for arguments that JSON cannot hold.
 fn shown(call: &Bound<'_, PyAny>) -> PyResult<ShownCall> {
     let text = |field: &str, value: &Bound<'_, PyAny>| {
         let is_text = value.is_instance_of::<PyString>();

@@ -18,7 +18,7 @@ pub fn protocol_error(py: Python<'_>, message: &str, original_input: &Bound<'_, 
     build().unwrap_or_else(|error| error)
 }
 
-/// A `TypeError` that says what was wanted and what came.
+/// A `TypeError` that names the wanted type and the received one.
 pub fn type_error(what: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
     let found =
         value.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());

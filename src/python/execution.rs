@@ -27,7 +27,7 @@ impl Schedule {
         self.inner.count()
     }
 
-    /// Adds calls behind those that there are.
+    /// Adds calls at the end.
     fn add(&mut self, count: usize) {
         self.inner.add(count);
     }
@@ -42,12 +42,12 @@ impl Schedule {
         self.inner.set_deadline(moment(deadline));
     }
 
-    /// Makes a call sequential: what stands before it ends first, it runs alone, then comes the rest.
+    /// Makes a call sequential: it begins when all calls before it are over, runs alone, and those after it wait for it.
     fn set_sequential(&mut self, index: usize) {
         self.inner.set_sequential(index);
     }
 
-    /// A call asks to run: `True` if it may now, `False` if it may not any more, else its ticket.
+    /// A call asks to run: `True` if it may run now, `False` if it may not run at all, or else a ticket to wait with.
     fn ask<'py>(&mut self, index: usize, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.inner.ask(index) {
             Admission::Now => true.into_pyobject(py)?.to_owned().into_any(),
@@ -61,7 +61,7 @@ impl Schedule {
         self.inner.withdraw(ticket);
     }
 
-    /// A call that ran does so no longer. Returns the tickets of those that may run now.
+    /// A call has stopped running; it may ask again. Returns the tickets of those that may run now.
     fn leave(&mut self, index: usize) -> Vec<Ticket> {
         self.inner.leave(index)
     }
@@ -76,27 +76,27 @@ impl Schedule {
         self.inner.close();
     }
 
-    /// Gives a call so many seconds, from now on.
+    /// Gives a call `limit` seconds from `now` on.
     fn start_clock(&mut self, index: usize, now: f64, limit: f64) {
         self.inner.start_clock(index, moment(now), moment(limit));
     }
 
-    /// Stops a call's clock for as long as it waits for what is not its own.
+    /// Stops a call's clock while it waits for something that its limit does not count, such as an approval.
     fn hold_clock(&mut self, index: usize, now: f64) {
         self.inner.hold_clock(index, moment(now));
     }
 
-    /// Lets a clock that is held go on.
+    /// Lets a held clock go on.
     fn resume_clock(&mut self, index: usize, now: f64) {
         self.inner.resume_clock(index, moment(now));
     }
 
-    /// When `due` is to be asked next; `None` for never.
+    /// When to ask `due` next; `None` for never.
     fn next_deadline(&self) -> Option<f64> {
         self.inner.next_deadline().map(|deadline| deadline.as_secs_f64())
     }
 
-    /// Whose time is up: whether it is that of the whole batch, and the calls.
+    /// Whether the time of the whole batch is up, and the calls whose time is.
     fn due(&mut self, now: f64) -> (bool, Vec<usize>) {
         match self.inner.due(moment(now)) {
             Due::Calls(calls) => (false, calls),
@@ -105,7 +105,7 @@ impl Schedule {
     }
 }
 
-/// Seconds as the core counts them; what is no time at all is none.
+/// Seconds as the core counts them; negative or not finite ones are zero.
 fn moment(seconds: f64) -> Moment {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

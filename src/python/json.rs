@@ -1,7 +1,7 @@
-//! Python values as strict JSON: what every reader of JSON takes, so without `NaN` and infinities.
+//! Python values as strict JSON, which every reader of JSON accepts: without `NaN` and infinities.
 //!
-//! Python's own `json` decides and writes. [`check_json`] saves its work where it can: a walk over a value of plain types
-//! says the same, and builds no text.
+//! Python's own `json` decides and writes. For a value of plain types [`check_json`] spares that work: a walk over the value
+//! comes to the same decision and builds no text.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,17 +11,17 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use super::convert::{bytes_of, dumps, json};
 use crate::protocol::canonical::json_string;
 
-/// Levels that the walk goes down; what is nested deeper, or in itself, is left to Python.
+/// How many levels the walk goes down; a value that is nested deeper, or contains itself, is left to Python.
 const MAX_DEPTH: usize = 64;
 
-/// Characters of a path that a message shows; a longer one is left out.
+/// The longest path, in bytes, that a message shows; a longer one is left out.
 const MAX_PATH: usize = 200;
 
 /// Why a walk did not end with "this is JSON".
 enum Doubt {
-    /// There is something that only Python's `json` can judge.
+    /// Only Python's `json` can decide.
     Unsure,
-    /// A number that JSON does not have, and the keys and indices that lead to it, the innermost first.
+    /// There is a number that JSON does not have; the keys and indices that lead to it, the innermost first.
     Number { name: &'static str, path: Vec<String> },
 }
 
@@ -34,7 +34,7 @@ impl Doubt {
     }
 }
 
-/// Raises what `strict_dumps` would raise, and returns nothing.
+/// Raises what `strict_dumps` raises, and returns nothing.
 #[pyfunction]
 pub fn check_json(value: &Bound<'_, PyAny>) -> PyResult<()> {
     match walk(value, MAX_DEPTH) {
@@ -44,7 +44,7 @@ pub fn check_json(value: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// `json.dumps(value, allow_nan=False)`, which says where a number stands that JSON does not have.
+/// `json.dumps(value, allow_nan=False)`, with an error that says where a number stands that JSON does not have.
 ///
 /// # Errors
 /// `ValueError` for such a number; else whatever `json.dumps` raises for what JSON cannot hold.
@@ -71,7 +71,7 @@ fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<&'py Bound<'py, PyAny>> {
     ENCODE.get_or_try_init(py, make).map(|encode| encode.bind(py))
 }
 
-/// The error of a value that was refused, in our words if a number is to blame: Python's name no place.
+/// The error of a refused value. If a number is the reason it is ours, since Python's does not say where the number stands.
 fn explained(value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyValueError>(value.py()) {
         return error;
@@ -97,8 +97,8 @@ fn no_such_number(name: &str, mut path: Vec<String>) -> PyErr {
 
 /// Whether a value is strict JSON.
 ///
-/// It runs no Python code, so nothing changes under it: of a class that may have code of its own, only text and floats
-/// are looked at, whose values `json` reads directly too.
+/// It runs no Python code, so nothing changes the value meanwhile. Of subclasses, which may have code of their own, only
+/// those of `str` and `float` are looked at: `json` reads their values directly too.
 fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
     if value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {
         return Ok(());
@@ -121,7 +121,7 @@ fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
         tuple.iter().enumerate().try_for_each(|(index, value)| item(index, &value))
     } else if let Ok(dict) = value.cast_exact::<PyDict>() {
         dict.iter().try_for_each(|(key, value)| {
-            // Python writes these as text; of others, a tuple is refused and a float may be.
+            // Python writes such keys as text. Others it may refuse: a tuple always, a float sometimes.
             if !key.is_exact_instance_of::<PyString>() && !is_short_integer(&key) {
                 return Err(Doubt::Unsure);
             }
@@ -142,7 +142,7 @@ fn number(value: f64) -> Result<(), Doubt> {
     Err(Doubt::Number { name, path: Vec::new() })
 }
 
-/// Whether it has fewer digits than Python refuses to write.
+/// Whether it is an integer of so few digits that Python never refuses to write them.
 fn is_short_integer(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyInt>() && value.extract::<i64>().is_ok()
 }

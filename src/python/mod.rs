@@ -1,4 +1,6 @@
 //! The only room that knows Python: one file for each room of the core, as thin as it can be.
+//!
+//! A class has the name that Python programs know it by. If the core has a type of that name, the class holds it as `inner`.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions arrive by value")]
 
@@ -9,6 +11,7 @@ mod convert;
 mod dialect;
 mod error;
 mod execution;
+mod item_sink;
 mod json;
 mod options;
 mod protocol;
@@ -17,7 +20,9 @@ mod turn;
 
 use pyo3::prelude::*;
 
-/// The extension module `cogency_rs._core`. On a free-threaded Python it turns the GIL on, until every test has run without.
+/// The extension module `cogency_rs._core`.
+///
+/// On a free-threaded Python it turns the GIL on, until every test has been run without it.
 #[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]

@@ -4,15 +4,15 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
-use super::convert::{Setting, bytes_of, string_of, to_str};
+use super::convert::{Setting, bytes_of, choice, string_of, to_str};
 use super::dialect::{grammar_of, tools_of};
 use super::error::{ConfigError, type_error};
 use crate::protocol::{
-    self as core, CallStart, CallStream, Ending, Options, Reading, Stream, Text,
+    self as core, CallStart, CallStream, Ending, Options, Stream, Strictness, Text,
 };
 use crate::turn::Errors;
 
-/// Bounds that keep memory bounded, whatever the text.
+/// Limits that keep memory bounded for any text.
 #[pyclass(frozen, eq, from_py_object, module = "cogency_rs")]
 #[derive(Clone, PartialEq)]
 pub struct Limits {
@@ -81,15 +81,7 @@ impl Setting {
 
 /// The streaming mode by its Python name.
 pub fn stream_of(name: &Bound<'_, PyAny>) -> PyResult<Stream> {
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("event") => Ok(Stream::Event),
-        Some("token") => Ok(Stream::Token),
-        _ => Err(ConfigError::new_err(format!(
-            "stream must be \"event\" or \"token\", got {}",
-            name.repr()?
-        ))),
-    }
+    choice("stream", [("event", Stream::Event), ("token", Stream::Token)], name)
 }
 
 /// How a model's text is read: the keyword arguments that `Parser` and `Turn` share.
@@ -104,7 +96,7 @@ pub struct ReaderArguments<'a, 'py> {
 }
 
 impl ReaderArguments<'_, '_> {
-    /// The parser that these ask for.
+    /// Makes the parser.
     pub fn parser(self, stream: Stream) -> PyResult<core::Parser> {
         let grammar = grammar_of(self.dialect)?;
         let begins_in_think = self.begins_in_think;
@@ -113,7 +105,7 @@ impl ReaderArguments<'_, '_> {
             calls: self.calls.map_or(Ok(CallStream::Whole), calls_of)?,
             start: self.start,
             limits: self.limits.map_or_else(core::Limits::default, |limits| limits.inner),
-            reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
+            strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: begins_in_think.unwrap_or(grammar.dialects[0].begins_in_reasoning),
             tools: tools_of(self.tools)?,
         };
@@ -123,29 +115,13 @@ impl ReaderArguments<'_, '_> {
 
 /// Whether calls are shown before they are complete, by its Python name.
 fn calls_of(name: &Bound<'_, PyAny>) -> PyResult<CallStream> {
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("whole") => Ok(CallStream::Whole),
-        Some("stream") => Ok(CallStream::Pieces),
-        _ => Err(ConfigError::new_err(format!(
-            "calls must be \"whole\" or \"stream\", got {}",
-            name.repr()?
-        ))),
-    }
+    choice("calls", [("whole", CallStream::Whole), ("stream", CallStream::Pieces)], name)
 }
 
-/// What becomes of errors, by its Python name.
+/// How errors are reported, by its Python name.
 pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
-    let Some(name) = name else { return Ok(Errors::Respond) };
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("respond") => Ok(Errors::Respond),
-        Some("event") => Ok(Errors::Event),
-        _ => Err(ConfigError::new_err(format!(
-            "errors must be \"respond\" or \"event\", got {}",
-            name.repr()?
-        ))),
-    }
+    let choices = [("respond", Errors::Respond), ("event", Errors::Event)];
+    name.map_or(Ok(Errors::Respond), |name| choice("errors", choices, name))
 }
 
 /// Why a model stopped writing, among the chunks of its text.
@@ -178,7 +154,7 @@ impl Finish {
     }
 }
 
-/// Reasoning that a provider hands over apart from the text, among its chunks.
+/// Reasoning that a provider sends apart from the text, among the chunks of the text.
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Thought {
@@ -209,7 +185,7 @@ impl Thought {
     }
 }
 
-/// What may stand among the chunks of a model's text, and is none.
+/// What may stand among the chunks of a model's text without being one.
 pub enum Apart {
     /// Why the model stopped.
     Finish(Option<String>),
@@ -217,7 +193,7 @@ pub enum Apart {
     Thought(Text),
 }
 
-/// A chunk that is not text.
+/// Reads an item that is not a chunk of text.
 pub fn apart(chunk: &Bound<'_, PyAny>) -> PyResult<Apart> {
     if let Ok(thought) = chunk.cast::<Thought>() {
         return Ok(Apart::Thought(thought.get().text.clone()));
@@ -227,7 +203,7 @@ pub fn apart(chunk: &Bound<'_, PyAny>) -> PyResult<Apart> {
     Ok(Apart::Finish(finish.get().reason.clone()))
 }
 
-/// A finish reason, as an argument.
+/// The argument `reason`: why the model stopped.
 pub fn reason_of(reason: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     reason.map(|reason| string_of("reason", reason)?.extract()).transpose()
 }

@@ -8,11 +8,11 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use super::convert::{bytes_of, event, now, string_of, to_str};
 use super::error::protocol_error;
+use super::item_sink::{ItemSink, Taken};
 use super::json::strict_dumps;
 use super::options::{
     Apart, Limits, ReaderArguments, apart, ending_of, errors_of, reason_of, stream_of,
 };
-use super::source::{Read, Sink};
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
 use crate::protocol::body::Scope;
@@ -24,7 +24,7 @@ use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self as core, CallStart, Ending, Event, Report, Stream, TextRun};
 use crate::turn::Errors;
 
-/// A model's text to events, without any waiting.
+/// Turns a model's text into events, without any waiting.
 #[pyclass(module = "cogency_rs")]
 pub struct Parser {
     inner: core::Parser,
@@ -95,8 +95,8 @@ impl Parser {
     }
 }
 
-impl Sink for Parser {
-    fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+impl ItemSink for Parser {
+    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
             match apart(chunk)? {
@@ -104,19 +104,19 @@ impl Sink for Parser {
                 Apart::Thought(text) => self.events.push(Event::Think(text)),
             }
             if self.events.is_empty() {
-                return Ok(Read::More);
+                return Ok(Taken::More);
             }
-            return Ok(Read::Out(self.take(py)?.into_any()));
+            return Ok(Taken::Out(self.take(py)?.into_any()));
         };
         let bytes = bytes_of(text)?;
         if let Some(run) = self.inner.pass(&bytes) {
-            return Ok(Read::Out(passed(run, text, now())?.into_any()));
+            return Ok(Taken::Out(passed(run, text, now())?.into_any()));
         }
         self.inner.feed(&bytes, &mut self.events);
         Ok(match self.inner.is_done() {
-            true => Read::Done,
-            false if self.events.is_empty() => Read::More,
-            false => Read::Out(self.take(py)?.into_any()),
+            true => Taken::Done,
+            false if self.events.is_empty() => Taken::More,
+            false => Taken::Out(self.take(py)?.into_any()),
         })
     }
 }
@@ -134,7 +134,7 @@ impl Parser {
     }
 }
 
-/// The event of a chunk that is one just as it stands.
+/// The event of a chunk that is one event just as it stands.
 pub fn passed<'py>(
     run: TextRun,
     chunk: &Bound<'py, PyString>,
@@ -146,13 +146,13 @@ pub fn passed<'py>(
         TextRun::Respond => pyo3::intern!(py, "respond"),
         TextRun::Result => pyo3::intern!(py, "result"),
     };
-    // The very same object, unless it is more than a `str`.
+    // The same object, unless it is of a subclass of `str`.
     let is_plain = chunk.is_exact_instance_of::<PyString>();
     let content = if is_plain { chunk.clone() } else { to_str(py, &bytes_of(chunk)?)? };
     event(kind, Some(content), timestamp)
 }
 
-/// The event as Python has it; `None` for an error that has no place in the answer.
+/// The event as a dict; `None` if it is not for the reader of events, or an error that the answer does not show.
 fn event_dict<'py>(
     py: Python<'py>,
     item: &Event,
@@ -165,7 +165,7 @@ fn event_dict<'py>(
         Event::Call(call) => (pyo3::intern!(py, "call"), Some(call.json().as_bytes())),
         Event::Result(text) => (pyo3::intern!(py, "result"), Some(text.as_bytes())),
         Event::Piece(number, note) => return piece(py, *number, note, timestamp).map(Some),
-        Event::Ready(_) | Event::Withdrawn => return Ok(None), // for a turn alone
+        Event::Ready(_) | Event::Withdrawn => return Ok(None), // only a turn uses these
         Event::Execute => (pyo3::intern!(py, "execute"), None),
         Event::End => (pyo3::intern!(py, "end"), None),
         Event::Error(report) => match (errors, &report.respond) {

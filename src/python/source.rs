@@ -1,8 +1,8 @@
-//! `Source`: reads an async iterator for as long as there is nothing to hand out.
+//! `Source`: reads an async iterator until there is something to hand out.
 //!
 //! `await source` gives the next events or steps, or `None` when the iterator has ended or no more of it is wanted. In
-//! between it reads item after item without a return to the interpreter's loop. What the iterator yields to the event
-//! loop (a future it waits for) passes through, and so does what the event loop throws in.
+//! between it reads item after item without returning to the interpreter. A future that the iterator waits for is passed on
+//! to the event loop, and an exception that the event loop throws in is passed on to the iterator.
 
 use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::ffi;
@@ -12,33 +12,18 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use super::awaitable::{Sent, awaited, close, send, slot, throw};
 use super::error::type_error;
+use super::item_sink::{ItemSink, Taken};
 use super::protocol::Parser;
 use super::turn::Turn;
-
-/// Something that reads the items of an iterator.
-pub trait Sink {
-    /// Takes the next item.
-    fn read<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Read<'py>>;
-}
-
-/// What came of an item.
-pub enum Read<'py> {
-    /// Nothing yet.
-    More,
-    /// Something to hand out: an event, or a list of events or steps.
-    Out(Bound<'py, PyAny>),
-    /// No more items are wanted; what the last one completed is left to `finish`.
-    Done,
-}
 
 /// An async iterator that is read into a parser or a turn.
 #[pyclass(subclass, module = "cogency_rs._core")]
 pub struct Source {
     items: Items,
-    reader: Reader,
+    sink: AnySink,
 }
 
-enum Reader {
+enum AnySink {
     /// Chunks of text become events.
     Parser(Py<Parser>),
     /// Chunks of text become steps.
@@ -47,14 +32,14 @@ enum Reader {
     Events(Events),
 }
 
-/// Events of some other parser, each handed to the turn by a callable.
+/// Events of another parser, each handed to the turn by a callable.
 struct Events {
     turn: Py<Turn>,
     enter: Py<PyAny>,
 }
 
-impl Sink for &Events {
-    fn read<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+impl ItemSink for &Events {
+    fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         self.enter.call1(item.py(), (item,))?;
         self.turn.borrow_mut(item.py()).steps(item.py())
     }
@@ -69,17 +54,17 @@ impl Source {
         sink: &Bound<'_, PyAny>,
         enter: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let reader = match (sink.cast::<Turn>(), enter) {
+        let sink = match (sink.cast::<Turn>(), enter) {
             (Ok(turn), Some(enter)) => {
-                Reader::Events(Events { turn: turn.clone().unbind(), enter })
+                AnySink::Events(Events { turn: turn.clone().unbind(), enter })
             }
-            (Ok(turn), None) => Reader::Turn(turn.clone().unbind()),
-            (Err(_), _) => Reader::Parser(sink.cast::<Parser>()?.clone().unbind()),
+            (Ok(turn), None) => AnySink::Turn(turn.clone().unbind()),
+            (Err(_), _) => AnySink::Parser(sink.cast::<Parser>()?.clone().unbind()),
         };
-        Ok(Self { items: Items::new(iterator)?, reader })
+        Ok(Self { items: Items::new(iterator)?, sink })
     }
 
-    // Without a borrow: it is asked for with every await.
+    // Without a borrow, which would be taken with every await.
     fn __await__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
         this.clone()
     }
@@ -92,12 +77,12 @@ impl Source {
         self.resume(py, py.None().bind(py)).and_then(Sent::into_next)
     }
 
-    /// Goes on with what the event loop sent.
+    /// Goes on with a value that the event loop sent.
     fn send<'py>(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.resume(value.py(), value)?.into_iteration()
     }
 
-    /// Goes on with what the event loop threw in.
+    /// Goes on with an exception that the event loop threw in.
     #[pyo3(signature = (*error))]
     fn throw<'py>(&mut self, error: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let sent = self.items.throw(error);
@@ -112,7 +97,7 @@ impl Source {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.items.iterator)?;
         visit.call(&self.items.awaited)?;
-        if let Reader::Events(events) = &self.reader {
+        if let AnySink::Events(events) = &self.sink {
             visit.call(&events.enter)?;
         }
         Ok(())
@@ -122,7 +107,7 @@ impl Source {
         self.items.iterator = py.None();
         self.items.awaited = None;
         self.items.ended = true;
-        if let Reader::Events(events) = &mut self.reader {
+        if let AnySink::Events(events) = &mut self.sink {
             events.enter = py.None();
         }
     }
@@ -130,8 +115,8 @@ impl Source {
 
 impl Source {
     fn resume<'py>(&mut self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
-        if let Reader::Events(events) = &self.reader {
-            // The results of a batch, which stands in the middle of such events, may have ended the turn.
+        if let AnySink::Events(events) = &self.sink {
+            // Such events go on after a batch, whose results may have ended the turn.
             self.items.ended |= events.turn.borrow(py).is_done();
         }
         if self.items.ended {
@@ -145,11 +130,11 @@ impl Source {
     }
 
     fn read_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Sent<'py>> {
-        // The parser stays borrowed while the iterator runs, which knows nothing of it.
-        match &self.reader {
-            Reader::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
-            Reader::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
-            Reader::Events(events) => self.items.read_on(py, sent, &mut &*events),
+        // The sink stays borrowed while the iterator runs: the iterator has no reference to it.
+        match &self.sink {
+            AnySink::Parser(parser) => self.items.read_on(py, sent, &mut *parser.borrow_mut(py)),
+            AnySink::Turn(turn) => self.items.read_on(py, sent, &mut *turn.borrow_mut(py)),
+            AnySink::Events(events) => self.items.read_on(py, sent, &mut &*events),
         }
     }
 }
@@ -159,9 +144,9 @@ struct Items {
     iterator: Py<PyAny>,
     /// `__anext__` of the iterator's type.
     anext: ffi::unaryfunc,
-    /// What the next item is awaited with, once that waits.
+    /// The iterator of the awaited next item, while it waits.
     awaited: Option<Py<PyAny>>,
-    /// Whether there are no more, or none are wanted.
+    /// Whether there are no more items, or none are wanted.
     ended: bool,
 }
 
@@ -172,13 +157,12 @@ impl Items {
         Ok(Self { iterator: iterator.clone().unbind(), anext, awaited: None, ended: false })
     }
 
-    /// Reads items into `sink`, the first of them as it was `sent`, until there is something to hand out or to wait
-    /// for.
+    /// Reads items into `sink`, beginning with what was `sent`, until there is something to hand out or to wait for.
     fn read_on<'py>(
         &mut self,
         py: Python<'py>,
         mut sent: PyResult<Sent<'py>>,
-        sink: &mut impl Sink,
+        sink: &mut impl ItemSink,
     ) -> PyResult<Sent<'py>> {
         loop {
             if matches!(sent, Ok(Sent::Yielded(_))) {
@@ -186,10 +170,10 @@ impl Items {
             }
             self.awaited = None;
             match sent {
-                Ok(Sent::Returned(item) | Sent::Yielded(item)) => match sink.read(&item)? {
-                    Read::More => sent = self.next(py),
-                    Read::Out(out) => return Ok(Sent::Returned(out)),
-                    Read::Done => break,
+                Ok(Sent::Returned(item) | Sent::Yielded(item)) => match sink.take_item(&item)? {
+                    Taken::More => sent = self.next(py),
+                    Taken::Out(out) => return Ok(Sent::Returned(out)),
+                    Taken::Done => break,
                 },
                 Err(error) if error.is_instance_of::<PyStopAsyncIteration>(py) => break,
                 Err(error) => return Err(error),
@@ -209,7 +193,7 @@ impl Items {
         sent
     }
 
-    /// What the next item is awaited with: `anext(iterator).__await__()`.
+    /// The iterator of the next item: `anext(iterator).__await__()`.
     fn awaited<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: the slot is the one of this object's type; it returns a new reference, or null with an exception set.
         let awaitable =

@@ -1,4 +1,4 @@
-//! `Turn`: the parser and the turn behind it, step by step.
+//! `Turn`: a parser and the turn that its events go into, step by step; and the circuit breaker.
 
 use std::sync::Arc;
 
@@ -6,11 +6,10 @@ use pyo3::exceptions::{PyBaseException, PyException, PyOverflowError, PyValueErr
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::convert::{Setting, bytes_of, event, now, to_str};
-use super::error::ConfigError;
+use super::convert::{Setting, bytes_of, choice, event, now, to_str};
+use super::item_sink::{ItemSink, Taken};
 use super::options::{Apart, Limits, ReaderArguments, apart, ending_of, errors_of, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
-use super::source::{Read, Sink};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
 use crate::protocol::stored::stored_call;
@@ -20,7 +19,7 @@ use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
 pub struct CircuitBreaker {
-    /// As it was given: any number.
+    /// The number that the caller gave, of any type.
     max_failures: Py<PyAny>,
     inner: turn::Breaker,
 }
@@ -88,19 +87,11 @@ impl CircuitBreaker {
 
 /// What a breaker counts, by its Python name.
 fn counts_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Counts> {
-    let Some(name) = name else { return Ok(Counts::Batches) };
-    let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
-    match text {
-        Some("batches") => Ok(Counts::Batches),
-        Some("calls") => Ok(Counts::Calls),
-        _ => Err(ConfigError::new_err(format!(
-            "counts must be \"batches\" or \"calls\", got {}",
-            name.repr()?
-        ))),
-    }
+    let choices = [("batches", Counts::Batches), ("calls", Counts::Calls)];
+    name.map_or(Ok(Counts::Batches), |name| choice("counts", choices, name))
 }
 
-/// A number of any size; one too large for a float is beyond every count.
+/// A number of any size; one that is too large for a float becomes an infinity.
 fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     match value.extract::<f64>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
@@ -110,7 +101,7 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     }
 }
 
-/// A step: a call of a batch that is not complete may be started.
+/// A step: start this call, whose batch is not complete.
 #[pyclass(frozen, get_all, module = "cogency_rs._core")]
 pub struct EarlyCall {
     /// Its place in the batch.
@@ -119,7 +110,7 @@ pub struct EarlyCall {
     call: String,
 }
 
-/// A step: the calls from this place on that were started early do not count.
+/// A step: stop the calls from this place on that were started early, and drop what they returned.
 #[pyclass(frozen, get_all, module = "cogency_rs._core")]
 pub struct WithdrawnCalls {
     /// The place in the batch.
@@ -186,7 +177,7 @@ impl Turn {
         })
     }
 
-    /// The model's text has ended: what is left to do.
+    /// The model's text has ended: returns the last steps.
     #[pyo3(signature = (*, error=None))]
     fn finish<'py>(
         &mut self,
@@ -202,7 +193,7 @@ impl Turn {
         self.take(py)
     }
 
-    /// The turn is left while the model writes: the last steps save what it had said. Nothing is reported, nothing is run.
+    /// The turn is left while the model still writes: the last steps save what it wrote. Nothing is reported or run.
     fn leave<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.parser.leave(&mut self.events);
         self.enter_events();
@@ -212,13 +203,13 @@ impl Turn {
         self.take(py)
     }
 
-    /// How the turn came out, as far as it has come.
+    /// How the turn came out so far.
     #[getter]
     fn outcome(&self) -> &'static str {
         self.inner.outcome().name()
     }
 
-    /// Takes an error that some other parser reported.
+    /// Takes an error that another parser reported.
     #[pyo3(signature = (kind, content, raw, line, column, code=None))]
     fn error(
         &mut self,
@@ -242,8 +233,8 @@ impl Turn {
         Ok(())
     }
 
-    /// Takes an event that some other parser made. A `call` and a `call_ready` must be JSON; a type that is no part of a
-    /// turn only ends the text before it.
+    /// Takes an event that another parser made. A `call` or `call_ready` whose content is not a call in JSON is dropped; an
+    /// event of another type only ends the text before it.
     fn event(&mut self, kind: &Bound<'_, PyString>, content: &Bound<'_, PyString>) -> PyResult<()> {
         let content = bytes_of(content)?;
         let text = || Text::from(&*content);
@@ -275,8 +266,8 @@ impl Turn {
     }
 }
 
-impl Sink for Turn {
-    fn read<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Read<'py>> {
+impl ItemSink for Turn {
+    fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let Ok(text) = chunk.cast::<PyString>() else {
             match apart(chunk)? {
                 Apart::Finish(reason) => self.finish_reason = reason,
@@ -293,11 +284,11 @@ impl Sink for Turn {
             self.inner.pass(run, &bytes, now, &mut self.steps);
             let event = passed(run, text, now)?;
             if self.steps.is_empty() {
-                return Ok(Read::Out(event.into_any()));
+                return Ok(Taken::Out(event.into_any()));
             }
             let steps = self.take(chunk.py())?;
             steps.append(event)?;
-            return Ok(Read::Out(steps.into_any()));
+            return Ok(Taken::Out(steps.into_any()));
         }
         self.parser.feed(&bytes, &mut self.events);
         self.enter_events();
@@ -311,12 +302,12 @@ impl Turn {
         self.inner.has_ended() || self.parser.is_done()
     }
 
-    /// The steps that are known.
-    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Read<'py>> {
+    /// The steps to hand out now.
+    pub fn steps<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
         Ok(match self.is_done() {
-            true => Read::Done,
-            false if self.steps.is_empty() => Read::More,
-            false => Read::Out(self.take(py)?.into_any()),
+            true => Taken::Done,
+            false if self.steps.is_empty() => Taken::More,
+            false => Taken::Out(self.take(py)?.into_any()),
         })
     }
 
@@ -351,8 +342,8 @@ impl Turn {
     }
 }
 
-/// The outcome that a `ToolResult` stands for. One that has changed since its call was over, and is no JSON now, is a
-/// failure: whatever a batch left, the log has a result for each of its calls.
+/// The outcome that a `ToolResult` stands for. If the result was changed after its call and is not JSON any more, that is a
+/// failure: the log has a result for every call of a batch.
 fn outcome_or_failure(result: &Bound<'_, PyAny>) -> PyResult<CallOutcome> {
     outcome_of(result).or_else(|error| {
         if !error.is_instance_of::<PyException>(result.py()) {
@@ -408,7 +399,7 @@ fn text_event<'py>(
     event(kind, Some(to_str(kind.py(), text.as_bytes())?), timestamp)
 }
 
-/// A result event of the accumulator, whose keys stand in cogency 3.3.0's order.
+/// A result event of the accumulator, with its keys in the order of cogency 3.3.0.
 fn result<'py>(
     payload: &Bound<'py, PyDict>,
     content: &[u8],
@@ -423,7 +414,7 @@ fn result<'py>(
     Ok(dict)
 }
 
-/// What an agent does behind a step that came out so; a [`turn::Decision`] by its name.
+/// What an agent does after a step with this outcome: the name of a [`turn::Decision`].
 #[pyfunction]
 #[pyo3(signature = (outcome, *, is_to_stop, is_to_go_on, is_refused))]
 pub fn decide(

@@ -2,17 +2,17 @@
 
 use crate::protocol::results::CallOutcome;
 
-/// What a failure is.
+/// What counts as one failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counts {
-    /// A batch in which nothing succeeded: what one batch did wrong, the model has not read before it is over.
+    /// A batch in which nothing succeeded. The model learns of its failed calls only when the whole batch is over.
     #[default]
     Batches,
     /// Each call that fails, as in cogency 3.3.0.
     Calls,
 }
 
-/// Opens after so many failures in a row.
+/// Opens after [`max_failures`](Self::max_failures) failures in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breaker {
     /// What it counts.
@@ -24,13 +24,13 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// A breaker that has seen nothing.
+    /// A closed breaker that counts batches.
     #[must_use]
     pub fn new(max_failures: f64) -> Self {
         Self { counts: Counts::Batches, max_failures, consecutive_failures: 0 }
     }
 
-    /// A batch ran, and this is what came of its calls. An empty one says nothing.
+    /// Counts the outcomes of a batch. An empty batch changes nothing.
     pub fn record(&mut self, outcomes: &[CallOutcome]) {
         let has_succeeded = |outcome: &CallOutcome| matches!(outcome, CallOutcome::Success { .. });
         match self.counts {
@@ -44,17 +44,17 @@ impl Breaker {
         }
     }
 
-    /// Something succeeded, or the turn is over: the count starts again.
+    /// Starts the count again: something succeeded, or the turn is over.
     pub fn record_success(&mut self) {
         self.consecutive_failures = 0;
     }
 
-    /// Nothing succeeded.
+    /// Counts one failure.
     pub fn record_failure(&mut self) {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
     }
 
-    /// Whether there were too many failures in a row.
+    /// Whether there were [`max_failures`](Self::max_failures) in a row.
     #[must_use]
     pub fn is_open(&self) -> bool {
         f64::from(self.consecutive_failures) >= self.max_failures
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_is_one_failure_or_as_many_as_it_has_failed_calls_in_a_row() {
+    fn a_failed_batch_counts_once_or_once_for_each_failed_call() {
         let outcome = |sign| match sign {
             '+' => CallOutcome::success("\"ok\"".into(), None),
             _ => CallOutcome::Failure { message: "\"no\"".into() },

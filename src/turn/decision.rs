@@ -1,4 +1,4 @@
-//! What an agent does behind a step of its model.
+//! What an agent does after a step of its model.
 
 use super::TurnOutcome;
 
@@ -7,11 +7,11 @@ use super::TurnOutcome;
 pub struct Situation {
     /// How the step came out.
     pub outcome: TurnOutcome,
-    /// Whether something asked that the run stops: a limit, a tool, a hook, the user.
+    /// Whether a limit, a tool, a hook or the user asked the run to stop.
     pub is_to_stop: bool,
-    /// Whether a hook asked that it goes on all the same.
+    /// Whether a hook asked it to go on all the same.
     pub is_to_go_on: bool,
-    /// Whether the answer is not what was asked for: a call was, or a value of some type.
+    /// Whether the answer was refused: a call, or a value of another type, was asked for.
     pub is_refused: bool,
 }
 
@@ -22,7 +22,7 @@ pub enum Decision {
     GoOn,
     /// Ask it again; it is shown what was wrong.
     Recover,
-    /// Wait until someone has agreed to the calls, or refused them.
+    /// Wait until the calls are approved or refused.
     Wait,
     /// The run is over.
     Stop,
@@ -41,8 +41,8 @@ impl Decision {
     }
 }
 
-/// What to do behind a step. Calls that wait come first, since they have no results yet; then what was asked for; then the
-/// step itself.
+/// What to do after a step. Calls that wait for approval come first, since they have no results yet; then a request to stop
+/// or go on; then the outcome of the step itself.
 #[must_use]
 pub fn decide(situation: Situation) -> Decision {
     let Situation { outcome, is_to_stop, is_to_go_on, is_refused } = situation;
@@ -65,8 +65,8 @@ mod tests {
     use TurnOutcome::{Acted, Answered, Ended, Failed, Malformed, Truncated, Waiting};
 
     #[test]
-    fn what_follows_a_step() {
-        // By outcome: with nothing asked for, to stop, to go on, both; and of an answer that is refused, the same four.
+    fn the_outcome_and_the_requests_decide_what_follows_a_step() {
+        // For each outcome, by what was asked for (nothing, to stop, to go on, both): an accepted answer, a refused one.
         for (outcome, expected, refused) in [
             (Acted, [GoOn, Stop, GoOn, GoOn], [GoOn, Stop, GoOn, GoOn]),
             (Answered, [Stop, Stop, GoOn, GoOn], [Recover, Stop, Recover, Recover]),

@@ -1,12 +1,11 @@
 //! Events to steps: what to emit, what to save, what to run.
 //!
-//! [`Turn`] is the state machine behind the accumulator. It is handed the parser's events and, after a batch, the
-//! outcomes of its calls; whoever holds it carries out the [`Step`]s in order. It reads no clock: the time comes
-//! with the input.
+//! [`Turn`] is the state machine of the accumulator. It is handed the parser's events and, after a batch, the outcomes of
+//! its calls; the caller carries out the [`Step`]s in order. It reads no clock: the time comes with the input.
 //!
-//! Output that cannot be read is saved as the model wrote it, with all that follows it in the turn, so that the model can be
-//! shown its own text; unless calls follow it. Where the first block is the whole batch, the model has then done without.
-//! Where all blocks of an answer are one batch, the report is saved behind the calls: they run, and it is told both.
+//! Output that cannot be read is saved as the model wrote it, so that the model can be shown its own text. The text after it
+//! belongs to it too, unless a call follows. Where all blocks of an answer are one batch ([`BatchEnd::Answer`]), a report of
+//! an answer that has calls is saved after the calls: they run, and the model is told both.
 //!
 //! Invariants: text that stands before a call is saved and emitted before it; every batch that is handed out as
 //! [`Step::Run`] takes exactly one results row; what the model wrote as `<results>` is dropped.
@@ -14,6 +13,7 @@
 mod breaker;
 mod decision;
 mod outcome;
+mod run;
 mod step;
 mod unread;
 
@@ -28,15 +28,16 @@ pub use step::{Emission, Row, RowKind, Step, Tally};
 use crate::dialect::{BatchEnd, Dialect};
 use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self, Call, Ending, Event, Report, Stream, Text};
+use run::{RunKind, UnsavedRun};
 use unread::Unread;
 
-/// What becomes of output that cannot be read.
+/// How output that cannot be read is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Errors {
-    /// It is reported in the answer, as cogency 3.3.0 does it.
+    /// As text of the answer, as in cogency 3.3.0.
     #[default]
     Respond,
-    /// It is an error of its own, joined to nothing.
+    /// As an error of its own, joined to no other text.
     Event,
 }
 
@@ -47,16 +48,16 @@ pub struct Turn {
     errors: Errors,
     /// Output that could not be read and is not saved yet.
     unread: Vec<Unread>,
-    /// What could not be read in an answer that has calls; it is saved behind them.
+    /// What could not be read in an answer that has calls; it is saved after them.
     late: Vec<Unread>,
     dialect: Arc<Dialect>,
     /// Whether the answer has calls.
     has_called: bool,
     /// Text of one kind that is not saved yet.
-    run: Option<EmittedRun>,
-    /// Calls that are not saved yet, and when each came.
+    run: Option<UnsavedRun>,
+    /// Calls that are not saved yet, and when each arrived.
     calls: Vec<(Call, f64)>,
-    /// Calls that were to begin and do not count yet.
+    /// Calls that were handed out to begin early and do not count yet.
     ready: VecDeque<Call>,
     /// Calls that are saved and have no results yet.
     batch: Vec<Call>,
@@ -66,38 +67,9 @@ pub struct Turn {
     outcome: TurnOutcome,
 }
 
-#[derive(Clone, Debug)]
-struct EmittedRun {
-    kind: RunKind,
-    content: Text,
-    started: f64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RunKind {
-    Think,
-    Respond,
-}
-
-impl RunKind {
-    fn row(self) -> RowKind {
-        match self {
-            Self::Think => RowKind::Think,
-            Self::Respond => RowKind::Respond,
-        }
-    }
-
-    fn emission(self, content: Text) -> Emission {
-        match self {
-            Self::Think => Emission::Think(content),
-            Self::Respond => Emission::Respond(content),
-        }
-    }
-}
-
 impl Turn {
-    /// A turn of a model that writes this dialect, at its start. In [`Stream::Token`] mode text is emitted as it comes and saved once, as it was;
-    /// in [`Stream::Event`] mode it is joined, stripped, saved and then emitted.
+    /// A turn of a model that writes this dialect, at its start. In [`Stream::Token`] mode text is emitted as it arrives and
+    /// saved once, unchanged; in [`Stream::Event`] mode it is joined, stripped, saved and then emitted.
     #[must_use]
     pub fn new(stream: Stream, errors: Errors, dialect: Arc<Dialect>) -> Self {
         Self {
@@ -117,13 +89,13 @@ impl Turn {
         }
     }
 
-    /// How the turn came out, as far as it has come.
+    /// How the turn came out so far.
     #[must_use]
     pub fn outcome(&self) -> TurnOutcome {
         self.outcome
     }
 
-    /// Whether the model said it is done, or the breaker opened. Later events are not wanted.
+    /// Whether the model said that it is done, or the breaker opened. No more events are wanted.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended
@@ -158,7 +130,7 @@ impl Turn {
             }
             Event::Execute => {
                 self.withdraw(steps);
-                // What has not begun begins with the batch.
+                // A call that has not begun yet begins with the batch.
                 steps.retain(|step| !matches!(step, Step::Begin(..)));
                 self.flush_all(now, steps);
                 self.executed = now;
@@ -179,7 +151,7 @@ impl Turn {
         }
     }
 
-    /// Takes a chunk that is one event just as it stands ([`Parser::pass`]): whoever has it emits it, behind `steps`.
+    /// Takes a chunk that is one event just as it stands ([`Parser::pass`]). The caller emits it, after `steps`.
     ///
     /// [`Parser::pass`]: crate::protocol::Parser::pass
     pub fn pass(&mut self, run: protocol::TextRun, chunk: &[u8], now: f64, steps: &mut Vec<Step>) {
@@ -190,7 +162,7 @@ impl Turn {
         }
     }
 
-    /// The model's output is over, in this way: saves and emits what is still open.
+    /// The model's output has ended in this way: saves and emits what is still open.
     pub fn finish(&mut self, ending: &Ending, now: f64, steps: &mut Vec<Step>) {
         self.withdraw(steps);
         self.flush_all(now, steps);
@@ -201,7 +173,7 @@ impl Turn {
 
     /// Takes the outcomes of the batch, one for each of [`open_calls`](Self::open_calls) and in their order.
     ///
-    /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends behind them.
+    /// All of them are saved and emitted, whatever the breaker says; if it opens, the turn ends after them.
     pub fn results(
         &mut self,
         outcomes: Vec<CallOutcome>,
@@ -235,12 +207,12 @@ impl Turn {
         }
     }
 
-    /// How many calls of the batch count.
+    /// How many calls of the batch the model has confirmed.
     fn counted(&self) -> usize {
         self.batch.len() + self.calls.len()
     }
 
-    /// The calls that are ready do not count. Those that have not begun do not begin.
+    /// Takes back the calls that were ready: those that began are withdrawn, the others do not begin.
     fn withdraw(&mut self, steps: &mut Vec<Step>) {
         if self.ready.is_empty() {
             return;
@@ -291,7 +263,7 @@ impl Turn {
         if !goes_on {
             self.pause(now, steps);
         }
-        let run = self.run.get_or_insert_with(|| EmittedRun {
+        let run = self.run.get_or_insert_with(|| UnsavedRun {
             kind,
             content: Text::default(),
             started: now,
@@ -299,7 +271,7 @@ impl Turn {
         run.content.push(text);
     }
 
-    /// The open run is over. Behind output that could not be read it waits for what comes of the turn.
+    /// Ends the open run. After output that could not be read it is kept, since a call may still follow.
     fn pause(&mut self, now: f64, steps: &mut Vec<Step>) {
         if self.unread.is_empty() || !self.calls.is_empty() || self.has_called {
             self.flush(now, steps);
@@ -313,8 +285,8 @@ impl Turn {
         steps.push(Step::Emit(Emission::End, now));
     }
 
-    /// Saves what is not saved yet, in one step: output that could not be read, the open run, and the calls behind it. Then
-    /// emits it.
+    /// Saves what is not saved yet, in one step: output that could not be read, the open run, and the calls after it. Then
+    /// emits them.
     fn flush(&mut self, now: f64, steps: &mut Vec<Step>) {
         let (mut rows, mut emissions) = (Vec::new(), Vec::new());
         self.pause_unread();
@@ -323,17 +295,17 @@ impl Turn {
             if self.stream == Stream::Event {
                 emissions.push(Step::Emit(Emission::Error(unread.report.clone()), now));
             }
-            let behind = if self.has_called {
-                std::mem::take(&mut unread.behind)
+            let after = if self.has_called {
+                std::mem::take(&mut unread.after)
             } else {
-                unread.behind.clone()
+                unread.after.clone()
             };
             if self.has_called && self.dialect.batch == BatchEnd::Answer {
                 self.late.push(unread);
             } else {
                 rows.push(unread.row(&self.dialect));
             }
-            for run in behind {
+            for run in after {
                 self.say(run, now, self.has_called.then_some(&mut rows), &mut emissions);
             }
         }
@@ -341,7 +313,7 @@ impl Turn {
             self.say(run, now, Some(&mut rows), &mut emissions);
         }
         for (call, timestamp) in std::mem::take(&mut self.calls) {
-            self.executed = now; // unless they run, their results are as old as they are
+            self.executed = now; // if they never run, their results carry this time
             let content = Text::from(call.json());
             rows.push(Row { kind: RowKind::Call, content: content.clone(), timestamp });
             emissions.push(Step::Emit(Emission::Call(content), timestamp));
@@ -353,7 +325,7 @@ impl Turn {
         }
     }
 
-    /// Likewise, and what could not be read beside calls.
+    /// Does the same, and saves what could not be read in an answer that has calls.
     fn flush_all(&mut self, now: f64, steps: &mut Vec<Step>) {
         self.flush(now, steps);
         if !self.late.is_empty() {
@@ -362,22 +334,22 @@ impl Turn {
         }
     }
 
-    /// A run behind output that could not be read belongs to it.
+    /// Adds the open run to the output that could not be read before it, if there is any.
     fn pause_unread(&mut self) {
         if let Some(unread) = self.unread.last_mut() {
-            unread.behind.extend(self.run.take());
+            unread.after.extend(self.run.take());
         }
     }
 
-    /// Saves a run, among `rows` if it is a row of its own, and emits it where it has not been yet.
+    /// Adds a run to `rows`, where these are given, and to `emissions` unless it was emitted as it arrived.
     fn say(
         &self,
-        run: EmittedRun,
+        run: UnsavedRun,
         now: f64,
         rows: Option<&mut Vec<Row>>,
         emissions: &mut Vec<Step>,
     ) {
-        let EmittedRun { kind, content, started } = run;
+        let UnsavedRun { kind, content, started } = run;
         if content.is_blank() {
             return;
         }
@@ -412,7 +384,7 @@ mod tests {
         CallOutcome::Failure { message: "\"no\"".into() }
     }
 
-    /// Steps in short: what is saved in brackets, what is emitted as it is.
+    /// Steps in short: rows in brackets, emissions without.
     fn short(steps: &[Step]) -> Vec<String> {
         let short = |step: &Step| match step {
             Step::Save(rows) => {
@@ -454,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn in_token_mode_text_is_emitted_at_once_and_saved_as_it_was() {
+    fn in_token_mode_text_is_emitted_at_once_and_saved_unchanged() {
         let events = vec![Event::Respond(" a".into()), Event::Respond("b ".into()), Event::End];
         assert_eq!(
             run(Stream::Token, events),
@@ -463,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_before_the_calls_it_precedes_and_is_saved_together_with_them() {
+    fn text_before_calls_is_emitted_before_them_and_saved_together_with_them() {
         let events = vec![
             Event::Think("hm".into()),
             Event::Respond("so".into()),
@@ -480,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn text_behind_a_call_is_a_run_of_its_own() {
+    fn text_after_a_call_is_a_run_of_its_own() {
         let events =
             vec![Event::Respond("a".into()), Event::Call(call("t")), Event::Respond("b".into())];
         let steps = run(Stream::Event, events);

@@ -2,20 +2,20 @@
 
 use crate::protocol::ReportKind;
 
-/// What a turn was, once it is over; tells whoever asks the model what to do next.
+/// How a turn came out; it decides whether the model is asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnOutcome {
-    /// Calls ran, and their results are in the log: the model is to read them.
+    /// Calls ran, and the model has to be shown their results.
     Acted,
     /// The model answered, and called nothing.
     Answered,
     /// The model said that it is done.
     Ended,
-    /// A block could not be read: the model is to write it again.
+    /// A block could not be read, and the model has to write it again.
     Malformed,
-    /// What the model wrote was cut.
+    /// The output was cut off.
     Truncated,
-    /// Calls wait for somebody's approval.
+    /// Calls wait for approval.
     Waiting,
     /// The turn was given up: too many batches in a row in which nothing succeeded.
     Failed,
@@ -53,12 +53,12 @@ impl TurnOutcome {
         }
     }
 
-    /// The outcome when the model goes on to answer. Text behind a block that could not be read is no answer.
+    /// The outcome when the model goes on with an answer. Text after a block that could not be read is not one.
     pub(super) fn and_answer(self) -> Self {
         if self == Self::Acted { Self::Answered } else { self }
     }
 
-    /// The outcome when a block cannot be read, or the answer was cut.
+    /// The outcome when a block cannot be read, or the answer was cut off.
     pub(super) fn of_error(kind: ReportKind) -> Self {
         match kind {
             ReportKind::Malformed | ReportKind::Unfinished => Self::Malformed,
@@ -66,7 +66,7 @@ impl TurnOutcome {
         }
     }
 
-    /// The outcome when the model says that it is done; what could not be read is not done.
+    /// The outcome when the model says that it is done. It is not, if a block could not be read.
     pub(super) fn and_end(self) -> Self {
         match self {
             Self::Malformed | Self::Truncated => self,
@@ -74,7 +74,7 @@ impl TurnOutcome {
         }
     }
 
-    /// The outcome when the text was cut.
+    /// The outcome when the text was cut off.
     pub(super) fn and_cut(self) -> Self {
         match self {
             Self::Answered | Self::Malformed | Self::Truncated => Self::Truncated,

@@ -1,19 +1,19 @@
-//! What a turn asks to be done.
+//! What a turn asks its caller to do.
 
 use crate::protocol::event::Note;
 use crate::protocol::{Call, Report, Text};
 
-/// One thing to do, in the order given.
+/// One thing to do. Steps are carried out in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Save these rows; they belong together.
     Save(Vec<Row>),
-    /// Hand this to the consumer, with this time.
+    /// Hand this to the consumer, with this time in seconds since the epoch.
     Emit(Emission, f64),
-    /// Start the call of this place in the batch: it is complete, and the batch is not. It counts only if it is among
-    /// those that are [`Run`](Self::Run).
+    /// Start the call at this place in the batch early: it is complete, and the batch is not. Its result counts only if a
+    /// later [`Run`](Self::Run) has the call.
     Begin(usize, Call),
-    /// The calls from this place on that were to begin do not count: stop them, and drop what they gave.
+    /// Stop the calls from this place on that were started early, and drop what they returned.
     Withdraw(usize),
     /// Run these calls and hand their outcomes to [`Turn::results`](super::Turn::results).
     Run(Vec<Call>),
@@ -59,7 +59,7 @@ impl RowKind {
     }
 }
 
-/// What the consumer sees.
+/// What the consumer is handed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Emission {
     /// Reasoning.
@@ -68,7 +68,7 @@ pub enum Emission {
     Respond(Text),
     /// One tool call, as JSON.
     Call(Text),
-    /// What is known of a call that is not complete.
+    /// A piece of a call that is not complete, with the call's number in the turn.
     Piece(usize, Note),
     /// The batch runs now.
     Execute,

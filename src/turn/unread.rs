@@ -1,30 +1,31 @@
-//! Output that could not be read, until it is known what comes of the turn.
+//! Output that could not be read, until it is known whether a call follows it.
 
-use super::{EmittedRun, Row, RowKind, RunKind};
+use super::run::{RunKind, UnsavedRun};
+use super::step::{Row, RowKind};
 use crate::dialect::Dialect;
 use crate::protocol::Report;
 use crate::protocol::canonical::json_string;
 
-/// One piece of it.
+/// A block that could not be read.
 #[derive(Debug)]
 pub struct Unread {
     pub report: Report,
-    /// When it came.
+    /// When it was reported, in seconds since the epoch.
     pub timestamp: f64,
-    /// What was said behind it.
-    pub behind: Vec<EmittedRun>,
+    /// The text that follows it.
+    pub after: Vec<UnsavedRun>,
 }
 
 impl Unread {
     pub fn new(report: Report, timestamp: f64) -> Self {
-        Self { report, timestamp, behind: Vec::new() }
+        Self { report, timestamp, after: Vec::new() }
     }
 
-    /// Its row: a JSON object with what the model is told, and with its own text, as it wrote it.
+    /// Its row in the log: a JSON object with what the model is told, and with the model's own text, unchanged.
     pub fn row(&self, dialect: &Dialect) -> Row {
-        let Self { report, timestamp, behind } = self;
+        let Self { report, timestamp, after } = self;
         let mut raw = report.raw.clone();
-        for run in behind {
+        for run in after {
             let (open, close) = match (run.kind, dialect.reasoning.first()) {
                 (RunKind::Think, Some(marks)) => (&*marks.open, &*marks.close),
                 (RunKind::Think, None) | (RunKind::Respond, _) => ("", ""),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{Args, Body, Dialect, Head, Shape, Unmarked};
+use cogency_rs::dialect::{Args, Body, Dialect, Head, JsonShape, Unmarked};
 use cogency_rs::protocol::{CallStream, Event, Grammar, ReportKind, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -190,7 +190,7 @@ fn an_array_of_calls_of_which_one_is_wrong_runs_none() {
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
         let Body::Json(json) = &dialect.bodies[0] else { continue };
-        if json.shape == Shape::Object || json.skips_others || name.starts_with("cogency") {
+        if json.shape == JsonShape::Object || json.skips_others || name.starts_with("cogency") {
             continue;
         }
         let text = blocks(dialect, &[good(), Written::new("", &[]), good()]).concat();

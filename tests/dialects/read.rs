@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cogency_rs::dialect::presets;
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::{
-    CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Reading, Stream, Tools,
+    CallStart, CallStream, Ending, Event, Grammar, Limits, Options, Parser, Stream, Strictness,
+    Tools,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -89,7 +90,7 @@ impl Setting {
             calls,
             start: self.start,
             limits: self.limits,
-            reading: if self.lenient { Reading::Lenient } else { Reading::Strict },
+            strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
             begins_in_think: self.begins_in_think,
             tools: self.typed.then(tools),
         };

@@ -1,7 +1,8 @@
 //! Calls as the models of a dialect write them, told from the dialect's value alone.
 
 use cogency_rs::dialect::{
-    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, Parameters, Python, Shape, Xml,
+    Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, JsonShape, Parameters, Python,
+    Xml,
 };
 
 /// A call whose arguments are texts.
@@ -30,9 +31,11 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
     }
     let items: Vec<String> = match body {
         Body::Json(json) => match &json.shape {
-            Shape::Array => vec![format!("[{}]", joined(calls, ", ", |call| object(json, call)))],
-            Shape::Objects(between) => vec![joined(calls, between, |call| object(json, call))],
-            Shape::Object => calls.iter().map(|call| object(json, call)).collect(),
+            JsonShape::Array => {
+                vec![format!("[{}]", joined(calls, ", ", |call| object(json, call)))]
+            }
+            JsonShape::Objects(between) => vec![joined(calls, between, |call| object(json, call))],
+            JsonShape::Object => calls.iter().map(|call| object(json, call)).collect(),
         },
         Body::Head(form) if opens_itself(dialect, form) => {
             return calls.iter().map(|call| head(form, call)).collect();

@@ -16,14 +16,6 @@ if not SRC.is_dir():
 
 Module = tuple[str, ...]
 
-# Rooms in which two files still do. A pair that is mended must leave this list.
-LEFT = {
-    frozenset({"protocol/parser", "protocol/parser/runs"}),
-    frozenset({"python/protocol", "python/source"}),
-    frozenset({"python/source", "python/turn"}),
-    frozenset({"turn", "turn/unread"}),
-}
-
 COMMENT = re.compile(r"//[^\n]*")
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*mod \w+ \{.*", re.DOTALL)
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
@@ -128,7 +120,7 @@ def test_no_two_files_of_the_core_import_from_each_other():
         for other in others
         if one in taken.get(other, ())
     }
-    assert pairs == LEFT
+    assert pairs == set()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 use cogency_rs::dialect::{Args, Dialect, Head, HeadForm};
 use cogency_rs::protocol::Call;
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 
 use super::{
     Cursor, No, Read, braces, call_with, find, json, object, parameters, starts_with, string,

@@ -1,8 +1,8 @@
 //! Calls as JSON: one object, several, or an array of them.
 
-use cogency_rs::dialect::{DecisionKeys, Json, Shape, Str};
+use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, Str};
 use cogency_rs::protocol::Call;
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 use cogency_rs::protocol::json::{Controls, FaultKind};
 
 use super::{Cursor, No, Read, depth, object, units};
@@ -15,7 +15,7 @@ use crate::json::{Units, Value, as_dict, dumps, read};
 pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
     let mut calls = Vec::new();
     match &form.shape {
-        Shape::Array => {
+        JsonShape::Array => {
             let Value::Array(items) = value(cursor, b'[')? else { return Err(No::Call) };
             if !is_marked && items.is_empty() {
                 return Err(No::Certainty);
@@ -25,8 +25,8 @@ pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<
                 calls.extend(call(form, &item.value, is_marked || index > 0)?);
             }
         }
-        Shape::Object => calls.extend(call(form, &value(cursor, b'{')?, is_marked)?),
-        Shape::Objects(between) => loop {
+        JsonShape::Object => calls.extend(call(form, &value(cursor, b'{')?, is_marked)?),
+        JsonShape::Objects(between) => loop {
             let item = value(cursor, b'{')?;
             calls.extend(call(form, &item, is_marked || !calls.is_empty())?);
             let mut next = cursor.clone();

@@ -15,7 +15,7 @@ pub mod xml;
 use std::sync::{Arc, LazyLock};
 
 use cogency_rs::dialect::{Body, Dialect, Unmarked, presets};
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 use cogency_rs::protocol::{Call, Grammar};
 
 use crate::json::{Node, Units, Value, dumps, units_of};

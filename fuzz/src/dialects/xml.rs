@@ -2,7 +2,7 @@
 
 use cogency_rs::dialect::Xml;
 use cogency_rs::protocol::Call;
-use cogency_rs::protocol::canonical::Layout;
+use crate::json::Layout;
 
 use super::braces::scalar;
 use super::{Cursor, No, Read, array, call_with, object, string, trimmed, units};

@@ -23,8 +23,8 @@ fn by(rules: Rules) -> FoldOptions {
     FoldOptions { rules, ..FoldOptions::default() }
 }
 
-fn report(raw: &str, content: &str) -> Report {
-    Report { raw: raw.into(), content: content.into() }
+fn report(raw: &str, content: &str) -> ShownReport {
+    ShownReport { raw: raw.into(), content: content.into() }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::dialect::{JsonLayout, Str, ToolObject, ToolsForm, ToolsLayout};
-use crate::protocol::canonical::{Layout, Writer, json_string};
+use crate::protocol::canonical::{Writer, json_string};
 use crate::protocol::json::Scanner;
 use crate::protocol::stored::ShownCall;
 use crate::protocol::write::Renderer;
@@ -70,7 +70,7 @@ fn shown(tool: &Tool<'_>, object: ToolObject) -> Value {
 fn canonical(value: &Value) -> String {
     let text = value.to_string();
     let text = text.as_bytes();
-    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, text.len()));
+    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(text.len()));
     while let Ok(Some(token)) = scanner.next(text) {
         writer.token(text, &token);
     }

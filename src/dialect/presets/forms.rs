@@ -1,8 +1,8 @@
 //! What rows have in common.
 
 use super::super::{
-    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, LoneMark, Pair,
-    Parameters, Python, Shape, Str, Trim, Unmarked, Untyped,
+    Args, BatchEnd, Body, Dialect, Flag, Frame, Head, HeadForm, Heads, Json, JsonShape, LoneMark,
+    Pair, Parameters, Python, Str, Trim, Unmarked, Untyped,
 };
 use super::super::{models, prompts};
 
@@ -97,7 +97,7 @@ pub(super) fn pairs(pairs: &[(&'static str, &'static str)]) -> Vec<Pair> {
     pairs.iter().map(|&(open, close)| Pair { open: open.into(), close: close.into() }).collect()
 }
 
-pub(super) fn json_form(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Json {
+pub(super) fn json_form(shape: JsonShape, name: &[&'static str], args: &[&'static str]) -> Json {
     Json {
         shape,
         name: marks(name),
@@ -112,7 +112,7 @@ pub(super) fn json_form(shape: Shape, name: &[&'static str], args: &[&'static st
     }
 }
 
-pub(super) fn json(shape: Shape, name: &[&'static str], args: &[&'static str]) -> Body {
+pub(super) fn json(shape: JsonShape, name: &[&'static str], args: &[&'static str]) -> Body {
     Body::Json(json_form(shape, name, args))
 }
 
@@ -281,7 +281,7 @@ pub(super) fn qwen(name: &'static str, body: Body) -> Dialect {
 pub(super) fn hermes(name: &'static str) -> Dialect {
     Dialect {
         ignored: marks(&["</think>"]),
-        ..qwen(name, json(Shape::Object, &["name"], &["arguments"]))
+        ..qwen(name, json(JsonShape::Object, &["name"], &["arguments"]))
     }
 }
 

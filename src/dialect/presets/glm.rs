@@ -1,6 +1,6 @@
 //! GLM's tags, which other models took over.
 
-use super::super::{Args, Body, Dialect, Head, HeadForm, Parameters, Shape, Str, Unmarked};
+use super::super::{Args, Body, Dialect, Head, HeadForm, JsonShape, Parameters, Str, Unmarked};
 use super::forms::{THINK, dialect, head_form, json, marks, pairs, parameters_form};
 
 /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>`, with something in front of the tags'
@@ -44,7 +44,7 @@ pub(super) fn laguna() -> Dialect {
         open: marks(&["<tool_call>"]),
         close: marks(&["</tool_call>"]),
         unmarked: Unmarked::AtStart,
-        ..laguna.or(json(Shape::Object, &["name"], &["arguments"]))
+        ..laguna.or(json(JsonShape::Object, &["name"], &["arguments"]))
     }
 }
 

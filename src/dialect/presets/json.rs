@@ -1,8 +1,8 @@
 //! JSON that holds names and arguments.
 
 use super::super::{
-    Args, BatchEnd, Body, DecisionKeys, Dialect, Head, HeadForm, Json, LoneMark, Results, Shape,
-    Unmarked, Xml, XmlParts,
+    Args, BatchEnd, Body, DecisionKeys, Dialect, Head, HeadForm, Json, JsonShape, LoneMark,
+    Results, Unmarked, Xml, XmlParts,
 };
 use super::forms::{THINK, dialect, head_form, hermes, json, json_form, marks, pairs};
 
@@ -26,7 +26,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "cogency",
                 Body::Json(Json {
                     empty_names: true,
-                    ..json_form(Shape::Array, &["name"], &["args"])
+                    ..json_form(JsonShape::Array, &["name"], &["args"])
                 }),
             )
         },
@@ -39,7 +39,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                 Body::Json(Json {
                     server: Some("server_name".into()),
                     args_optional: true,
-                    ..json_form(Shape::Object, &["tool_name", "name"], &["arguments"])
+                    ..json_form(JsonShape::Object, &["tool_name", "name"], &["arguments"])
                 }),
             )
         },
@@ -68,7 +68,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             turn_end: marks(&["<|end_of_text|>"]),
             bodies: vec![Body::Json(Json {
                 args_as_text: true,
-                ..json_form(Shape::Object, &["name"], &["arguments"])
+                ..json_form(JsonShape::Object, &["name"], &["arguments"])
             })],
             ..hermes("granite4").prompted_as("hermes")
         },
@@ -82,19 +82,19 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<|action_start|><|plugin|>"]),
             close: marks(&["<|action_end|>"]),
             turn_end: marks(&["<|im_end|>"]),
-            ..dialect("internlm2", json(Shape::Object, &["name"], &["parameters", "arguments"]))
+            ..dialect("internlm2", json(JsonShape::Object, &["name"], &["parameters", "arguments"]))
                 .prompted_as("llama3-json")
         },
         Dialect {
             open: marks(&["<function_call>"]),
             turn_end: marks(&["<|endoftext|>"]),
-            ..dialect("granite-20b-fc", json(Shape::Object, &["name"], &["arguments"]))
+            ..dialect("granite-20b-fc", json(JsonShape::Object, &["name"], &["arguments"]))
                 .prompted_as("granite")
         },
         Dialect {
             open: marks(&["<|function_call|>", "<|message_sep|>\n\nfunction call<|role_sep|>\n"]),
             turn_end: marks(&["</s>", "<|message_sep|>"]),
-            ..dialect("gigachat3", json(Shape::Object, &["name"], &["arguments"]))
+            ..dialect("gigachat3", json(JsonShape::Object, &["name"], &["arguments"]))
                 .prompted_as("granite")
         },
         Dialect {
@@ -103,13 +103,17 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "json-plain",
                 Body::Json(Json {
                     args_optional: true,
-                    ..json_form(Shape::Object, &["name", "function"], &["arguments", "parameters"])
+                    ..json_form(
+                        JsonShape::Object,
+                        &["name", "function"],
+                        &["arguments", "parameters"],
+                    )
                 }),
             )
             .or(Body::Json(Json {
                 args_optional: true,
                 skips_others: true,
-                ..json_form(Shape::Array, &["name", "function"], &["arguments", "parameters"])
+                ..json_form(JsonShape::Array, &["name", "function"], &["arguments", "parameters"])
             }))
         },
         Dialect {
@@ -119,7 +123,8 @@ pub(super) fn rows() -> Vec<Dialect> {
             unmarked: Unmarked::Anywhere,
             // It was trained from Qwen and from Llama, and ends its turn as they do.
             turn_end: marks(&["<|im_end|>", "<|eot_id|>"]),
-            ..dialect("xlam", json(Shape::Array, &["name"], &["arguments"])).prompted_as("granite")
+            ..dialect("xlam", json(JsonShape::Array, &["name"], &["arguments"]))
+                .prompted_as("granite")
         },
         Dialect {
             open: marks(&["<|python_tag|>"]),
@@ -129,7 +134,11 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "llama3-json",
                 Body::Json(Json {
                     args_optional: true,
-                    ..json_form(Shape::Objects(";".into()), &["name"], &["parameters", "arguments"])
+                    ..json_form(
+                        JsonShape::Objects(";".into()),
+                        &["name"],
+                        &["parameters", "arguments"],
+                    )
                 }),
             )
         },
@@ -145,7 +154,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                         answer_key: "answer".into(),
                         thought_key: "thought".into(),
                     }),
-                    ..json_form(Shape::Object, &["tool"], &["args"])
+                    ..json_form(JsonShape::Object, &["tool"], &["args"])
                 }),
             )
         },
@@ -173,7 +182,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             open: marks(&["<tool_calls>"]),
             close: marks(&["</tool_calls>"]),
             turn_end: marks(&["<|eom|>"]),
-            ..dialect("jamba", json(Shape::Array, &["name"], &["arguments"]))
+            ..dialect("jamba", json(JsonShape::Array, &["name"], &["arguments"]))
         },
         Dialect {
             reasoning: pairs(&[THINK]),
@@ -181,37 +190,42 @@ pub(super) fn rows() -> Vec<Dialect> {
             close: marks(&["</tool_calls>"]),
             ignored: marks(&["<answer>", "</answer>"]),
             turn_end: marks(&["<|eos|>"]),
-            ..dialect("hunyuan", json(Shape::Array, &["name"], &["arguments"])).prompted_as("jamba")
+            ..dialect("hunyuan", json(JsonShape::Array, &["name"], &["arguments"]))
+                .prompted_as("jamba")
         },
         Dialect {
             reasoning: pairs(&[("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]\n")]),
             open: marks(&["<tool_calls>"]),
             close: marks(&["</tool_calls>"]),
             turn_end: marks(&["<|end|>"]),
-            ..dialect("apriel", json(Shape::Array, &["name"], &["arguments"])).prompted_as("jamba")
+            ..dialect("apriel", json(JsonShape::Array, &["name"], &["arguments"]))
+                .prompted_as("jamba")
         },
         Dialect {
             open: marks(&["<TOOLCALL>"]),
             close: marks(&["</TOOLCALL>"]),
             reasoning: pairs(&[THINK]),
             turn_end: marks(&["<|eot_id|>"]),
-            ..dialect("nemotron-deci", json(Shape::Array, &["name"], &["arguments", "parameters"]))
+            ..dialect(
+                "nemotron-deci",
+                json(JsonShape::Array, &["name"], &["arguments", "parameters"]),
+            )
         },
         Dialect {
             reasoning: pairs(&[THINK]),
             open: marks(&["<|tool_call|>", "<tool_call>"]),
             turn_end: marks(&["<|end_of_text|>"]),
-            ..dialect("granite", json(Shape::Array, &["name"], &["arguments"]))
+            ..dialect("granite", json(JsonShape::Array, &["name"], &["arguments"]))
         },
         Dialect {
             open: marks(&["functools"]),
             turn_end: marks(&["<|end|>"]),
-            ..dialect("phi4", json(Shape::Array, &["name"], &["arguments", "parameters"]))
+            ..dialect("phi4", json(JsonShape::Array, &["name"], &["arguments", "parameters"]))
         },
         Dialect {
             open: marks(&["functools"]),
             turn_end: marks(&["<|eot_id|>"]),
-            ..dialect("firefunction-v2", json(Shape::Array, &["name"], &["arguments"]))
+            ..dialect("firefunction-v2", json(JsonShape::Array, &["name"], &["arguments"]))
                 .prompted_as("phi4")
         },
         Dialect {
@@ -223,7 +237,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "mistral",
                 Body::Json(Json {
                     id: Some("id".into()),
-                    ..json_form(Shape::Array, &["name"], &["arguments"])
+                    ..json_form(JsonShape::Array, &["name"], &["arguments"])
                 }),
             )
         },
@@ -241,12 +255,16 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "cohere",
                 Body::Json(Json {
                     id: Some("tool_call_id".into()),
-                    ..json_form(Shape::Array, &["tool_name", "name"], &["parameters", "arguments"])
+                    ..json_form(
+                        JsonShape::Array,
+                        &["tool_name", "name"],
+                        &["parameters", "arguments"],
+                    )
                 }),
             )
             .or(Body::Json(Json {
                 id: Some("tool_call_id".into()),
-                ..json_form(Shape::Object, &["tool_name", "name"], &["parameters", "arguments"])
+                ..json_form(JsonShape::Object, &["tool_name", "name"], &["parameters", "arguments"])
             }))
         },
     ]

@@ -1,7 +1,7 @@
 //! Messages with heads, and Python calls.
 
 use super::super::{
-    Args, Body, Dialect, Head, HeadForm, LoneMark, Python, Results, Shape, Trim, Unmarked,
+    Args, Body, Dialect, Head, HeadForm, JsonShape, LoneMark, Python, Results, Trim, Unmarked,
 };
 use super::forms::{
     THINK, channels, dialect, head, head_form, json, marks, muse, pairs, parameters, pythonic,
@@ -52,7 +52,7 @@ pub(super) fn rows() -> Vec<Dialect> {
                 "<|end_message|>",
             ]),
             turn_end: marks(&["<|content_model_end_sampling|>"]),
-            ..dialect("inkling", json(Shape::Object, &["name"], &["args"]))
+            ..dialect("inkling", json(JsonShape::Object, &["name"], &["args"]))
         },
         // Python calls.
         Dialect {

@@ -1,7 +1,7 @@
 //! A name in a head, and an element for each argument.
 
 use super::super::{
-    Args, BatchEnd, Body, Dialect, Head, HeadForm, Pair, Parameters, Shape, Trim, Xml,
+    Args, BatchEnd, Body, Dialect, Head, HeadForm, JsonShape, Pair, Parameters, Trim, Xml,
 };
 use super::forms::{
     THINK, dialect, dsml, dsml_v4, dsml_v41, functions, head, invoke, json, kimi_k3, marks, pairs,
@@ -54,7 +54,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             ignored: marks(&["</dots_function_call>"]),
             turn_end: marks(&["<|endofresponse|>"]),
             ..dialect("dots", Body::Head(invoke("", parameters("", Trim::Nothing))))
-                .or(json(Shape::Object, &["name"], &["arguments"]))
+                .or(json(JsonShape::Object, &["name"], &["arguments"]))
                 .prompted_as("minimax-m2")
         },
         step3(),

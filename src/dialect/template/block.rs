@@ -4,7 +4,7 @@ use super::super::{Body, CallsForm, Str, Unmarked};
 
 /// What the calls stand in.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(super) struct CallBlock {
     pub open: Vec<Str>,
     pub close: Vec<Str>,
     /// Where they may stand without their opening mark.
@@ -16,7 +16,7 @@ pub(super) struct Calls {
     pub form: CallsForm,
 }
 
-impl Calls {
+impl CallBlock {
     pub fn new(open: Vec<Str>, close: Vec<Str>, body: Body) -> Self {
         let (turn_end, form) = (Vec::new(), CallsForm::default());
         Self { open, close, unmarked: Unmarked::Never, body, turn_end, form }

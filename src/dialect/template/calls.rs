@@ -1,29 +1,31 @@
 //! The field of the calls.
 
 use super::super::{
-    Args as CallArgs, Blocks, Body, CallsForm, Head, HeadForm, Json, Parameters, Shape, Str,
+    Args, Blocks, Body, CallsForm, Head, HeadForm, Json, JsonShape, Parameters, Str,
 };
-use super::block::Calls;
+use super::block::CallBlock;
 use super::error::{Read, TemplateError};
-use super::fields::{Content, Field, missing};
+use super::fields::{FieldContent, TemplateField, missing};
 use super::parameters::parameters;
-use super::pattern::{Boundary, Form, Piece, Row};
+use super::pattern::{Alternative, Boundary, PatternForm, PatternPiece};
 use super::texts::{marks, trimmed, without_end};
-use super::transform::{Keys, Parts, parts};
+use super::transform::{Keys, PartPlaces, parts};
 use super::{object, python};
 
 /// The field of the calls.
-pub(super) fn calls(field: &Field<'_>) -> Read<Calls> {
+pub(super) fn calls(field: &TemplateField<'_>) -> Read<CallBlock> {
     let open = opener(field)?;
     match (field.content, parts(field, &groups(open))?) {
-        (Content::Json, Parts::Keys(keys)) => json(field, open, keys),
-        (Content::Json | Content::XmlInline, Parts::Group(name)) => named(field, open, &name),
-        (Content::XmlInline, Parts::Keys(_)) => Err(TemplateError::new(
+        (FieldContent::Json, PartPlaces::Keys(keys)) => json(field, open, keys),
+        (FieldContent::Json | FieldContent::XmlInline, PartPlaces::Group(name)) => {
+            named(field, open, &name)
+        }
+        (FieldContent::XmlInline, PartPlaces::Keys(_)) => Err(TemplateError::new(
             format!("{}.transform", field.path),
             "takes the name from a tag",
             "match the name with a group of `open_pattern`",
         )),
-        (Content::Text | Content::Other(_), _) => Err(TemplateError::new(
+        (FieldContent::Text | FieldContent::Other(_), _) => Err(TemplateError::new(
             format!("{}.content", field.path),
             "is no JSON and no tags",
             "arguments can be read from json and xml-inline alone",
@@ -31,25 +33,25 @@ pub(super) fn calls(field: &Field<'_>) -> Read<Calls> {
     }
 }
 
-pub(super) fn opener<'f>(field: &'f Field<'_>) -> Read<&'f Boundary> {
+pub(super) fn opener<'f>(field: &'f TemplateField<'_>) -> Read<&'f Boundary> {
     let advice = "say what opens a call: without a mark, all text would be one";
     field.open.as_ref().ok_or_else(|| missing(&format!("{}.open", field.path), advice))
 }
 
 /// The names of the groups that the boundary has.
 fn groups(boundary: &Boundary) -> Vec<&str> {
-    let Form::Rows(rows) = &boundary.form else { return Vec::new() };
-    let pieces = rows.iter().flatten();
+    let PatternForm::Alternatives(alternatives) = &boundary.form else { return Vec::new() };
+    let pieces = alternatives.iter().flatten();
     pieces
         .filter_map(|piece| match piece {
-            Piece::Group(group) => Some(&*group.name),
+            PatternPiece::Group(group) => Some(&*group.name),
             _ => None,
         })
         .collect()
 }
 
 /// Calls that are JSON, names and all.
-fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
+fn json(field: &TemplateField<'_>, open: &Boundary, keys: Keys) -> Read<CallBlock> {
     for (key, is_set) in [
         ("unquoted_keys", field.args.flag("unquoted_keys", false)?),
         ("string_delims", delims(field)?.is_some()),
@@ -62,7 +64,7 @@ fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
         }
     }
     let body = Body::Json(Json {
-        shape: if field.is_each { Shape::Array } else { Shape::Object },
+        shape: if field.is_each { JsonShape::Array } else { JsonShape::Object },
         name: vec![keys.name],
         args: vec![keys.args],
         args_optional: false,
@@ -74,11 +76,11 @@ fn json(field: &Field<'_>, open: &Boundary, keys: Keys) -> Read<Calls> {
         decision: None,
     });
     let close = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
-    Ok(Calls::new(outer(marks(open)?), outer(close), body))
+    Ok(CallBlock::new(outer(marks(open)?), outer(close), body))
 }
 
 /// The marks around strings that stand in for quotes.
-fn delims<'t>(field: &Field<'t>) -> Read<Option<Vec<&'t serde_json::Value>>> {
+fn delims<'t>(field: &TemplateField<'t>) -> Read<Option<Vec<&'t serde_json::Value>>> {
     match field.args.get("string_delims") {
         None => Ok(None),
         Some(serde_json::Value::Array(pairs)) if pairs.is_empty() => Ok(None),
@@ -90,7 +92,7 @@ fn delims<'t>(field: &Field<'t>) -> Read<Option<Vec<&'t serde_json::Value>>> {
 }
 
 /// Calls whose name stands in the opening mark.
-fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
+fn named(field: &TemplateField<'_>, open: &Boundary, name: &str) -> Read<CallBlock> {
     if let Some(calls) = object::calls(field, open, name)? {
         return Ok(calls);
     }
@@ -98,13 +100,13 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
         return Ok(calls);
     }
     let args = match field.content {
-        Content::Json => json_args(field)?,
-        _ => CallArgs::Parameters(parameters(&field.args)?),
+        FieldContent::Json => json_args(field)?,
+        _ => Args::Parameters(parameters(&field.args)?),
     };
-    let heads = Heads::of(open, name, &args)?;
+    let heads = CallHeads::of(open, name, &args)?;
     let (close, block_close) = heads.closers(field, &args)?;
-    let Heads { blocks, open: head, mut ends, bare } = heads;
-    if matches!(args, CallArgs::Parameters(_)) && ends.is_empty() {
+    let CallHeads { blocks, open: head, mut ends, bare } = heads;
+    if matches!(args, Args::Parameters(_)) && ends.is_empty() {
         ends = name_ends(&args, &close);
     }
     // What opens the block opens the call, so that there is one for each, if it may not be left out.
@@ -112,7 +114,7 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
     if !bare {
         form.blocks = Blocks::Each;
     }
-    if matches!(&args, CallArgs::Parameters(parameters) if !parameters.value_open.is_empty()) {
+    if matches!(&args, Args::Parameters(parameters) if !parameters.value_open.is_empty()) {
         form.key = "\n".into();
     }
     let body = Body::Head(Head {
@@ -124,11 +126,11 @@ fn named(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Calls> {
         until: Vec::new(),
         bare,
     });
-    Ok(Calls { form, ..Calls::new(outer(blocks), outer(block_close), body) })
+    Ok(CallBlock { form, ..CallBlock::new(outer(blocks), outer(block_close), body) })
 }
 
 /// How arguments in JSON are written, where they are all of the content.
-fn json_args(field: &Field<'_>) -> Read<CallArgs> {
+fn json_args(field: &TemplateField<'_>) -> Read<Args> {
     if field.args.flag("allow_non_json", false)? {
         return Err(TemplateError::new(
             field.args.at("allow_non_json"),
@@ -143,13 +145,13 @@ fn json_args(field: &Field<'_>) -> Read<CallArgs> {
             &path,
             "keys without quotes can be read only where strings have marks of their own",
         )),
-        None => Ok(CallArgs::Json),
+        None => Ok(Args::Json),
         Some(pairs) => match pairs[..] {
             [serde_json::Value::Array(pair)] => match &pair[..] {
                 [serde_json::Value::String(open), serde_json::Value::String(close)]
                     if open == close && !open.is_empty() && open != "\"" =>
                 {
-                    Ok(CallArgs::Braces(open.clone().into()))
+                    Ok(Args::Braces(open.clone().into()))
                 }
                 _ => Err(TemplateError::new(
                     path,
@@ -163,7 +165,7 @@ fn json_args(field: &Field<'_>) -> Read<CallArgs> {
 }
 
 /// What opens a call with its name in it.
-struct Heads {
+struct CallHeads {
     /// What stands before it, and opens a block of calls.
     blocks: Vec<String>,
     open: String,
@@ -173,14 +175,14 @@ struct Heads {
     bare: bool,
 }
 
-impl Heads {
-    fn of(boundary: &Boundary, name: &str, args: &CallArgs) -> Read<Self> {
-        let Form::Rows(rows) = &boundary.form else {
+impl CallHeads {
+    fn of(boundary: &Boundary, name: &str, args: &Args) -> Read<Self> {
+        let PatternForm::Alternatives(alternatives) = &boundary.form else {
             return boundary.refuse("looks ahead", "match the mark itself");
         };
         let mut heads: Option<Self> = None;
-        for row in rows {
-            let (block, open, end) = head(boundary, row, name, args)?;
+        for alternative in alternatives {
+            let (block, open, end) = head(boundary, alternative, name, args)?;
             let heads = heads.get_or_insert_with(|| Self {
                 blocks: Vec::new(),
                 open: open.clone(),
@@ -206,15 +208,15 @@ impl Heads {
             return boundary.refuse("matches nothing", "match the mark itself");
         };
         heads.bare &= !heads.blocks.is_empty();
-        if heads.ends.is_empty() && !matches!(args, CallArgs::Parameters(_)) {
+        if heads.ends.is_empty() && !matches!(args, Args::Parameters(_)) {
             heads.ends.push("{".into());
         }
         Ok(heads)
     }
 
     /// What closes a call, and what the block around it.
-    fn closers(&self, field: &Field<'_>, args: &CallArgs) -> Read<(String, Vec<String>)> {
-        let has_end = !matches!(args, CallArgs::Parameters(_));
+    fn closers(&self, field: &TemplateField<'_>, args: &Args) -> Read<(String, Vec<String>)> {
+        let has_end = !matches!(args, Args::Parameters(_));
         let Some(boundary) = &field.close else {
             return if has_end && self.blocks.is_empty() {
                 Ok((String::new(), Vec::new()))
@@ -222,12 +224,12 @@ impl Heads {
                 Err(missing(&format!("{}.close", field.path), "say what closes a call"))
             };
         };
-        let Form::Rows(rows) = &boundary.form else {
+        let PatternForm::Alternatives(alternatives) = &boundary.form else {
             return boundary.refuse("looks ahead", "match the mark itself");
         };
         let (mut inner, mut outer, mut single) = (Vec::new(), Vec::new(), Vec::new());
-        for row in without_end(rows) {
-            match texts(boundary, trimmed(row), !self.blocks.is_empty())? {
+        for alternative in without_end(alternatives) {
+            match texts(boundary, trimmed(alternative), !self.blocks.is_empty())? {
                 (Some(first), second) => {
                     inner.push(first);
                     outer.push(second);
@@ -263,24 +265,25 @@ impl Heads {
 /// What a way to open a call says: the mark of the block, that of the head, what ends the name.
 fn head(
     boundary: &Boundary,
-    row: &Row,
+    alternative: &Alternative,
     name: &str,
-    args: &CallArgs,
+    args: &Args,
 ) -> Read<(Option<String>, String, Option<String>)> {
-    let groups = row.iter().filter(|piece| matches!(piece, Piece::Group(_))).count();
-    let at =
-        row.iter().position(|piece| matches!(piece, Piece::Group(group) if group.name == name));
+    let groups = alternative.iter().filter(|piece| matches!(piece, PatternPiece::Group(_))).count();
+    let at = alternative
+        .iter()
+        .position(|piece| matches!(piece, PatternPiece::Group(group) if group.name == name));
     let (Some(at), 1) = (at, groups) else {
         return boundary.refuse(
             "does not have one group in each alternative",
             "match the name with a group, and all else without one",
         );
     };
-    let Piece::Group(group) = &row[at] else { unreachable!("it was found there") };
-    let (block, open) = texts(boundary, trimmed(&row[..at]), true)?;
-    let end = match trimmed(&row[at + 1..]) {
+    let PatternPiece::Group(group) = &alternative[at] else { unreachable!("it was found there") };
+    let (block, open) = texts(boundary, trimmed(&alternative[..at]), true)?;
+    let end = match trimmed(&alternative[at + 1..]) {
         [] => None,
-        [Piece::Text(text)] => Some(text.clone()),
+        [PatternPiece::Text(text)] => Some(text.clone()),
         _ => {
             return boundary.refuse(
                 "has more than one mark behind the name",
@@ -290,7 +293,7 @@ fn head(
     };
     let ends_before = match (&end, args) {
         (Some(end), _) => group.ends_before(end),
-        (None, CallArgs::Parameters(parameters)) => {
+        (None, Args::Parameters(parameters)) => {
             group.ends_before("\n") || group.ends_before(&parameters.open)
         }
         (None, _) => group.ends_before("{"),
@@ -305,18 +308,22 @@ fn head(
 }
 
 /// One mark, or two with free space between them.
-fn texts(boundary: &Boundary, row: &[Piece], may_part: bool) -> Read<(Option<String>, String)> {
-    match row {
-        [Piece::Text(one)] if !one.trim().is_empty() => match one.split_once("><") {
+fn texts(
+    boundary: &Boundary,
+    alternative: &[PatternPiece],
+    may_part: bool,
+) -> Read<(Option<String>, String)> {
+    match alternative {
+        [PatternPiece::Text(one)] if !one.trim().is_empty() => match one.split_once("><") {
             Some((first, second)) if may_part => {
                 Ok((Some(format!("{first}>")), format!("<{second}")))
             }
             _ => Ok((None, one.clone())),
         },
-        [Piece::Text(first), Piece::Space(_), Piece::Text(second)] => {
+        [PatternPiece::Text(first), PatternPiece::Space(_), PatternPiece::Text(second)] => {
             Ok((Some(first.clone()), second.clone()))
         }
-        [] | [Piece::Text(_)] => boundary.refuse(
+        [] | [PatternPiece::Text(_)] => boundary.refuse(
             "may match where there is no mark",
             "make a fixed text a part of every alternative",
         ),
@@ -335,9 +342,9 @@ fn tag_end(open: &str) -> Option<String> {
 }
 
 /// What ends a name that no mark of its own does: a line, the first parameter, or the call.
-fn name_ends(args: &CallArgs, close: &str) -> Vec<String> {
+fn name_ends(args: &Args, close: &str) -> Vec<String> {
     let open = match args {
-        CallArgs::Parameters(Parameters { open, .. }) => open.to_string(),
+        Args::Parameters(Parameters { open, .. }) => open.to_string(),
         _ => return Vec::new(),
     };
     vec!["\n".into(), open, close.to_owned()]

@@ -28,7 +28,7 @@ pub(super) const CALLS: &str = "tool_calls";
 
 /// A field of an answer.
 #[derive(Debug)]
-pub(super) struct Field<'t> {
+pub(super) struct TemplateField<'t> {
     pub name: &'t str,
     /// Where it stands in the template.
     pub path: String,
@@ -36,8 +36,8 @@ pub(super) struct Field<'t> {
     pub open: Option<Boundary>,
     /// Absent where the field goes on to the end of the text.
     pub close: Option<Boundary>,
-    pub content: Content,
-    pub args: Args<'t>,
+    pub content: FieldContent,
+    pub args: ContentArgs<'t>,
     pub transform: Option<&'t Value>,
     /// Whether the content is a list, and the transform one of its items.
     pub is_each: bool,
@@ -45,7 +45,7 @@ pub(super) struct Field<'t> {
 
 /// How the content of a field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum FieldContent {
     Text,
     Json,
     XmlInline,
@@ -53,25 +53,25 @@ pub(super) enum Content {
     Other(&'static str),
 }
 
-const CONTENTS: [(&str, Content); 7] = [
-    ("text", Content::Text),
-    ("json", Content::Json),
-    ("xml-inline", Content::XmlInline),
-    ("int", Content::Other("int")),
-    ("float", Content::Other("float")),
-    ("bool", Content::Other("bool")),
-    ("kv-lines", Content::Other("kv-lines")),
+const CONTENTS: [(&str, FieldContent); 7] = [
+    ("text", FieldContent::Text),
+    ("json", FieldContent::Json),
+    ("xml-inline", FieldContent::XmlInline),
+    ("int", FieldContent::Other("int")),
+    ("float", FieldContent::Other("float")),
+    ("bool", FieldContent::Other("bool")),
+    ("kv-lines", FieldContent::Other("kv-lines")),
 ];
 
 /// The arguments of a content's reader. Those it does not know are ignored, as transformers ignores them.
 #[derive(Clone, Debug)]
-pub(super) struct Args<'t> {
+pub(super) struct ContentArgs<'t> {
     /// Where they stand in the template.
     pub path: String,
     map: Option<&'t Map<String, Value>>,
 }
 
-impl<'t> Args<'t> {
+impl<'t> ContentArgs<'t> {
     fn new(path: String, value: Option<&'t Value>) -> Read<Self> {
         let map = value.map(|value| object(&path, value)).transpose()?;
         Ok(Self { path, map })
@@ -99,19 +99,19 @@ impl<'t> Args<'t> {
     }
 
     /// The name of the reader of values, and its arguments; `None` for verbatim text.
-    pub fn value_parser(&self) -> Read<Option<(Content, Args<'t>)>> {
+    pub fn value_parser(&self) -> Read<Option<(FieldContent, ContentArgs<'t>)>> {
         let Some(value) = self.get("value_parser").filter(|value| !value.is_null()) else {
             return Ok(None);
         };
         let path = self.at("value_parser");
         let parser = object(&path, value)?;
         let content = content(&format!("{path}.name"), parser.get("name"))?;
-        Ok(Some((content, Args::new(format!("{path}.args"), parser.get("args"))?)))
+        Ok(Some((content, ContentArgs::new(format!("{path}.args"), parser.get("args"))?)))
     }
 }
 
 /// The fields of a template whose shape is right.
-pub(super) fn fields(template: &Value) -> Read<Vec<Field<'_>>> {
+pub(super) fn fields(template: &Value) -> Read<Vec<TemplateField<'_>>> {
     let template = object("template", template)?;
     known_keys("", template, TEMPLATE_KEYS)?;
     if let Some(version) = template.get("version").filter(|version| version.as_f64() != Some(1.0)) {
@@ -159,7 +159,7 @@ fn check_anchor(template: &Map<String, Value>) -> Read<()> {
     }
 }
 
-fn field<'t>(name: &'t str, value: &'t Value) -> Read<Field<'t>> {
+fn field<'t>(name: &'t str, value: &'t Value) -> Read<TemplateField<'t>> {
     let path = format!("fields.{name}");
     let field = object(&path, value)?;
     known_keys(&format!("{path}."), field, FIELD_KEYS)?;
@@ -178,12 +178,12 @@ fn field<'t>(name: &'t str, value: &'t Value) -> Read<Field<'t>> {
             "a dialect demands nothing: leave it out, and look at the events",
         ));
     }
-    Ok(Field {
+    Ok(TemplateField {
         name,
         open: boundary(&path, field, "open", "open_pattern")?,
         close: boundary(&path, field, "close", "close_pattern")?,
         content: content(&at("content"), field.get("content"))?,
-        args: Args::new(at("content_args"), field.get("content_args"))?,
+        args: ContentArgs::new(at("content_args"), field.get("content_args"))?,
         transform,
         is_each,
         path,
@@ -225,8 +225,8 @@ fn boundary(
     }
 }
 
-fn content(path: &str, name: Option<&Value>) -> Read<Content> {
-    let Some(value) = name else { return Ok(Content::Text) };
+fn content(path: &str, name: Option<&Value>) -> Read<FieldContent> {
+    let Some(value) = name else { return Ok(FieldContent::Text) };
     let found = CONTENTS.iter().find(|(name, _)| value == name);
     found.map(|(_, content)| *content).ok_or_else(|| {
         let names: Vec<_> = CONTENTS.iter().map(|(name, _)| *name).collect();

@@ -7,11 +7,11 @@ use super::super::{
 };
 use super::calls::opener;
 use super::error::{Read, TemplateError};
-use super::fields::{ANSWER, CALLS, Content, Field, missing};
+use super::fields::{ANSWER, CALLS, FieldContent, TemplateField, missing};
 use super::group::Group;
-use super::pattern::{Boundary, Form, Piece, Row};
+use super::pattern::{Alternative, Boundary, PatternForm, PatternPiece};
 use super::texts::{marks, trimmed};
-use super::transform::{Parts, parts};
+use super::transform::{PartPlaces, parts};
 
 /// What a head says before its recipient.
 const TO: &str = "to=";
@@ -22,10 +22,10 @@ const TO_ALONE: &str = " to=";
 /// Recipients that are not tools.
 const PEOPLE: [&str; 2] = ["assistant", "user"];
 
-/// What stands in a row before the name of a recipient, and the group of that name.
-fn recipient(row: &Row) -> Option<(&str, &Group)> {
-    row.windows(2).find_map(|pair| match pair {
-        [Piece::Text(text), Piece::Group(group)] => {
+/// What stands in an alternative before the name of a recipient, and the group of that name.
+fn recipient(alternative: &Alternative) -> Option<(&str, &Group)> {
+    alternative.windows(2).find_map(|pair| match pair {
+        [PatternPiece::Text(text), PatternPiece::Group(group)] => {
             let at = text.rfind(TO)?;
             let prefix = &text[at + TO.len()..];
             let is_word = |char: char| char.is_alphanumeric() || "._-".contains(char);
@@ -36,9 +36,11 @@ fn recipient(row: &Row) -> Option<(&str, &Group)> {
 }
 
 /// Whether what opens a call names a recipient.
-pub(super) fn is_addressed(field: &Field<'_>) -> bool {
-    let Some(Boundary { form: Form::Rows(rows), .. }) = &field.open else { return false };
-    rows.iter().any(|row| recipient(row).is_some())
+pub(super) fn is_addressed(field: &TemplateField<'_>) -> bool {
+    let Some(Boundary { form: PatternForm::Alternatives(alternatives), .. }) = &field.open else {
+        return false;
+    };
+    alternatives.iter().any(|alternative| recipient(alternative).is_some())
 }
 
 /// Messages with heads.
@@ -53,23 +55,27 @@ pub(super) struct Messages {
 /// The messages of a template whose calls name a recipient.
 pub(super) fn messages(
     template: &Value,
-    fields: &[Field<'_>],
-    calls: &Field<'_>,
+    fields: &[TemplateField<'_>],
+    calls: &TemplateField<'_>,
 ) -> Read<Messages> {
     let open = opener(calls)?;
-    let row = match &open.form {
-        Form::Rows(rows) => match &rows[..] {
-            [row] => recipient(row).map(|(prefix, group)| (row, prefix, group)),
+    let alternative = match &open.form {
+        PatternForm::Alternatives(alternatives) => match &alternatives[..] {
+            [alternative] => {
+                recipient(alternative).map(|(prefix, group)| (alternative, prefix, group))
+            }
             _ => None,
         },
-        Form::Ahead(_) => None,
+        PatternForm::Ahead(_) => None,
     };
-    let Some((row, prefix, name)) = row.filter(|(.., name)| name.holds("get_weather")) else {
+    let Some((alternative, prefix, name)) =
+        alternative.filter(|(.., name)| name.holds("get_weather"))
+    else {
         return open
             .refuse("is not one head with a name", "write one pattern for all heads of calls");
     };
     check_call(calls, name)?;
-    let end = message_mark(open, row)?;
+    let end = message_mark(open, alternative)?;
     let between = anchor(template)?;
     let begin = between.find('>').map_or(&*between, |end| &between[..=end]);
     let mut turn = TurnForm {
@@ -114,7 +120,7 @@ pub(super) fn messages(
         return open.refuse("stands in a template without channels", advice);
     }
     heads.open.push(heads.channel.clone());
-    let begin = head_of(row);
+    let begin = head_of(alternative);
     if !heads.open.iter().any(|mark| begin.starts_with(&**mark)) && !begin.starts_with(TO_ALONE) {
         return open.refuse(
             format!("begins a head with another mark than {:?}", heads.channel),
@@ -131,7 +137,7 @@ pub(super) fn messages(
         bare: false,
     });
     let close = calls.close.as_ref().map_or(Ok(Vec::new()), marks)?;
-    let message = framed(head_of(row), &close);
+    let message = framed(head_of(alternative), &close);
     let form = CallsForm { between, message, ..CallsForm::default() };
     Ok(Messages { heads, body, prompt: Prompt { turn, calls: form, ..Prompt::default() } })
 }
@@ -141,27 +147,27 @@ fn framed(before: String, close: &[String]) -> Frame {
 }
 
 /// How the head of a call is written.
-fn head_of(row: &Row) -> String {
+fn head_of(alternative: &Alternative) -> String {
     let mut head = String::new();
-    for piece in trimmed(row) {
+    for piece in trimmed(alternative) {
         match piece {
-            Piece::Text(text) if head.is_empty() && text.trim_start().starts_with(TO) => {
+            PatternPiece::Text(text) if head.is_empty() && text.trim_start().starts_with(TO) => {
                 head.push(' ');
                 head.push_str(text.trim_start());
             }
-            Piece::Text(text) => head.push_str(text),
-            Piece::Group(_) => head.push_str("{name}"),
-            Piece::Space(_) => head.push(' '),
-            Piece::Any | Piece::Start | Piece::End => {}
+            PatternPiece::Text(text) => head.push_str(text),
+            PatternPiece::Group(_) => head.push_str("{name}"),
+            PatternPiece::Space(_) => head.push(' '),
+            PatternPiece::Any | PatternPiece::Start | PatternPiece::End => {}
         }
     }
     head
 }
 
 /// A call that stands in a message has its name in the head, and nothing but arguments in the text.
-fn check_call(calls: &Field<'_>, name: &Group) -> Read<()> {
-    let is_named = parts(calls, &[&name.name])? == Parts::Group(name.name.clone());
-    if !is_named || calls.content != Content::Json {
+fn check_call(calls: &TemplateField<'_>, name: &Group) -> Read<()> {
+    let is_named = parts(calls, &[&name.name])? == PartPlaces::Group(name.name.clone());
+    if !is_named || calls.content != FieldContent::Json {
         return Err(TemplateError::new(
             format!("{}.transform", calls.path),
             "does not take the name from the head and the arguments from JSON",
@@ -182,14 +188,16 @@ fn anchor(template: &Value) -> Read<Str> {
         (None, Some(Value::String(source))) => {
             Boundary::pattern("start_anchor_pattern".into(), source)?
         }
-        _ => Boundary { path: "start_anchor".into(), form: Form::Ahead(Vec::new()) },
+        _ => Boundary { path: "start_anchor".into(), form: PatternForm::Ahead(Vec::new()) },
     };
     let text = match &anchor.form {
-        Form::Rows(rows) => match rows.first().map(|row| trimmed(row)) {
-            Some([Piece::Text(text), ..]) => text.clone(),
-            _ => String::new(),
-        },
-        Form::Ahead(_) => String::new(),
+        PatternForm::Alternatives(alternatives) => {
+            match alternatives.first().map(|alternative| trimmed(alternative)) {
+                Some([PatternPiece::Text(text), ..]) => text.clone(),
+                _ => String::new(),
+            }
+        }
+        PatternForm::Ahead(_) => String::new(),
     };
     if text.starts_with('<') && text.contains('>') {
         return Ok(text.clone().into());
@@ -201,9 +209,9 @@ fn anchor(template: &Value) -> Read<Str> {
 }
 
 /// The mark at the end of a head, behind which the message stands.
-fn message_mark(open: &Boundary, row: &Row) -> Read<String> {
-    match trimmed(row).last() {
-        Some(Piece::Text(text)) if text.ends_with('>') && text.contains('<') => {
+fn message_mark(open: &Boundary, alternative: &Alternative) -> Read<String> {
+    match trimmed(alternative).last() {
+        Some(PatternPiece::Text(text)) if text.ends_with('>') && text.contains('<') => {
             Ok(text[text.rfind('<').unwrap_or(0)..].to_owned())
         }
         _ => open.refuse(
@@ -214,7 +222,7 @@ fn message_mark(open: &Boundary, row: &Row) -> Read<String> {
 }
 
 /// The channels of a field with text, which go into `heads`; gives the head of the first.
-fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<String> {
+fn channels(field: &TemplateField<'_>, end: &str, heads: &mut Heads) -> Read<String> {
     let Some(open) = &field.open else {
         return Err(TemplateError::new(
             format!("{}.open", field.path),
@@ -222,7 +230,7 @@ fn channels(field: &Field<'_>, end: &str, heads: &mut Heads) -> Read<String> {
             "where calls name a recipient, every field has a head of its own",
         ));
     };
-    if field.content != Content::Text || field.transform.is_some() {
+    if field.content != FieldContent::Text || field.transform.is_some() {
         let path = format!("{}.content", field.path);
         return Err(TemplateError::new(path, "is not text as it stands", "leave it out"));
     }

@@ -39,8 +39,8 @@ pub use error::TemplateError;
 
 use super::{BatchEnd, Dialect, LoneMark, Prompt, Unmarked};
 use error::Read;
-use fields::{ANSWER, CALLS, Field};
-use pattern::{Boundary, Form, Piece};
+use fields::{ANSWER, CALLS, TemplateField};
+use pattern::{Boundary, PatternForm, PatternPiece};
 use texts::Texts;
 
 /// What the fields of an answer that hold reasoning are called.
@@ -93,7 +93,7 @@ pub fn from_response_template(template: &Value) -> Result<Dialect, TemplateError
     }
 }
 
-fn translated(template: &Value, fields: &[Field<'_>]) -> Read<Dialect> {
+fn translated(template: &Value, fields: &[TemplateField<'_>]) -> Read<Dialect> {
     let mut dialect = empty();
     let calls = fields.iter().find(|field| field.name == CALLS);
     if let Some(calls) = calls.filter(|calls| heads::is_addressed(calls)) {
@@ -124,15 +124,20 @@ fn translated(template: &Value, fields: &[Field<'_>]) -> Read<Dialect> {
 }
 
 /// No mark may open two fields, or open one and end the turn.
-fn check_marks(fields: &[Field<'_>]) -> Read<()> {
+fn check_marks(fields: &[TemplateField<'_>]) -> Read<()> {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for field in fields {
         let boundary =
             field.open.as_ref().or(field.close.as_ref().filter(|_| field.name == ANSWER));
-        let Some(Boundary { path, form: Form::Rows(rows) }) = boundary else { continue };
+        let Some(Boundary { path, form: PatternForm::Alternatives(alternatives) }) = boundary
+        else {
+            continue;
+        };
         let mut own: Vec<&str> = Vec::new();
-        for piece in rows.iter().filter_map(|row| texts::trimmed(row).first()) {
-            let Piece::Text(mark) = piece else { continue };
+        for piece in
+            alternatives.iter().filter_map(|alternative| texts::trimmed(alternative).first())
+        {
+            let PatternPiece::Text(mark) = piece else { continue };
             if let Some((_, other)) = known.iter().find(|(known, _)| known == mark) {
                 return Err(TemplateError::new(
                     path,
@@ -148,7 +153,7 @@ fn check_marks(fields: &[Field<'_>]) -> Read<()> {
 }
 
 /// The fields of text.
-fn texts(fields: &[Field<'_>]) -> Read<Texts> {
+fn texts(fields: &[TemplateField<'_>]) -> Read<Texts> {
     let mut texts = Texts::default();
     for field in fields {
         if REASONING.contains(&field.name) {

@@ -2,13 +2,13 @@
 
 use super::super::{Parameters, Trim, Untyped};
 use super::error::{Read, TemplateError};
-use super::fields::{Args, Content, missing};
+use super::fields::{ContentArgs, FieldContent, missing};
 use super::group::Group;
-use super::pattern::{Piece, Row, Space, rows};
+use super::pattern::{Alternative, PatternPiece, Space, alternatives};
 use super::texts::trimmed;
 
 /// The tags that these arguments of `xml-inline` describe.
-pub(super) fn parameters(args: &Args<'_>) -> Read<Parameters> {
+pub(super) fn parameters(args: &ContentArgs<'_>) -> Read<Parameters> {
     if args.flag("merge_duplicates", false)? {
         return Err(TemplateError::new(
             args.at("merge_duplicates"),
@@ -34,12 +34,12 @@ pub(super) fn parameters(args: &Args<'_>) -> Read<Parameters> {
 }
 
 /// What a value is, and whether the space at its ends is left out.
-fn values(args: &Args<'_>) -> Read<(Untyped, bool)> {
+fn values(args: &ContentArgs<'_>) -> Read<(Untyped, bool)> {
     let Some((content, inner)) = args.value_parser()? else { return Ok((Untyped::Text, false)) };
     let untyped = match content {
-        Content::Text => Untyped::Text,
-        Content::Json => Untyped::Json,
-        Content::XmlInline | Content::Other(_) => {
+        FieldContent::Text => Untyped::Text,
+        FieldContent::Json => Untyped::Json,
+        FieldContent::XmlInline | FieldContent::Other(_) => {
             return Err(TemplateError::new(
                 args.at("value_parser.name"),
                 "reads values in a way that cannot be read",
@@ -48,7 +48,7 @@ fn values(args: &Args<'_>) -> Read<(Untyped, bool)> {
         }
     };
     for key in ["unquoted_keys", "string_delims"] {
-        if content == Content::Json && inner.get(key).is_some_and(|value| *value != false) {
+        if content == FieldContent::Json && inner.get(key).is_some_and(|value| *value != false) {
             return Err(TemplateError::new(
                 inner.at(key),
                 "allows values that are no JSON",
@@ -69,41 +69,43 @@ struct Tag {
 }
 
 /// The pattern of a tag, as pieces.
-pub(super) fn tag_rows(args: &Args<'_>) -> Read<(String, Vec<Row>)> {
+pub(super) fn tag_alternatives(args: &ContentArgs<'_>) -> Read<(String, Vec<Alternative>)> {
     let path = args.at("tag_pattern");
     match args.get("tag_pattern") {
-        Some(serde_json::Value::String(source)) => Ok((path.clone(), rows(&path, source)?)),
+        Some(serde_json::Value::String(source)) => Ok((path.clone(), alternatives(&path, source)?)),
         Some(other) => Err(super::error::not_a(&path, "a string", other)),
         None => Err(missing(&path, "say what a tag looks like")),
     }
 }
 
-fn tag(args: &Args<'_>) -> Read<Tag> {
-    let (path, rows) = tag_rows(args)?;
+fn tag(args: &ContentArgs<'_>) -> Read<Tag> {
+    let (path, alternatives) = tag_alternatives(args)?;
     let refuse =
         |reason: &'static str, advice: &'static str| Err(TemplateError::new(&path, reason, advice));
-    let [row] = &rows[..] else {
+    let [alternative] = &alternatives[..] else {
         return refuse("matches in several ways", "keep the one that the model writes");
     };
-    let [Piece::Text(open), Piece::Group(key), rest @ ..] = trimmed(row) else {
+    let [PatternPiece::Text(open), PatternPiece::Group(key), rest @ ..] = trimmed(alternative)
+    else {
         return refuse("does not begin with a mark and a key", SHAPE);
     };
-    let at = rest.iter().position(|piece| matches!(piece, Piece::Group(_))).unwrap_or(rest.len());
-    let (between, [Piece::Group(value), behind @ ..]) = rest.split_at(at) else {
+    let at =
+        rest.iter().position(|piece| matches!(piece, PatternPiece::Group(_))).unwrap_or(rest.len());
+    let (between, [PatternPiece::Group(value), behind @ ..]) = rest.split_at(at) else {
         return refuse("has no value", SHAPE);
     };
     if (&*key.name, &*value.name) != ("key", "value") {
         return refuse("does not have the groups `key` and `value`", SHAPE);
     }
     let (key_end, value_open, before) = match between {
-        [Piece::Text(end), rest @ ..] => match rest {
+        [PatternPiece::Text(end), rest @ ..] => match rest {
             [] => inner_line(end),
-            [Piece::Space(space)] => (end.clone(), String::new(), Some(*space)),
-            [Piece::Space(_), Piece::Text(open)] => {
+            [PatternPiece::Space(space)] => (end.clone(), String::new(), Some(*space)),
+            [PatternPiece::Space(_), PatternPiece::Text(open)] => {
                 let (open, _, line) = inner_line(open);
                 (end.clone(), open, line)
             }
-            [Piece::Space(_), Piece::Text(open), Piece::Space(space)] => {
+            [PatternPiece::Space(_), PatternPiece::Text(open), PatternPiece::Space(space)] => {
                 (end.clone(), open.clone(), Some(*space))
             }
             _ => return refuse("has more than two marks between key and value", SHAPE),
@@ -111,11 +113,11 @@ fn tag(args: &Args<'_>) -> Read<Tag> {
         _ => return refuse("has no mark behind the key", SHAPE),
     };
     let (close, after) = match behind {
-        [Piece::Text(close)] => match close.strip_prefix('\n') {
+        [PatternPiece::Text(close)] => match close.strip_prefix('\n') {
             Some(close) => (close.to_owned(), Some(Space::Line)),
             None => (close.clone(), None),
         },
-        [Piece::Space(space), Piece::Text(close)] => (close.clone(), Some(*space)),
+        [PatternPiece::Space(space), PatternPiece::Text(close)] => (close.clone(), Some(*space)),
         _ => return refuse("has no mark, or more than one, behind the value", SHAPE),
     };
     let trim = match (before, after) {

@@ -1,6 +1,6 @@
 //! The patterns of a template, taken apart into what a dialect has words for: marks, free space, and the name.
 //!
-//! A pattern is never run over an answer. It is read as a few *rows* of pieces, one for each way in which it can match, and
+//! A pattern is never run over an answer. It is read as a few *alternatives* of pieces, one for each way in which it can match, and
 //! anything else is refused. Patterns are Python's; where Python and the parser used here would read one
 //! differently, it is refused too.
 
@@ -22,22 +22,22 @@ const LONGEST: usize = 16 * 1024;
 pub(super) struct Boundary {
     /// Where it stands in the template.
     pub path: String,
-    pub form: Form,
+    pub form: PatternForm,
 }
 
 #[derive(Debug)]
-pub(super) enum Form {
+pub(super) enum PatternForm {
     /// It matches in each of these ways.
-    Rows(Vec<Row>),
+    Alternatives(Vec<Alternative>),
     /// It matches nothing, where one of these texts follows at any distance.
     Ahead(Vec<String>),
 }
 
 /// A way in which a pattern can match.
-pub(super) type Row = Vec<Piece>;
+pub(super) type Alternative = Vec<PatternPiece>;
 
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(super) enum PatternPiece {
     /// This text.
     Text(String),
     /// Whitespace, which may also be left out.
@@ -69,22 +69,22 @@ impl Boundary {
             Value::Array(texts) if !texts.is_empty() => texts.iter().collect(),
             other => return Err(not_a(&path, "a string or a list of them", other)),
         };
-        let row = |text: &Value| match text {
+        let alternative = |text: &Value| match text {
             Value::String(text) if text.is_empty() => {
                 Err(TemplateError::new(&path, "holds an empty text", "leave that out"))
             }
-            Value::String(text) => Ok(vec![Piece::Text(text.clone())]),
+            Value::String(text) => Ok(vec![PatternPiece::Text(text.clone())]),
             other => Err(not_a(&path, "a string or a list of them", other)),
         };
-        let rows = texts.into_iter().map(row).collect::<Read<_>>()?;
-        Ok(Self { path, form: Form::Rows(rows) })
+        let alternatives = texts.into_iter().map(alternative).collect::<Read<_>>()?;
+        Ok(Self { path, form: PatternForm::Alternatives(alternatives) })
     }
 
     /// A pattern.
     pub fn pattern(path: String, source: &str) -> Read<Self> {
         let form = match ahead(&path, source) {
-            Some(closers) => Form::Ahead(closers),
-            None => Form::Rows(rows(&path, source)?),
+            Some(closers) => PatternForm::Ahead(closers),
+            None => PatternForm::Alternatives(alternatives(&path, source)?),
         };
         Ok(Self { path, form })
     }
@@ -96,21 +96,21 @@ impl Boundary {
 }
 
 /// The ways in which the pattern can match.
-pub(super) fn rows(path: &str, source: &str) -> Read<Vec<Row>> {
-    let rows = Reader { path, source }.rows(&parse(path, source)?)?;
-    Ok(rows.into_iter().map(joined).collect())
+pub(super) fn alternatives(path: &str, source: &str) -> Read<Vec<Alternative>> {
+    let alternatives = PatternReader { path, source }.alternatives(&parse(path, source)?)?;
+    Ok(alternatives.into_iter().map(joined).collect())
 }
 
 /// The texts that the pattern waits for, where it is `(?=[\s\S]*?TEXT)`.
 fn ahead(path: &str, source: &str) -> Option<Vec<String>> {
     let inner = source.strip_prefix("(?=")?.strip_suffix(')')?;
     // Two of them in a row are not one: then what is between these brackets is not a pattern.
-    let rows = rows(path, inner).ok()?;
-    let text = |row: &Row| match &row[..] {
-        [Piece::Any, Piece::Text(text)] => Some(text.clone()),
+    let alternatives = alternatives(path, inner).ok()?;
+    let text = |alternative: &Alternative| match &alternative[..] {
+        [PatternPiece::Any, PatternPiece::Text(text)] => Some(text.clone()),
         _ => None,
     };
-    rows.iter().map(text).collect()
+    alternatives.iter().map(text).collect()
 }
 
 /// Reads a pattern as Python does, or refuses it.
@@ -126,7 +126,7 @@ fn parse(path: &str, source: &str) -> Read<Hir> {
         let (reason, advice) = unreadable(error.kind());
         refuse(reason, advice)
     })?;
-    if let Err((span, what)) = ast::visit(&ast, Python { of_repetition: None }) {
+    if let Err((span, what)) = ast::visit(&ast, UnlikePython { of_repetition: None }) {
         let text = &source[span.start.offset..span.end.offset];
         return Err(refuse(format!("holds `{text}`, {what}"), ELSE));
     }
@@ -166,12 +166,12 @@ const AHEAD: &str = "only `(?=[\\s\\S]*?CLOSE)` as the whole `open_pattern` of r
     read: match the marks themselves";
 
 /// Finds what Python reads in another way.
-struct Python {
+struct UnlikePython {
     /// The repetition that is being visited, if nothing stands between it and what comes next.
     of_repetition: Option<ast::Span>,
 }
 
-impl ast::Visitor for Python {
+impl ast::Visitor for UnlikePython {
     type Output = ();
     type Err = (ast::Span, &'static str);
 
@@ -251,56 +251,58 @@ fn meaning(source: &str, ast: &Ast) -> Result<Hir, regex_syntax::hir::Error> {
 }
 
 /// Takes a pattern apart.
-struct Reader<'p> {
+struct PatternReader<'p> {
     path: &'p str,
     source: &'p str,
 }
 
-impl Reader<'_> {
-    fn rows(&self, hir: &Hir) -> Read<Vec<Row>> {
+impl PatternReader<'_> {
+    fn alternatives(&self, hir: &Hir) -> Read<Vec<Alternative>> {
         match hir.kind() {
             HirKind::Empty => Ok(vec![vec![]]),
             HirKind::Literal(literal) => Ok(vec![vec![match std::str::from_utf8(&literal.0) {
-                Ok("\n") => Piece::Space(Space::Line),
-                Ok(text) => Piece::Text(text.into()),
+                Ok("\n") => PatternPiece::Space(Space::Line),
+                Ok(text) => PatternPiece::Text(text.into()),
                 Err(_) => return self.refuse(hir, "is no text"),
             }]]),
             HirKind::Class(class) => self.class(hir, class),
-            HirKind::Look(Look::Start) => Ok(vec![vec![Piece::Start]]),
-            HirKind::Look(Look::End) => Ok(vec![vec![Piece::End]]),
+            HirKind::Look(Look::Start) => Ok(vec![vec![PatternPiece::Start]]),
+            HirKind::Look(Look::End) => Ok(vec![vec![PatternPiece::End]]),
             HirKind::Look(_) => self.refuse(hir, "is no text of its own"),
             HirKind::Repetition(repetition) => self.repetition(hir, repetition),
             HirKind::Capture(capture) => match &capture.name {
                 Some(name) => {
-                    Ok(vec![vec![Piece::Group(Group::new(self.path, name, &capture.sub)?)]])
+                    Ok(vec![vec![PatternPiece::Group(Group::new(self.path, name, &capture.sub)?)]])
                 }
-                None => self.rows(&capture.sub),
+                None => self.alternatives(&capture.sub),
             },
             HirKind::Concat(parts) => {
-                let mut rows: Vec<Row> = vec![vec![]];
+                let mut alternatives: Vec<Alternative> = vec![vec![]];
                 for part in parts {
-                    let next = self.rows(part)?;
-                    self.check_count(rows.len() * next.len())?;
-                    rows = (rows.iter())
-                        .flat_map(|row| next.iter().map(|more| [&row[..], &more[..]].concat()))
+                    let next = self.alternatives(part)?;
+                    self.check_count(alternatives.len() * next.len())?;
+                    alternatives = (alternatives.iter())
+                        .flat_map(|alternative| {
+                            next.iter().map(|more| [&alternative[..], &more[..]].concat())
+                        })
                         .collect();
                 }
-                Ok(rows)
+                Ok(alternatives)
             }
             HirKind::Alternation(parts) => {
-                let mut rows = Vec::new();
+                let mut alternatives = Vec::new();
                 for part in parts {
-                    rows.extend(self.rows(part)?);
-                    self.check_count(rows.len())?;
+                    alternatives.extend(self.alternatives(part)?);
+                    self.check_count(alternatives.len())?;
                 }
-                Ok(rows)
+                Ok(alternatives)
             }
         }
     }
 
-    fn class(&self, hir: &Hir, class: &Class) -> Read<Vec<Row>> {
+    fn class(&self, hir: &Hir, class: &Class) -> Read<Vec<Alternative>> {
         if is_space(class) {
-            return Ok(vec![vec![Piece::Space(Space::Any)]]);
+            return Ok(vec![vec![PatternPiece::Space(Space::Any)]]);
         }
         let Class::Unicode(class) = class else { return self.refuse(hir, "is no text") };
         let chars: usize = class.iter().map(regex_syntax::hir::ClassUnicodeRange::len).sum();
@@ -308,27 +310,29 @@ impl Reader<'_> {
             return self.refuse(hir, FREE);
         }
         let texts = class.iter().flat_map(|range| range.start()..=range.end());
-        Ok(texts.map(|char| vec![Piece::Text(char.into())]).collect())
+        Ok(texts.map(|char| vec![PatternPiece::Text(char.into())]).collect())
     }
 
-    fn repetition(&self, hir: &Hir, repetition: &Repetition) -> Read<Vec<Row>> {
+    fn repetition(&self, hir: &Hir, repetition: &Repetition) -> Read<Vec<Alternative>> {
         let (least, most) = (repetition.min, repetition.max);
         let inner = match repetition.sub.kind() {
             HirKind::Class(class) if is_everything(class) && !repetition.greedy && least == 0 => {
                 return match most {
-                    None => Ok(vec![vec![Piece::Any]]),
+                    None => Ok(vec![vec![PatternPiece::Any]]),
                     Some(_) => self.refuse(hir, FREE),
                 };
             }
             HirKind::Class(class) if !is_space(class) && most != Some(1) => {
                 return self.refuse(hir, FREE);
             }
-            _ => self.rows(&repetition.sub)?,
+            _ => self.alternatives(&repetition.sub)?,
         };
         match (&inner[..], least, most) {
-            ([row], 0, Some(1)) if matches!(row[..], [Piece::Space(_)]) => Ok(inner),
-            ([row], ..) if matches!(row[..], [Piece::Space(_)]) => {
-                Ok(vec![vec![Piece::Space(Space::Any)]])
+            ([alternative], 0, Some(1)) if matches!(alternative[..], [PatternPiece::Space(_)]) => {
+                Ok(inner)
+            }
+            ([alternative], ..) if matches!(alternative[..], [PatternPiece::Space(_)]) => {
+                Ok(vec![vec![PatternPiece::Space(Space::Any)]])
             }
             (_, 0, Some(1)) => Ok([inner, vec![vec![]]].concat()),
             (_, 1, Some(1)) => Ok(inner),
@@ -336,8 +340,8 @@ impl Reader<'_> {
         }
     }
 
-    fn check_count(&self, rows: usize) -> Read<()> {
-        if rows <= MOST_ROWS {
+    fn check_count(&self, alternatives: usize) -> Read<()> {
+        if alternatives <= MOST_ROWS {
             return Ok(());
         }
         Err(TemplateError::new(
@@ -379,32 +383,34 @@ fn is_everything(class: &Class) -> bool {
     matches!(class.ranges(), [range] if (range.start(), range.end()) == ('\0', char::MAX))
 }
 
-/// The row with neighbouring texts and spaces as one. Whitespace of a text belongs to the free space beside it.
-fn joined(row: Row) -> Row {
-    let mut joined: Row = Vec::with_capacity(row.len());
-    for piece in row {
+/// The alternative with neighbouring texts and spaces as one. Whitespace of a text belongs to the free space beside it.
+fn joined(alternative: Alternative) -> Alternative {
+    let mut joined: Alternative = Vec::with_capacity(alternative.len());
+    for piece in alternative {
         match (joined.last_mut(), piece) {
-            (Some(Piece::Text(text)), Piece::Text(more)) => text.push_str(&more),
-            (Some(Piece::Space(space)), Piece::Space(_)) => *space = Space::Any,
-            (Some(Piece::Space(_)), Piece::Text(text)) if text.starts_with(char::is_whitespace) => {
-                if let Some(Piece::Space(space)) = joined.last_mut() {
+            (Some(PatternPiece::Text(text)), PatternPiece::Text(more)) => text.push_str(&more),
+            (Some(PatternPiece::Space(space)), PatternPiece::Space(_)) => *space = Space::Any,
+            (Some(PatternPiece::Space(_)), PatternPiece::Text(text))
+                if text.starts_with(char::is_whitespace) =>
+            {
+                if let Some(PatternPiece::Space(space)) = joined.last_mut() {
                     *space = Space::Any;
                 }
-                joined.push(Piece::Text(text.trim_start().into()));
+                joined.push(PatternPiece::Text(text.trim_start().into()));
             }
-            (_, Piece::Space(space)) => {
+            (_, PatternPiece::Space(space)) => {
                 let mut space = space;
-                if let Some(Piece::Text(text)) = joined.last_mut()
+                if let Some(PatternPiece::Text(text)) = joined.last_mut()
                     && text.ends_with(char::is_whitespace)
                 {
                     text.truncate(text.trim_end().len());
                     space = Space::Any;
                 }
-                joined.push(Piece::Space(space));
+                joined.push(PatternPiece::Space(space));
             }
             (_, piece) => joined.push(piece),
         }
     }
-    joined.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+    joined.retain(|piece| !matches!(piece, PatternPiece::Text(text) if text.is_empty()));
     joined
 }

@@ -1,21 +1,28 @@
 //! Calls that are written as Python, in a list: `[a(x=1), b()]`.
 
 use super::super::{Body, Python, Str};
-use super::block::Calls;
+use super::block::CallBlock;
 use super::error::{Read, TemplateError};
-use super::fields::{Content, Field};
-use super::parameters::tag_rows;
-use super::pattern::{Boundary, Form, Piece, Row};
+use super::fields::{FieldContent, TemplateField};
+use super::parameters::tag_alternatives;
+use super::pattern::{Alternative, Boundary, PatternForm, PatternPiece};
 use super::texts::{trimmed, without_end};
 
 /// The calls, if each is opened by the list or by a comma, has its name in front of a parenthesis, and arguments of the
 /// form `key=value`.
 ///
 /// The list is read as Python does: what a template can say of values in a pattern is less than that.
-pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Option<Calls>> {
-    let Form::Rows(rows) = &open.form else { return Ok(None) };
-    let before = rows.iter().map(|row| before(row, name)).collect::<Option<Vec<_>>>();
-    let Some(before) = before.filter(|_| field.content == Content::XmlInline) else {
+pub(super) fn calls(
+    field: &TemplateField<'_>,
+    open: &Boundary,
+    name: &str,
+) -> Read<Option<CallBlock>> {
+    let PatternForm::Alternatives(alternatives) = &open.form else { return Ok(None) };
+    let before = alternatives
+        .iter()
+        .map(|alternative| before(alternative, name))
+        .collect::<Option<Vec<_>>>();
+    let Some(before) = before.filter(|_| field.content == FieldContent::XmlInline) else {
         return Ok(None);
     };
     let lists: Vec<&str> = before.iter().filter_map(|text| text.strip_suffix('[')).collect();
@@ -30,16 +37,18 @@ pub(super) fn calls(field: &Field<'_>, open: &Boundary, name: &str) -> Read<Opti
     }
     check_arguments(field)?;
     let open: Vec<Str> = lists.iter().map(|list| list.trim_end().to_owned().into()).collect();
-    Ok(Some(Calls::new(open, closers(field)?, Body::Python(Python::List))))
+    Ok(Some(CallBlock::new(open, closers(field)?, Body::Python(Python::List))))
 }
 
 /// What stands in front of the name, where a parenthesis follows.
-fn before(row: &Row, name: &str) -> Option<String> {
-    match trimmed(row) {
-        [Piece::Text(text), rest @ ..] => {
-            let rest = if let [Piece::Space(_), rest @ ..] = rest { rest } else { rest };
+fn before(alternative: &Alternative, name: &str) -> Option<String> {
+    match trimmed(alternative) {
+        [PatternPiece::Text(text), rest @ ..] => {
+            let rest = if let [PatternPiece::Space(_), rest @ ..] = rest { rest } else { rest };
             match rest {
-                [Piece::Group(group), Piece::Text(paren)] if group.name == name && paren == "(" => {
+                [PatternPiece::Group(group), PatternPiece::Text(paren)]
+                    if group.name == name && paren == "(" =>
+                {
                     Some(text.clone())
                 }
                 _ => None,
@@ -50,14 +59,14 @@ fn before(row: &Row, name: &str) -> Option<String> {
 }
 
 /// The marks behind the list.
-fn closers(field: &Field<'_>) -> Read<Vec<Str>> {
+fn closers(field: &TemplateField<'_>) -> Read<Vec<Str>> {
     let Some(close) = &field.close else { return Ok(Vec::new()) };
-    let Form::Rows(rows) = &close.form else {
+    let PatternForm::Alternatives(alternatives) = &close.form else {
         return close.refuse("looks ahead", "match the mark itself");
     };
     let mut marks: Vec<Str> = Vec::new();
-    for row in without_end(rows) {
-        let [Piece::Text(text)] = trimmed(row) else {
+    for alternative in without_end(alternatives) {
+        let [PatternPiece::Text(text)] = trimmed(alternative) else {
             return close.refuse("is no fixed text", "write `\\)(?:\\]MARK)?`");
         };
         match text.strip_prefix(')').map(|rest| rest.strip_prefix(']').unwrap_or(rest)) {
@@ -75,10 +84,10 @@ fn closers(field: &Field<'_>) -> Read<Vec<Str>> {
 /// Literals that a pattern of values must match whole.
 const LITERALS: [&str; 5] = ["1", "-2.5", "'a, b'", "[1, 2]", "{'a': 1}"];
 
-fn check_arguments(field: &Field<'_>) -> Read<()> {
-    let (path, rows) = tag_rows(&field.args)?;
-    let is_argument = matches!(&rows[..], [row] if match trimmed(row) {
-        [Piece::Group(key), Piece::Text(equals), Piece::Group(value)] => {
+fn check_arguments(field: &TemplateField<'_>) -> Read<()> {
+    let (path, alternatives) = tag_alternatives(&field.args)?;
+    let is_argument = matches!(&alternatives[..], [alternative] if match trimmed(alternative) {
+        [PatternPiece::Group(key), PatternPiece::Text(equals), PatternPiece::Group(value)] => {
             (&*key.name, &**equals, &*value.name) == ("key", "=", "value")
                 && key.holds("city_2")
                 && key.ends_before("=")
@@ -94,7 +103,7 @@ fn check_arguments(field: &Field<'_>) -> Read<()> {
         ));
     }
     match field.args.value_parser()? {
-        Some((Content::Json, _)) => Ok(()),
+        Some((FieldContent::Json, _)) => Ok(()),
         _ => Err(TemplateError::new(
             field.args.at("value_parser"),
             "does not read values as literals",

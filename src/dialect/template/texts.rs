@@ -2,8 +2,8 @@
 
 use super::super::{Pair, Str};
 use super::error::{Read, TemplateError};
-use super::fields::{Content, Field, missing};
-use super::pattern::{Boundary, Form, Piece, Row};
+use super::fields::{FieldContent, TemplateField, missing};
+use super::pattern::{Alternative, Boundary, PatternForm, PatternPiece};
 
 /// What reasoning stands between.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Texts {
 }
 
 /// A field with reasoning.
-pub(super) fn reasoning(field: &Field<'_>) -> Read<Reasoning> {
+pub(super) fn reasoning(field: &TemplateField<'_>) -> Read<Reasoning> {
     check_text(field)?;
     let Some(open) = &field.open else {
         return Err(missing(
@@ -32,17 +32,24 @@ pub(super) fn reasoning(field: &Field<'_>) -> Read<Reasoning> {
     };
     let (boundary, close) = closer(field)?;
     let (opens, begins) = match &open.form {
-        Form::Ahead(closers) if *closers == [&*close] => (Vec::new(), true),
-        Form::Ahead(_) => {
+        PatternForm::Ahead(closers) if *closers == [&*close] => (Vec::new(), true),
+        PatternForm::Ahead(_) => {
             return open.refuse(
                 format!("waits for another text than what closes the field, {close:?}"),
                 "wait for that text alone",
             );
         }
-        Form::Rows(rows) => {
-            let (starts, marks): (Vec<_>, Vec<_>) =
-                rows.iter().partition(|row| matches!(row[..], [Piece::Start]));
-            (marks.into_iter().map(|row| mark(open, row)).collect::<Read<_>>()?, !starts.is_empty())
+        PatternForm::Alternatives(alternatives) => {
+            let (starts, marks): (Vec<_>, Vec<_>) = alternatives
+                .iter()
+                .partition(|alternative| matches!(alternative[..], [PatternPiece::Start]));
+            (
+                marks
+                    .into_iter()
+                    .map(|alternative| mark(open, alternative))
+                    .collect::<Read<_>>()?,
+                !starts.is_empty(),
+            )
         }
     };
     let opens = match (&opens[..], opener_of(&close)) {
@@ -59,7 +66,7 @@ pub(super) fn reasoning(field: &Field<'_>) -> Read<Reasoning> {
 }
 
 /// The field with what the user is told: marks around it, or what ends the turn.
-pub(super) fn answer(field: &Field<'_>) -> Read<(Vec<Pair>, Vec<Str>)> {
+pub(super) fn answer(field: &TemplateField<'_>) -> Read<(Vec<Pair>, Vec<Str>)> {
     check_text(field)?;
     let Some(open) = &field.open else {
         let ends = field.close.as_ref().map_or(Ok(Vec::new()), marks)?;
@@ -71,8 +78,8 @@ pub(super) fn answer(field: &Field<'_>) -> Read<(Vec<Pair>, Vec<Str>)> {
 }
 
 /// The content of a field of text is just that.
-fn check_text(field: &Field<'_>) -> Read<()> {
-    if field.content != Content::Text {
+fn check_text(field: &TemplateField<'_>) -> Read<()> {
+    if field.content != FieldContent::Text {
         return Err(TemplateError::new(
             format!("{}.content", field.path),
             "is not text",
@@ -90,7 +97,7 @@ fn check_text(field: &Field<'_>) -> Read<()> {
 }
 
 /// The one mark that closes a field.
-fn closer<'b>(field: &'b Field<'_>) -> Read<(&'b Boundary, String)> {
+fn closer<'b>(field: &'b TemplateField<'_>) -> Read<(&'b Boundary, String)> {
     let close = close_of(field)?;
     let mut marks = marks(close)?;
     match (marks.pop(), &marks[..]) {
@@ -99,55 +106,58 @@ fn closer<'b>(field: &'b Field<'_>) -> Read<(&'b Boundary, String)> {
     }
 }
 
-fn close_of<'b>(field: &'b Field<'_>) -> Read<&'b Boundary> {
+fn close_of<'b>(field: &'b TemplateField<'_>) -> Read<&'b Boundary> {
     let advice = "a field with an opening mark must have a closing one";
     field.close.as_ref().ok_or_else(|| missing(&format!("{}.close", field.path), advice))
 }
 
 /// The marks of a boundary. Free space around them is left out: it is not part of the text that is shown.
 pub(super) fn marks(boundary: &Boundary) -> Read<Vec<String>> {
-    let Form::Rows(rows) = &boundary.form else { return boundary.refuse("looks ahead", AHEAD) };
-    let rows = without_end(rows);
-    rows.into_iter().map(|row| mark(boundary, row)).collect()
+    let PatternForm::Alternatives(alternatives) = &boundary.form else {
+        return boundary.refuse("looks ahead", AHEAD);
+    };
+    let alternatives = without_end(alternatives);
+    alternatives.into_iter().map(|alternative| mark(boundary, alternative)).collect()
 }
 
 const AHEAD: &str = "only reasoning can begin so: match the mark itself";
 
-/// The rows without the end of the answer, which closes whatever is open.
-pub(super) fn without_end(rows: &[Row]) -> Vec<&Row> {
-    let is_end = |row: &&Row| matches!(row[..], [Piece::End]);
-    let marks: Vec<_> = rows.iter().filter(|row| !is_end(row)).collect();
-    if marks.is_empty() { rows.iter().collect() } else { marks }
+/// The alternatives without the end of the answer, which closes whatever is open.
+pub(super) fn without_end(alternatives: &[Alternative]) -> Vec<&Alternative> {
+    let is_end = |alternative: &&Alternative| matches!(alternative[..], [PatternPiece::End]);
+    let marks: Vec<_> = alternatives.iter().filter(|alternative| !is_end(alternative)).collect();
+    if marks.is_empty() { alternatives.iter().collect() } else { marks }
 }
 
-fn mark(boundary: &Boundary, row: &Row) -> Read<String> {
-    match trimmed(row) {
-        [Piece::Text(text)] if !text.trim().is_empty() => Ok(text.clone()),
+fn mark(boundary: &Boundary, alternative: &Alternative) -> Read<String> {
+    match trimmed(alternative) {
+        [PatternPiece::Text(text)] if !text.trim().is_empty() => Ok(text.clone()),
         [] => boundary.refuse(
             "may match where there is no mark",
             "make at least one mark a part of every alternative",
         ),
-        [Piece::Text(_)] => boundary.refuse("is whitespace", "whitespace is no mark"),
-        [Piece::Start, ..] => boundary
+        [PatternPiece::Text(_)] => boundary.refuse("is whitespace", "whitespace is no mark"),
+        [PatternPiece::Start, ..] => boundary
             .refuse("begins with `^`", "only `(?:^|MARK)` can be read, and for reasoning alone"),
-        [.., Piece::End] => boundary.refuse("ends with `$`", "only `MARK|$` can be read"),
-        pieces if pieces.iter().any(|piece| matches!(piece, Piece::Group(_))) => boundary.refuse(
-            "has a group with a name",
-            "only what opens `tool_calls` can have one: write `(?:…)`",
-        ),
+        [.., PatternPiece::End] => boundary.refuse("ends with `$`", "only `MARK|$` can be read"),
+        pieces if pieces.iter().any(|piece| matches!(piece, PatternPiece::Group(_))) => boundary
+            .refuse(
+                "has a group with a name",
+                "only what opens `tool_calls` can have one: write `(?:…)`",
+            ),
         _ => boundary.refuse("is no fixed text", "a mark has no free space within it"),
     }
 }
 
-/// The row without free space at its ends.
-pub(super) fn trimmed(mut row: &[Piece]) -> &[Piece] {
-    while let [Piece::Space(_), rest @ ..] = row {
-        row = rest;
+/// The alternative without free space at its ends.
+pub(super) fn trimmed(mut alternative: &[PatternPiece]) -> &[PatternPiece] {
+    while let [PatternPiece::Space(_), rest @ ..] = alternative {
+        alternative = rest;
     }
-    while let [rest @ .., Piece::Space(_)] = row {
-        row = rest;
+    while let [rest @ .., PatternPiece::Space(_)] = alternative {
+        alternative = rest;
     }
-    row
+    alternative
 }
 
 fn pairs(opens: Vec<String>, close: &str) -> Vec<Pair> {

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::super::Str;
 use super::error::{Read, TemplateError};
-use super::fields::{Field, missing};
+use super::fields::{TemplateField, missing};
 
 /// Where the parts of a call stand.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Parts {
+pub(super) enum PartPlaces {
     /// In each JSON object, under these keys.
     Keys(Keys),
     /// The name is a group of the opening mark, the content is the arguments.
@@ -25,7 +25,7 @@ pub(super) struct Keys {
 
 /// What a placeholder stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum Placeholder {
     /// The content.
     Content,
     /// What the content, or each of its items, has under this key.
@@ -35,7 +35,7 @@ enum Place {
 }
 
 /// Reads the transform of `tool_calls`, whose opening mark has these groups.
-pub(super) fn parts(field: &Field<'_>, groups: &[&str]) -> Read<Parts> {
+pub(super) fn parts(field: &TemplateField<'_>, groups: &[&str]) -> Read<PartPlaces> {
     let path = format!("{}.transform", field.path);
     let Some(transform) = field.transform else { return Err(missing(&path, SHAPE)) };
     let call = map(&path, transform)?;
@@ -43,7 +43,7 @@ pub(super) fn parts(field: &Field<'_>, groups: &[&str]) -> Read<Parts> {
     if let Some(kind) = call.get("type").filter(|kind| *kind != "function") {
         return Err(TemplateError::new(format!("{path}.type"), format!("is {kind}"), SHAPE));
     }
-    let reader = Reader { groups, is_each: field.is_each };
+    let reader = TransformReader { groups, is_each: field.is_each };
     let path = format!("{path}.function");
     let (name, args) = match call.get("function") {
         None => return Err(missing(&path, SHAPE)),
@@ -54,20 +54,22 @@ pub(super) fn parts(field: &Field<'_>, groups: &[&str]) -> Read<Parts> {
         }
         // The content is the function: it has the keys that it is to have.
         whole => match reader.place(&path, whole)? {
-            Place::Content => (Place::Key("name".into()), Place::Key("arguments".into())),
+            Placeholder::Content => {
+                (Placeholder::Key("name".into()), Placeholder::Key("arguments".into()))
+            }
             _ => return Err(TemplateError::new(path, "is a part of the content", SHAPE)),
         },
     };
     let id =
         call.get("id").map(|id| reader.place(&format!("{}.transform.id", field.path), Some(id)));
     match (name, args, id.transpose()?) {
-        (Place::Key(name), Place::Key(args), None) => {
-            Ok(Parts::Keys(Keys { name: name.into(), args: args.into(), id: None }))
+        (Placeholder::Key(name), Placeholder::Key(args), None) => {
+            Ok(PartPlaces::Keys(Keys { name: name.into(), args: args.into(), id: None }))
         }
-        (Place::Key(name), Place::Key(args), Some(Place::Key(id))) => {
-            Ok(Parts::Keys(Keys { name: name.into(), args: args.into(), id: Some(id.into()) }))
+        (Placeholder::Key(name), Placeholder::Key(args), Some(Placeholder::Key(id))) => {
+            Ok(PartPlaces::Keys(Keys { name: name.into(), args: args.into(), id: Some(id.into()) }))
         }
-        (Place::Group(name), Place::Content, None) => Ok(Parts::Group(name)),
+        (Placeholder::Group(name), Placeholder::Content, None) => Ok(PartPlaces::Group(name)),
         (.., Some(_)) => Err(TemplateError::new(
             format!("{}.transform.id", field.path),
             "does not stand beside the name",
@@ -84,13 +86,13 @@ pub(super) fn parts(field: &Field<'_>, groups: &[&str]) -> Read<Parts> {
 const SHAPE: &str =
     "give `{\"type\": \"function\", \"function\": {\"name\": \"{…}\", \"arguments\": \"{…}\"}}`";
 
-struct Reader<'g> {
+struct TransformReader<'g> {
     groups: &'g [&'g str],
     is_each: bool,
 }
 
-impl Reader<'_> {
-    fn place(&self, path: &str, value: Option<&Value>) -> Read<Place> {
+impl TransformReader<'_> {
+    fn place(&self, path: &str, value: Option<&Value>) -> Read<Placeholder> {
         let Some(value) = value else { return Err(missing(path, SHAPE)) };
         let inner = value.as_str().and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
         let Some(inner) = inner.filter(|inner| inner.split('.').all(is_word)) else {
@@ -100,10 +102,12 @@ impl Reader<'_> {
         let mut keys = inner.split('.');
         let place = match (keys.next().unwrap_or_default(), keys.next(), keys.next()) {
             (_, Some(_), Some(_)) => None,
-            (key, None, _) if self.is_each => Some(Place::Key(key.into())),
-            ("content", None, _) if !self.is_each => Some(Place::Content),
-            ("content", Some(key), _) if !self.is_each => Some(Place::Key(key.into())),
-            (group, None, _) if self.groups.contains(&group) => Some(Place::Group(group.into())),
+            (key, None, _) if self.is_each => Some(Placeholder::Key(key.into())),
+            ("content", None, _) if !self.is_each => Some(Placeholder::Content),
+            ("content", Some(key), _) if !self.is_each => Some(Placeholder::Key(key.into())),
+            (group, None, _) if self.groups.contains(&group) => {
+                Some(Placeholder::Group(group.into()))
+            }
             _ => None,
         };
         place.ok_or_else(|| {

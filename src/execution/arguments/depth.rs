@@ -1,4 +1,4 @@
-//! How deep a check goes, so that no schema and no value exhaust the stack together.
+//! How deep a check goes, so that no schema and value together exhaust the stack.
 //!
 //! A check descends a level in the value only after the subschemas that apply to one place: through `$ref`, `allOf` and
 //! the like. So its depth is at most that of the value times the longest chain of such keywords.
@@ -9,13 +9,13 @@ use serde_json::Value as Schema;
 
 use super::value::Value;
 
-/// The most subschemas that may be entered at once; a thread's stack holds some times as many.
+/// The most subschemas that may be entered at once. A thread's stack holds several times as many.
 const MOST_ENTERED: usize = 12_000;
 
-/// Longer chains are not told apart.
+/// Chains that are longer count as this long.
 const LONGEST: usize = 2_000;
 
-/// The most levels of a value for a schema; `None` where any value is shallow enough.
+/// The most levels that a value may have for this schema; `None` if it may have any number.
 pub fn most_levels(schema: &Schema) -> Option<usize> {
     let mut chains = Chains { root: schema, known: HashMap::new(), longest: 1 };
     chains.visit(schema);
@@ -60,7 +60,7 @@ impl<'a> Chains<'a> {
         if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
             return *known;
         }
-        self.known.insert(schema, 1); // a circle goes on no longer
+        self.known.insert(schema, 1); // a chain that comes back to itself ends here
         let mut longest = 0;
         for (keyword, value) in keywords {
             let next: Vec<&Schema> = match (keyword.as_str(), value) {

@@ -13,24 +13,24 @@ use super::shown::{cut, received, shown, shown_schema};
 use super::value::{Budget, Value, first_repeated};
 use super::words::{alternatives, described, wanted};
 
-/// Faults that are listed; of the others it is said how many they are.
+/// Faults that are listed; the others are counted.
 const MOST_FAULTS: usize = 10;
 
-/// Names of known arguments that are listed for one that is not known.
+/// Known names that are listed beside an unknown one.
 const MOST_NAMES: usize = 20;
 
 /// A step into the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Step {
+enum PathStep {
     Name(String),
-    Place(usize),
+    Index(usize),
 }
 
-type Path = Vec<Step>;
+type Path = Vec<PathStep>;
 
 /// One fault.
 #[derive(Debug)]
-enum Fault {
+enum ArgumentFault {
     /// A required member of the object at `of` was not given.
     Missing { of: Path, name: String },
     /// A member of the object at `of` is not known.
@@ -41,7 +41,7 @@ enum Fault {
 
 /// The validator's errors as sentences.
 ///
-/// `left_out` are the arguments that were taken away before the check, as their null is their default.
+/// `left_out` are the arguments that were removed before the check: they are null, which is their default.
 pub fn in_words(
     errors: &[ValidationError<'_>],
     schema: &Schema,
@@ -49,9 +49,9 @@ pub fn in_words(
     left_out: &[String],
     budget: &Budget,
 ) -> Vec<String> {
-    let mut faults = Reader { schema, arguments }.faults(errors);
+    let mut faults = FaultReader { schema, arguments }.faults(errors);
     faults.retain(|fault| {
-        !matches!(fault, Fault::Missing { of, name } if of.is_empty() && left_out.contains(name))
+        !matches!(fault, ArgumentFault::Missing { of, name } if of.is_empty() && left_out.contains(name))
     });
     let mut sentences = sentences(&faults, schema, arguments);
     let mut seen = HashSet::new();
@@ -66,14 +66,14 @@ pub fn in_words(
     sentences
 }
 
-struct Reader<'a> {
+struct FaultReader<'a> {
     schema: &'a Schema,
     arguments: &'a Value<'a>,
 }
 
-impl Reader<'_> {
-    fn faults(&self, errors: &[ValidationError<'_>]) -> Vec<Fault> {
-        // What names the values that fit says more than what names their type.
+impl FaultReader<'_> {
+    fn faults(&self, errors: &[ValidationError<'_>]) -> Vec<ArgumentFault> {
+        // An error that lists the values that fit says more than one that names their type.
         let is_choice = |error: &&ValidationError<'_>| {
             matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. })
         };
@@ -86,12 +86,12 @@ impl Reader<'_> {
         errors.iter().filter(|error| !is_said(error)).flat_map(|error| self.fault(error)).collect()
     }
 
-    fn fault(&self, error: &ValidationError<'_>) -> Vec<Fault> {
+    fn fault(&self, error: &ValidationError<'_>) -> Vec<ArgumentFault> {
         let at = path_of(error.instance_path());
         match error.kind() {
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default().to_owned();
-                vec![Fault::Missing { of: at, name }]
+                vec![ArgumentFault::Missing { of: at, name }]
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
@@ -100,7 +100,7 @@ impl Reader<'_> {
                 let patterns = keys(parent.and_then(|schema| schema.get("patternProperties")));
                 let fault = |name: &String| {
                     let (known, patterns) = (known.clone(), patterns.clone());
-                    Fault::Unknown { of: at.clone(), name: name.clone(), known, patterns }
+                    ArgumentFault::Unknown { of: at.clone(), name: name.clone(), known, patterns }
                 };
                 unexpected.iter().take(1000).map(fault).collect()
             }
@@ -116,23 +116,24 @@ impl Reader<'_> {
                 let patterns = keys(patterns);
                 let fault = |name: &String| {
                     let (known, patterns) = (Vec::new(), patterns.clone());
-                    Fault::Unknown { of: at.clone(), name: name.clone(), known, patterns }
+                    ArgumentFault::Unknown { of: at.clone(), name: name.clone(), known, patterns }
                 };
                 given.into_iter().take(1000).map(fault).collect()
             }
-            _ => vec![Fault::Wrong {
+            _ => vec![ArgumentFault::Wrong {
                 problem: self.problem(error, value_at(self.arguments, &at)),
                 at,
             }],
         }
     }
 
-    /// What is wrong with a value that fits no branch of a union: with the branch it was meant for, or with its kind.
+    /// What is wrong with a value that fits no branch of a union: the faults of the branch that was meant, or else which kinds
+    /// of value fit.
     fn union(
         &self,
         error: &ValidationError<'_>,
         branches: &[Vec<ValidationError<'_>>],
-    ) -> Vec<Fault> {
+    ) -> Vec<ArgumentFault> {
         let at = path_of(error.instance_path());
         let meant: Vec<_> = branches.iter().filter(|branch| is_meant(branch, error)).collect();
         let alone: Option<Vec<_>> =
@@ -140,7 +141,7 @@ impl Reader<'_> {
         if let Some(names) = alone.filter(|names| names.len() > 1) {
             let names: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
             let problem = format!("must have {}, and had none of these", names.join(" or "));
-            return vec![Fault::Wrong { at, problem }];
+            return vec![ArgumentFault::Wrong { at, problem }];
         }
         let depth = at.len();
         let best = meant.into_iter().min_by_key(|branch| {
@@ -161,7 +162,7 @@ impl Reader<'_> {
         } else {
             format!("must be {}, and was {}", alternatives(wanted), was(value))
         };
-        vec![Fault::Wrong { at, problem }]
+        vec![ArgumentFault::Wrong { at, problem }]
     }
 
     fn wanted_by(
@@ -187,18 +188,18 @@ impl Reader<'_> {
                 }
             }
         }
-        // Null is said last.
+        // Null is named last.
         all.sort_by_key(|each| each == "null");
         all
     }
 
-    /// The schema that the keyword of an error stands in.
+    /// The schema that has the keyword of an error.
     fn parent(&self, error: &ValidationError<'_>) -> Option<&Schema> {
         let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(parent)
     }
 
-    /// What is wrong with a value, as it stands after the argument's name.
+    /// What is wrong with a value, as the words after the argument's name.
     fn problem(&self, error: &ValidationError<'_>, value: Option<&Value<'_>>) -> String {
         if let Some(wanted) = wanted(error, self.schema) {
             return format!("must be {}, and was {}", alternatives(wanted), was(value));
@@ -323,14 +324,14 @@ fn is_same_place(error: &ValidationError<'_>, union: &ValidationError<'_>) -> bo
     error.instance_path().as_str() == union.instance_path().as_str()
 }
 
-/// Whether an error is about the members of the object at `at`, and not about one of that name.
-fn is_additional(error: &ValidationError<'_>, at: &[Step]) -> bool {
+/// Whether the error is of the keyword `additionalProperties`, and not of a property that has this name.
+fn is_additional(error: &ValidationError<'_>, at: &[PathStep]) -> bool {
     const KEYWORD: &str = "additionalProperties";
-    let is_name = matches!(at.last(), Some(Step::Name(name)) if name == KEYWORD);
+    let is_name = matches!(at.last(), Some(PathStep::Name(name)) if name == KEYWORD);
     error.schema_path().as_str().rsplit('/').next() == Some(KEYWORD) && !is_name
 }
 
-/// Whether a value was meant for a branch of a union: it has the type, and is one of the values, that the branch asks for.
+/// Whether a value was meant for this branch of a union: it has a type and a value that the branch asks for.
 fn is_meant(branch: &[ValidationError<'_>], union: &ValidationError<'_>) -> bool {
     branch.iter().filter(|error| is_same_place(error, union)).all(|error| match error.kind() {
         Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } | Kind::FalseSchema => false,
@@ -361,30 +362,32 @@ fn keys(object: Option<&Schema>) -> Vec<String> {
 
 fn path_of(location: &Location) -> Path {
     let step = |segment| match segment {
-        LocationSegment::Property(name) => Step::Name(name.to_string()),
-        LocationSegment::Index(place) => Step::Place(place),
+        LocationSegment::Property(name) => PathStep::Name(name.to_string()),
+        LocationSegment::Index(place) => PathStep::Index(place),
     };
     location.segments().map(step).collect()
 }
 
-fn value_at<'a, 'b>(arguments: &'a Value<'b>, path: &[Step]) -> Option<&'a Value<'b>> {
+fn value_at<'a, 'b>(arguments: &'a Value<'b>, path: &[PathStep]) -> Option<&'a Value<'b>> {
     path.iter().try_fold(arguments, |value, step| match (value, step) {
-        (Value::Object(members), Step::Name(name)) => members.get(name),
-        (Value::Array(items), Step::Place(place)) => items.get(*place),
+        (Value::Object(members), PathStep::Name(name)) => members.get(name),
+        (Value::Array(items), PathStep::Index(place)) => items.get(*place),
         _ => None,
     })
 }
 
-/// Writes the faults in the order of the schema's properties, then what is not known.
-fn sentences(faults: &[Fault], schema: &Schema, arguments: &Value<'_>) -> Vec<String> {
+/// The faults as sentences: in the order of the schema's properties, then unknown arguments.
+fn sentences(faults: &[ArgumentFault], schema: &Schema, arguments: &Value<'_>) -> Vec<String> {
     let order = keys(schema.get("properties"));
-    let rank = |step: Option<&Step>| match step {
-        Some(Step::Name(name)) => order.iter().position(|each| each == name).unwrap_or(order.len()),
+    let rank = |step: Option<&PathStep>| match step {
+        Some(PathStep::Name(name)) => {
+            order.iter().position(|each| each == name).unwrap_or(order.len())
+        }
         _ => order.len(),
     };
     let mut missing: Vec<(&Path, &str)> = Vec::new();
     for fault in faults {
-        if let Fault::Missing { of, name } = fault {
+        if let ArgumentFault::Missing { of, name } = fault {
             missing.push((of, name));
         }
     }
@@ -392,15 +395,15 @@ fn sentences(faults: &[Fault], schema: &Schema, arguments: &Value<'_>) -> Vec<St
     let mut ranked: Vec<(usize, String)> = Vec::new();
     let mut listed = HashSet::new();
     for fault in faults {
-        let Fault::Unknown { of, name, known, patterns } = fault else { continue };
-        // The name of a missing argument, written wrongly, is one fault.
+        let ArgumentFault::Unknown { of, name, known, patterns } = fault else { continue };
+        // A missing argument and an unknown one with a similar name are one fault: the name was written wrongly.
         let open = || (0..missing.len()).filter(|at| !is_paired[*at] && missing[*at].0 == of);
         let meant = nearest(name, open().map(|at| missing[at].1));
         let paired = meant.and_then(|meant| open().find(|at| missing[*at].1 == meant));
         let who = argument(of, Some(name));
         if let (Some(meant), Some(at)) = (meant, paired) {
             is_paired[at] = true;
-            let step = of.first().cloned().unwrap_or_else(|| Step::Name(meant.to_owned()));
+            let step = of.first().cloned().unwrap_or_else(|| PathStep::Name(meant.to_owned()));
             ranked.push((
                 rank(Some(&step)),
                 format!("{who} is not known; did you mean '{meant}', which is required and was not given?"),
@@ -421,9 +424,9 @@ fn sentences(faults: &[Fault], schema: &Schema, arguments: &Value<'_>) -> Vec<St
     let mut paired = is_paired.into_iter();
     for fault in faults {
         match fault {
-            Fault::Missing { of, name } => {
+            ArgumentFault::Missing { of, name } => {
                 if paired.next() == Some(false) {
-                    let first = of.first().cloned().unwrap_or_else(|| Step::Name(name.clone()));
+                    let first = of.first().cloned().unwrap_or_else(|| PathStep::Name(name.clone()));
                     let who = argument(of, Some(name));
                     ranked.push((
                         rank(Some(&first)),
@@ -431,10 +434,10 @@ fn sentences(faults: &[Fault], schema: &Schema, arguments: &Value<'_>) -> Vec<St
                     ));
                 }
             }
-            Fault::Wrong { at, problem } => {
+            ArgumentFault::Wrong { at, problem } => {
                 ranked.push((rank(at.first()), format!("{} {problem}", argument(at, None))));
             }
-            Fault::Unknown { .. } => {}
+            ArgumentFault::Unknown { .. } => {}
         }
     }
     ranked.sort_by_key(|(rank, _)| *rank);
@@ -454,19 +457,19 @@ fn known_names(known: &[String], patterns: &[String]) -> String {
 }
 
 /// `argument 'a.b[2]'`, or `the arguments` for all of them.
-fn argument(path: &[Step], member: Option<&str>) -> String {
-    /// Names that anybody can read are shorter.
+fn argument(path: &[PathStep], member: Option<&str>) -> String {
+    /// Names that a person reads are shorter.
     const MOST: usize = 200;
     let mut text = String::new();
-    let names = path.iter().cloned().chain(member.map(|name| Step::Name(name.to_owned())));
+    let names = path.iter().cloned().chain(member.map(|name| PathStep::Name(name.to_owned())));
     for step in names {
         match step {
-            Step::Name(name) if text.is_empty() => text.push_str(&name),
-            Step::Name(name) => {
+            PathStep::Name(name) if text.is_empty() => text.push_str(&name),
+            PathStep::Name(name) => {
                 text.push('.');
                 text.push_str(&name);
             }
-            Step::Place(place) => _ = write!(text, "[{place}]"),
+            PathStep::Index(place) => _ = write!(text, "[{place}]"),
         }
     }
     if text.is_empty() && member.is_none() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value as Schema, json};
 
-/// The same in JSON Schema. What is malformed in it says nothing.
+/// A flat schema as JSON Schema. Whatever is malformed in it is left out.
 pub fn translated(flat: &Map<String, Schema>) -> Schema {
     let fields = || flat.iter().filter_map(|(name, info)| Some((name, info.as_object()?)));
     let properties: Map<_, _> =
@@ -30,7 +30,7 @@ fn property(info: &Map<String, Schema>) -> Schema {
     {
         let Some(bound) = info.get(flat).and_then(Schema::as_f64) else { continue };
         let whole = if flat == "min_length" { bound.ceil() } else { bound.floor() };
-        // A length that is below 0 or beyond any text bounds nothing.
+        // A length below 0, or longer than any text, is not a bound.
         if (0.0..=9e15).contains(&whole) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
             let whole = Number::from(whole as u64);
@@ -45,9 +45,9 @@ fn property(info: &Map<String, Schema>) -> Schema {
     property.into()
 }
 
-/// The types that a flat schema names; none where it does not say, or has a name that is not known.
+/// The types that a field names; none if it names none, or one that is not known.
 ///
-/// "string" also stands for every type it has no word for, so it does not say anything.
+/// `"string"` also stands for every type that the flat form has no word for, so it is not a type here.
 fn kinds(kind: Option<&Schema>) -> Vec<&'static str> {
     let names = match kind {
         Some(Schema::Array(names)) => names.iter().collect(),

@@ -1,7 +1,7 @@
 //! Checks a call's arguments against its tool's schema, which is compiled once.
 //!
-//! The happy path reads no text that no keyword asks for and writes none at all. What is wrong is put into words only
-//! where something is: for a language model, which has to mend its call.
+//! While all arguments fit, text is read only for a keyword that asks for it, and none is written. Faults are put into words
+//! for a language model, which has to correct its call.
 
 mod depth;
 mod fault;
@@ -16,8 +16,8 @@ use jsonschema::{PatternOptions, Validator, options_for};
 use serde_json::Value as Schema;
 
 use pattern::Pattern;
-use value::{Arguments, Budget, Place};
-pub use value::{BigInteger, Foreign, Members, Text, Value};
+pub use value::{ArgumentText, BigInteger, Foreign, Members, Value};
+use value::{Budget, ValueJson, ValueNode};
 pub use words::unusable;
 
 /// How a schema is written.
@@ -30,7 +30,7 @@ pub enum SchemaForm {
 }
 
 impl SchemaForm {
-    /// The form that a tool's schema has by its look: no field of a flat one is the text "object".
+    /// The form of a tool's schema, told from its member `type`: a flat schema has no field that is the text "object".
     #[must_use]
     pub fn of(schema: &Schema) -> Self {
         match schema.get("type") {
@@ -40,7 +40,7 @@ impl SchemaForm {
     }
 }
 
-/// A schema in the form of JSON Schema, whatever form it has by its look.
+/// A schema of either form, as JSON Schema.
 #[must_use]
 pub fn as_json_schema(schema: Schema) -> Schema {
     match (SchemaForm::of(&schema), &schema) {
@@ -49,10 +49,10 @@ pub fn as_json_schema(schema: Schema) -> Schema {
     }
 }
 
-/// Levels of arrays and objects that the arguments or a schema may have; the parser admits fewer.
+/// The most levels of arrays and objects in arguments or in a schema; the parser admits fewer.
 pub const MOST_LEVELS: usize = 256;
 
-/// The fault that arguments with more levels than these have.
+/// The fault of arguments that have more levels than these.
 #[must_use]
 pub fn too_deep(most_levels: usize) -> String {
     format!("the arguments are nested too deep: more than {most_levels} levels")
@@ -61,10 +61,10 @@ pub fn too_deep(most_levels: usize) -> String {
 /// A tool's schema, ready to check arguments.
 pub struct ArgumentSchema {
     schema: Schema,
-    validator: Validator<Arguments>,
-    /// The most levels that a value may have for this schema, where it cannot have any number.
+    validator: Validator<ValueJson>,
+    /// The most levels that a value may have for this schema, if fewer than [`MOST_LEVELS`].
     most_levels: Option<usize>,
-    /// The arguments that may be null because that is what they are when they are not given.
+    /// The arguments whose default is null, and which therefore may be null.
     null_by_default: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ impl ArgumentSchema {
             (SchemaForm::Flat, Schema::Object(fields)) => flat::translated(fields),
             _ => schema.clone(),
         };
-        let validator = options_for::<Arguments>()
+        let validator = options_for::<ValueJson>()
             .offline()
             .should_validate_formats(false)
             .with_keyword("pattern", Pattern::keyword)
@@ -98,10 +98,10 @@ impl ArgumentSchema {
         Ok(Self { schema, validator, most_levels, null_by_default })
     }
 
-    /// What is wrong with the arguments, a sentence for each fault; none if they fit.
+    /// What is wrong with the arguments, a sentence for each fault; empty if they fit.
     ///
     /// # Complexity
-    /// Linear in the arguments for a schema without nested unions; what is wrong is looked for up to a limit.
+    /// Linear in the arguments for a schema without nested unions. The search for faults stops after a thousand.
     #[must_use]
     pub fn faults(&self, arguments: Value<'_>) -> Vec<String> {
         if let Some(most) = self.most_levels.filter(|most| depth::is_deeper(&arguments, *most)) {
@@ -109,11 +109,11 @@ impl ArgumentSchema {
         }
         let (arguments, left_out) = self.without_nulls(arguments);
         let budget = Budget::default();
-        let place = Place { value: &arguments, budget: &budget };
-        if left_out.is_empty() && self.validator.is_valid(place) {
+        let node = ValueNode { value: &arguments, budget: &budget };
+        if left_out.is_empty() && self.validator.is_valid(node) {
             return Vec::new();
         }
-        let errors: Vec<_> = self.validator.iter_errors(place).collect();
+        let errors: Vec<_> = self.validator.iter_errors(node).collect();
         fault::in_words(&errors, &self.schema, &arguments, &left_out, &budget)
     }
 

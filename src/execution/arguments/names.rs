@@ -1,15 +1,15 @@
-//! The name that was meant by one that is not known.
+//! Which known name was meant by an unknown one.
 
-/// The nearest of several names, if one is near enough to be what was meant. Of equally near ones it is the first.
+/// The nearest of several names, if one is near enough to be what was meant; the first of equally near ones.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = plain(name);
     let rated = known.filter_map(|each| Some((distance_if_near(&wanted, &plain(each))?, each)));
     rated.min_by_key(|(distance, _)| *distance).map(|(_, each)| each)
 }
 
-/// A name without what differs between styles of writing it: `filePath`, `file-path` and `file_path` are one.
+/// A name as every style of writing has it: `filePath`, `file-path` and `file_path` are the same.
 fn plain(name: &str) -> Vec<char> {
-    // Names that anybody meant are short.
+    // Names that a schema has are short.
     const MOST: usize = 64;
     let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
     letters.flat_map(char::to_lowercase).take(MOST).collect()
@@ -22,7 +22,7 @@ fn distance_if_near(a: &[char], b: &[char]) -> Option<usize> {
     if distance <= most && distance < longer {
         return Some(distance);
     }
-    // `path` and `path_name`, `file` and `input_file`: nearer than nothing, but no more than that.
+    // `path` and `path_name`, `file` and `input_file`: near, but less so than any that differs in a few letters.
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let is_part = short.len() >= 3 && (long.starts_with(short) || long.ends_with(short));
     is_part.then_some(longer)

@@ -1,7 +1,7 @@
 //! The keyword `pattern`, in time that is bounded whatever the pattern and the text.
 //!
-//! Most patterns are matched in linear time. One with look-around or a back-reference, which many schemas have, cannot
-//! be: a search with it is given up after a number of steps, and then the text does not match.
+//! Most patterns are matched in linear time. A pattern with look-around or a back-reference, which many schemas have, cannot
+//! be: such a search is given up after a number of steps, and then the text counts as not matching.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value as Schema};
 
 use super::shown::cut;
-use super::value::{Arguments, Place};
+use super::value::{ValueJson, ValueNode};
 
 pub struct Pattern {
     written: String,
@@ -21,7 +21,7 @@ pub struct Pattern {
 
 enum Engine {
     Linear(regex::Regex),
-    /// A step may read the whole text once, so that a long text has few of them.
+    /// A step may read the whole text once, so a long text has fewer steps.
     Stepwise {
         short: fancy_regex::Regex,
         long: fancy_regex::Regex,
@@ -71,12 +71,12 @@ impl Pattern {
     /// Compiles the value of a `pattern`.
     ///
     /// # Errors
-    /// It is not a pattern; says so.
+    /// It is not a pattern that can be compiled.
     pub fn keyword<'a>(
         _: &'a Map<String, Schema>,
         value: &'a Schema,
         _: Location,
-    ) -> Result<Box<dyn for<'i> Keyword<'i, Arguments>>, ValidationError<'a>> {
+    ) -> Result<Box<dyn for<'i> Keyword<'i, ValueJson>>, ValidationError<'a>> {
         let written = value.as_str().unwrap_or_default().to_owned();
         match Engine::of(&written) {
             Some(engine) => Ok(Box::new(Self { written, engine })),
@@ -84,17 +84,17 @@ impl Pattern {
         }
     }
 
-    fn search(&self, place: Place<'_>) -> Match {
-        let Some(text) = place.as_string() else { return Match::Found };
+    fn search(&self, node: ValueNode<'_>) -> Match {
+        let Some(text) = node.as_string() else { return Match::Found };
         // The engines are known to panic on some rare patterns.
         let search = AssertUnwindSafe(|| self.engine.search(&text));
         catch_unwind(search).unwrap_or(Match::GivenUp)
     }
 }
 
-impl<'i> Keyword<'i, Arguments> for Pattern {
-    fn validate(&self, place: Place<'i>) -> Result<(), ValidationError<'i>> {
-        let problem = match self.search(place) {
+impl<'i> Keyword<'i, ValueJson> for Pattern {
+    fn validate(&self, node: ValueNode<'i>) -> Result<(), ValidationError<'i>> {
+        let problem = match self.search(node) {
             Match::Found => return Ok(()),
             Match::NotFound => "must match the pattern",
             Match::GivenUp => "takes too long to compare with the pattern",
@@ -102,7 +102,7 @@ impl<'i> Keyword<'i, Arguments> for Pattern {
         Err(ValidationError::custom(format!("{problem} {}", cut(self.written.clone()))))
     }
 
-    fn is_valid(&self, place: Place<'i>) -> bool {
-        matches!(self.search(place), Match::Found)
+    fn is_valid(&self, node: ValueNode<'i>) -> bool {
+        matches!(self.search(node), Match::Found)
     }
 }

@@ -33,7 +33,7 @@ pub fn shown(value: &Value<'_>) -> String {
     cut(text)
 }
 
-/// What a schema names.
+/// A value in a schema.
 pub fn shown_schema(value: &Schema) -> String {
     let mut text = String::new();
     push_schema(&mut text, value);
@@ -49,7 +49,7 @@ pub fn cut(mut text: String) -> String {
     text
 }
 
-/// Whether there is more than is shown. Bytes are at least as many as characters.
+/// Whether there is more than can be shown: a character has four bytes at most.
 fn is_full(text: &str) -> bool {
     text.len() > 4 * MOST
 }
@@ -118,7 +118,7 @@ fn in_brackets<T>(
     text.push_str(close);
 }
 
-/// Writes as much of a string as can be shown.
+/// Writes as much of a string as can be shown, in quotes.
 fn quoted_start(text: &mut String, value: &str) {
     let end = value.char_indices().nth(MOST + 1).map_or(value.len(), |(end, _)| end);
     quoted(text, &value[..end]);

@@ -1,8 +1,8 @@
 //! A call's arguments as the validator reads them.
 //!
 //! Python's values are wider than JSON: integers of any size, NaN and infinities, text that is not Unicode, objects of
-//! any class. Each has a place here, so that none of them has to be refused before the schema is asked. Text is read
-//! only when a keyword asks for it.
+//! any class. Each has a variant here, so that only the schema decides what is refused. Text is read only when a keyword
+//! asks for it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,15 +15,15 @@ use serde_json::{Number, Value as Schema};
 
 use crate::protocol::canonical::float_repr;
 
-/// Text that somebody else holds.
-pub trait Text {
+/// Text that its owner, such as Python, reads on demand.
+pub trait ArgumentText {
     /// Its length in code points.
     fn characters(&self) -> u64;
-    /// The text; what is not Unicode in it is replaced.
+    /// The text; code points that are not Unicode are replaced.
     fn read(&self) -> Cow<'_, str>;
 }
 
-impl Text for &str {
+impl ArgumentText for &str {
     fn characters(&self) -> u64 {
         self.chars().count() as u64
     }
@@ -37,7 +37,7 @@ impl Text for &str {
 pub trait Foreign {
     /// The name of its type.
     fn kind(&self) -> String;
-    /// How it looks.
+    /// How a message shows it.
     fn shown(&self) -> String;
 }
 
@@ -54,14 +54,14 @@ pub enum Value<'a> {
     /// A number with a fraction; also NaN and the infinities.
     Float(f64),
     /// A string.
-    String(Box<dyn Text + 'a>),
+    String(Box<dyn ArgumentText + 'a>),
     /// An array.
     Array(Vec<Value<'a>>),
     /// An object.
     Object(Members<'a>),
     /// A value of another kind. No `type` admits it.
     Foreign(Box<dyn Foreign + 'a>),
-    /// The same where it counts as an object, with members that are not known.
+    /// Such a value where it counts as an object. Its members are not known, so there are none here.
     ForeignObject(Box<dyn Foreign + 'a>, Members<'a>),
 }
 
@@ -77,7 +77,7 @@ pub struct BigInteger {
 #[derive(Default)]
 pub struct Members<'a> {
     items: Vec<(String, Value<'a>)>,
-    /// The places of `items` in the order of their names; empty where a search needs none.
+    /// The indices of `items` in the order of their names; empty if there are few.
     by_name: Vec<usize>,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// How many more faults are worth finding. A million wrong items are no more use to a reader than a thousand.
+/// How many more faults are worth finding: a thousand wrong items tell a reader as much as a million.
 pub struct Budget(Cell<u32>);
 
 impl Budget {
@@ -144,7 +144,7 @@ impl Budget {
         self.0.set(self.0.get().saturating_sub(1));
     }
 
-    /// Whether no more faults were looked for.
+    /// Whether the search for faults has stopped.
     pub fn is_spent(&self) -> bool {
         self.0.get() == 0
     }
@@ -156,20 +156,20 @@ impl Default for Budget {
     }
 }
 
-/// The representation of arguments that a schema is compiled for.
-pub struct Arguments;
+/// The kind of JSON that a schema is compiled for: [`Value`]s.
+pub struct ValueJson;
 
 /// One value, in one validation.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct ValueNode<'a> {
     /// The value.
     pub value: &'a Value<'a>,
-    /// What the validation may still spend.
+    /// How many more faults this validation may find.
     pub budget: &'a Budget,
 }
 
-impl Json for Arguments {
-    type Node<'a> = Place<'a>;
+impl Json for ValueJson {
+    type Node<'a> = ValueNode<'a>;
     type PreparedKey = String;
     type StringBuffer = ();
 
@@ -177,29 +177,29 @@ impl Json for Arguments {
         key.to_owned()
     }
 
-    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(Place<'_>) -> T) -> T {
+    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(ValueNode<'_>) -> T) -> T {
         let (value, budget) = (Value::String(Box::new(string)), Budget::default());
-        f(Place { value: &value, budget: &budget })
+        f(ValueNode { value: &value, budget: &budget })
     }
 }
 
-impl<'a> Node<'a, Arguments> for Place<'a> {
-    type Object = ObjectPlace<'a>;
-    type Array = ArrayPlace<'a>;
+impl<'a> Node<'a, ValueJson> for ValueNode<'a> {
+    type Object = ObjectNode<'a>;
+    type Array = ArrayNode<'a>;
     type Number = &'a Value<'a>;
 
-    fn as_object(&self) -> Option<ObjectPlace<'a>> {
+    fn as_object(&self) -> Option<ObjectNode<'a>> {
         match self.value {
             Value::Object(members) | Value::ForeignObject(_, members) => {
-                Some(ObjectPlace { members, budget: self.budget })
+                Some(ObjectNode { members, budget: self.budget })
             }
             _ => None,
         }
     }
 
-    fn as_array(&self) -> Option<ArrayPlace<'a>> {
+    fn as_array(&self) -> Option<ArrayNode<'a>> {
         match self.value {
-            Value::Array(items) => Some(ArrayPlace { items, budget: self.budget }),
+            Value::Array(items) => Some(ArrayNode { items, budget: self.budget }),
             _ => None,
         }
     }
@@ -241,7 +241,7 @@ impl<'a> Node<'a, Arguments> for Place<'a> {
             Value::String(_) => JsonType::String,
             Value::Array(_) => JsonType::Array,
             Value::Object(_) | Value::ForeignObject(..) => JsonType::Object,
-            // Of these, `as_number` says whether they are numbers; what is not has no type.
+            // `as_number` decides whether it is a number; if not, it has no type.
             Value::Integer(_) | Value::BigInteger(_) | Value::Float(_) | Value::Foreign(_) => {
                 JsonType::Number
             }
@@ -259,8 +259,8 @@ impl<'a> Node<'a, Arguments> for Place<'a> {
         equals(self.value, expected)
     }
 
-    /// Called for the value of each fault. What is shown of it is taken from the arguments, so only a name, which is
-    /// not among them, is copied.
+    /// Called for the value of each fault. Messages take values from the arguments, so only a short string is copied: it may
+    /// be a member's name, which is not among them.
     fn to_value(&self) -> Cow<'a, Schema> {
         const NAME: usize = 200;
         self.budget.spend();
@@ -368,13 +368,13 @@ impl JsonNumber for &Value<'_> {
 }
 
 /// An object, in one validation.
-pub struct ObjectPlace<'a> {
+pub struct ObjectNode<'a> {
     members: &'a Members<'a>,
     budget: &'a Budget,
 }
 
-impl<'a> Object<'a, Arguments> for ObjectPlace<'a> {
-    type Node = Place<'a>;
+impl<'a> Object<'a, ValueJson> for ObjectNode<'a> {
+    type Node = ValueNode<'a>;
     type MemberName = &'a str;
     type MembersIter = MembersIter<'a>;
 
@@ -382,8 +382,8 @@ impl<'a> Object<'a, Arguments> for ObjectPlace<'a> {
         self.members.len()
     }
 
-    fn get(&self, key: &String) -> Option<Place<'a>> {
-        self.members.get(key).map(|value| Place { value, budget: self.budget })
+    fn get(&self, key: &String) -> Option<ValueNode<'a>> {
+        self.members.get(key).map(|value| ValueNode { value, budget: self.budget })
     }
 
     fn members(&self) -> MembersIter<'a> {
@@ -398,25 +398,25 @@ pub struct MembersIter<'a> {
 }
 
 impl<'a> Iterator for MembersIter<'a> {
-    type Item = (&'a str, Place<'a>);
+    type Item = (&'a str, ValueNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.budget.is_spent() {
             return None;
         }
         let (name, value) = self.items.next()?;
-        Some((name.as_str(), Place { value, budget: self.budget }))
+        Some((name.as_str(), ValueNode { value, budget: self.budget }))
     }
 }
 
 /// An array, in one validation.
-pub struct ArrayPlace<'a> {
+pub struct ArrayNode<'a> {
     items: &'a [Value<'a>],
     budget: &'a Budget,
 }
 
-impl<'a> Array<'a, Arguments> for ArrayPlace<'a> {
-    type Node = Place<'a>;
+impl<'a> Array<'a, ValueJson> for ArrayNode<'a> {
+    type Node = ValueNode<'a>;
     type ElementsIter = ElementsIter<'a>;
 
     fn len(&self) -> usize {
@@ -439,17 +439,20 @@ pub struct ElementsIter<'a> {
 }
 
 impl<'a> Iterator for ElementsIter<'a> {
-    type Item = Place<'a>;
+    type Item = ValueNode<'a>;
 
-    fn next(&mut self) -> Option<Place<'a>> {
+    fn next(&mut self) -> Option<ValueNode<'a>> {
         if self.budget.is_spent() {
             return None;
         }
-        self.items.next().map(|value| Place { value, budget: self.budget })
+        self.items.next().map(|value| ValueNode { value, budget: self.budget })
     }
 }
 
-/// The first item that equals one before it, by its place. The cost is linear.
+/// The index of the first item that equals one before it.
+///
+/// # Complexity
+/// Linear in the items and what is in them.
 pub fn first_repeated(items: &[Value<'_>]) -> Option<usize> {
     let mut seen = HashSet::with_capacity(items.len());
     items.iter().position(|item| {
@@ -459,14 +462,14 @@ pub fn first_repeated(items: &[Value<'_>]) -> Option<usize> {
     })
 }
 
-/// Writes a value so that equal values, and no others, have equal text.
+/// Writes a value so that two values have equal text exactly if they are equal.
 fn push_key(key: &mut String, value: &Value<'_>) {
     match value {
         Value::Null => key.push_str("null"),
         Value::Boolean(value) => key.push_str(if *value { "true" } else { "false" }),
         Value::Integer(value) => _ = write!(key, "{value}"),
         Value::BigInteger(value) => key.push_str(&value.text),
-        // Whole floats are written as integers are; up to here these are exact in an `i128`.
+        // Whole floats are written like integers; up to here they are exact in an `i128`.
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
         Value::Float(value) if value.fract() == 0.0 && value.abs() < 1e38 => {
             _ = write!(key, "{}", *value as i128);

@@ -19,7 +19,7 @@ fn type_in_words(name: &str) -> &str {
     }
 }
 
-/// What a value has to be for this error not to arise, where that can be said without the value; `an integer or null`.
+/// What the value must be, if the error says that by itself: `an integer`, `null`.
 pub fn wanted(error: &ValidationError<'_>, root: &Schema) -> Option<Vec<String>> {
     match error.kind() {
         Kind::Type { kind } => Some(types(kind, root.pointer(error.schema_path().as_str()))),
@@ -29,7 +29,7 @@ pub fn wanted(error: &ValidationError<'_>, root: &Schema) -> Option<Vec<String>>
     }
 }
 
-/// Types in the order of the schema, where that is at hand.
+/// Types in the order of the schema, if `written` is the schema's list of them.
 fn types(kind: &TypeKind, written: Option<&Schema>) -> Vec<String> {
     let words = |names: &mut dyn Iterator<Item = &str>| {
         names.map(|name| type_in_words(name).to_owned()).collect()
@@ -47,7 +47,7 @@ fn types(kind: &TypeKind, written: Option<&Schema>) -> Vec<String> {
     }
 }
 
-/// `"a", "b" or 1`-like lists as they are said: `"a" or "b"`, and no more of them than can be read.
+/// A list in words, `"a" or "b"`, with no more members than can be read.
 pub fn alternatives(mut wanted: Vec<String>) -> String {
     const MOST: usize = 20;
     let mut seen = std::collections::HashSet::new();
@@ -84,7 +84,7 @@ pub fn described(schema: &Schema) -> Option<String> {
 /// Why a schema cannot be used, and where.
 pub fn of_schema(error: &ValidationError<'_>) -> String {
     const MOST: usize = 240;
-    // Of several ways that a keyword may be written in, the one that was meant says most.
+    // A keyword may be written in several ways; the error of the one that was meant says most.
     let mut error = error;
     while let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind() {
         let is_other_type =
@@ -118,7 +118,7 @@ pub fn of_schema(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// The fault that a schema is for every call.
+/// The fault that every call has whose schema cannot be used.
 #[must_use]
 pub fn unusable(problem: &str) -> String {
     format!("the schema of this tool cannot be used: {problem}")

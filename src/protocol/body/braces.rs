@@ -3,12 +3,13 @@
 //! What stands between two marks is the text itself, with no escapes: it may hold anything but the mark. JSON's strings are
 //! read too. A value without either is a literal, whose schema may say that it is text; bare words are text.
 
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Fault, Scanner, Token, unescaped};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, trim};
 use super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
 use super::Calls;
+use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
 
 /// Bytes of a key without quotes at most.
@@ -56,13 +57,6 @@ enum Unit {
     PassedOver,
 }
 
-/// What a step came to.
-enum Step {
-    On,
-    More,
-    End(usize),
-}
-
 /// The schemas of the values that are being read, found again where a read first needs them.
 struct Schemas<'a> {
     /// That of all arguments.
@@ -98,7 +92,7 @@ impl BracesReader {
             unit: Unit::None,
             open: Vec::new(),
             keys: Vec::new(),
-            args: Writer::new(Layout::Compact, 0),
+            args: Writer::new(0),
         }
     }
 
@@ -137,9 +131,9 @@ impl BracesReader {
                 Unit::PassedOver => self.pass_over(text),
             };
             match step {
-                Step::On => {}
-                Step::More => return Ok(None),
-                Step::End(end) => return Ok(Some(end)),
+                Advance::On => {}
+                Advance::More => return Ok(None),
+                Advance::End(end) => return Ok(Some(end)),
             }
         }
     }
@@ -194,10 +188,10 @@ impl BracesReader {
         schemas: &mut Schemas<'_>,
         text: &[u8],
         calls: &mut Calls,
-    ) -> Result<Step, Problem> {
+    ) -> Result<Advance, Problem> {
         self.at += leading_space(&text[self.at..]);
         let Some(&byte) = text.get(self.at) else {
-            return Ok(Step::More);
+            return Ok(Advance::More);
         };
         let takes_string = matches!(
             self.place,
@@ -208,10 +202,10 @@ impl BracesReader {
             if rest.starts_with(mark) {
                 self.at += mark.len();
                 self.unit = Unit::Marked(self.at);
-                return Ok(Step::On);
+                return Ok(Advance::On);
             }
             if mark.starts_with(rest) {
-                return Ok(Step::More);
+                return Ok(Advance::More);
             }
         }
         let closes = self.open.last().is_some_and(|open| close_of(*open) == byte);
@@ -250,7 +244,7 @@ impl BracesReader {
             }
             (Place::BehindValue, _) => self.unexpected(text, calls, self.behind_value()),
         }
-        Ok(Step::On)
+        Ok(Advance::On)
     }
 
     /// Opens a bracket that stands at the position.
@@ -274,7 +268,7 @@ impl BracesReader {
     }
 
     /// Leaves the bracket that was opened last; its closing one stands at the position.
-    fn pop(&mut self, schemas: &mut Schemas<'_>) -> Step {
+    fn pop(&mut self, schemas: &mut Schemas<'_>) -> Advance {
         self.at += 1;
         self.open.pop();
         self.keys.pop();
@@ -282,10 +276,10 @@ impl BracesReader {
             within.pop();
         }
         if self.open.is_empty() {
-            return Step::End(self.at);
+            return Advance::End(self.at);
         }
         self.place = Place::BehindValue;
-        Step::On
+        Advance::On
     }
 
     /// Reads on in a key or value without quotes.
@@ -295,7 +289,7 @@ impl BracesReader {
         text: &[u8],
         calls: &mut Calls,
         start: usize,
-    ) -> Result<Step, Problem> {
+    ) -> Result<Advance, Problem> {
         let is_key = self.place == Place::KeyOrClose;
         let ends = |&byte: &u8| match byte {
             b',' | b'{' | b'}' | b'[' | b']' | b'"' | b'<' => true,
@@ -307,10 +301,10 @@ impl BracesReader {
             let found = format!("one of more than {MAX_KEY} bytes").into();
             self.refuse(calls, expected("a key", found), start);
             self.at = start;
-            return Ok(Step::On);
+            return Ok(Advance::On);
         }
         let Some(end) = end else {
-            return Ok(Step::More);
+            return Ok(Advance::More);
         };
         let raw = trim(&text[start..end]);
         let wanted = match (is_key, raw.is_empty()) {
@@ -334,7 +328,7 @@ impl BracesReader {
             b'<' => return Err(problem(wanted, character(text, end), end)),
             _ => self.unexpected(text, calls, wanted),
         }
-        Ok(Step::On)
+        Ok(Advance::On)
     }
 
     /// Reads on in a string between marks.
@@ -344,12 +338,12 @@ impl BracesReader {
         schemas: &mut Schemas<'_>,
         text: &[u8],
         start: usize,
-    ) -> Step {
+    ) -> Advance {
         let rest = &text[self.at..];
         let Some(width) = memchr::memmem::find(rest, mark) else {
             let held = (1..mark.len()).rev().find(|&width| rest.ends_with(&mark[..width]));
             self.at = text.len() - held.unwrap_or(0);
-            return Step::More;
+            return Advance::More;
         };
         let said = &text[start..self.at + width];
         self.at += width + mark.len();
@@ -361,7 +355,7 @@ impl BracesReader {
             Place::KeyOrClose => self.key(schemas, said),
             _ => self.value(&json_string(said)),
         }
-        Step::On
+        Advance::On
     }
 
     /// Takes what the scanner found of a string between double quotes.
@@ -372,7 +366,7 @@ impl BracesReader {
         calls: &mut Calls,
         start: usize,
         said: Result<Option<Token>, Fault>,
-    ) -> Step {
+    ) -> Advance {
         match said {
             Ok(Some(Token::String(range))) => {
                 self.at = range.end;
@@ -381,18 +375,18 @@ impl BracesReader {
                     Place::KeyOrClose => self.key(schemas, said.as_bytes()),
                     _ => self.value(&json_string(said.as_bytes())),
                 }
-                Step::On
+                Advance::On
             }
             Ok(_) => {
                 if let Unit::Quoted(_, scanner) = &self.unit {
                     self.at = scanner.position();
                 }
-                Step::More
+                Advance::More
             }
             Err(fault) => {
                 self.refuse(calls, fault.kind.into(), fault.at);
                 self.at = start;
-                Step::On
+                Advance::On
             }
         }
     }
@@ -425,11 +419,11 @@ impl BracesReader {
     }
 
     /// Passes over one byte of arguments that have been refused, or over a string in them.
-    fn refused(&mut self, text: &[u8], byte: u8, takes_value: bool) -> Result<Step, Problem> {
+    fn refused(&mut self, text: &[u8], byte: u8, takes_value: bool) -> Result<Advance, Problem> {
         if takes_value && byte == b'"' {
             self.at += 1;
             self.unit = Unit::PassedOver;
-            return Ok(Step::On);
+            return Ok(Advance::On);
         }
         if byte == b'<' {
             // As in `bare`.
@@ -451,26 +445,26 @@ impl BracesReader {
         }
         self.at += 1;
         self.place = Place::Refused(matches!(byte, b'{' | b'[' | b',' | b':'));
-        Ok(if self.open.is_empty() { Step::End(self.at) } else { Step::On })
+        Ok(if self.open.is_empty() { Advance::End(self.at) } else { Advance::On })
     }
 
     /// Passes over the rest of a string between double quotes.
-    fn pass_over(&mut self, text: &[u8]) -> Step {
+    fn pass_over(&mut self, text: &[u8]) -> Advance {
         while let Some(width) = memchr::memchr2(b'"', b'\\', &text[self.at..]) {
             self.at += width;
             if text[self.at] == b'"' {
                 self.at += 1;
                 self.unit = Unit::None;
                 self.place = Place::Refused(false);
-                return Step::On;
+                return Advance::On;
             }
             if self.at + 1 == text.len() {
-                return Step::More;
+                return Advance::More;
             }
             self.at += 2;
         }
         self.at = text.len();
-        Step::More
+        Advance::More
     }
 
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::call::Call;
 use super::super::event::{Event, Note};
-use super::super::limits::{Limits, Reading};
+use super::super::limits::{Limits, Strictness};
 use super::super::problem::{Problem, ProblemKind};
 use super::super::tools::Tools;
 use crate::dialect::Str;
@@ -15,7 +15,7 @@ pub struct Scope {
     /// What is too much.
     pub limits: Limits,
     /// How closely a block must keep to its dialect.
-    pub reading: Reading,
+    pub strictness: Strictness,
     /// The tools and their schemas, which say of what type a raw value is.
     pub tools: Option<Arc<Tools>>,
     /// Whether the caller wants to see calls before they are complete.

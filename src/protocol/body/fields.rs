@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::super::call::Call;
-use super::super::canonical::{Layout, Writer, canonical_string};
+use super::super::canonical::{Writer, canonical_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
-use super::super::limits::Reading;
+use super::super::limits::Strictness;
 use super::super::problem::ProblemKind;
 use super::super::text::is_blank;
 use super::super::{Event, Text};
@@ -29,23 +29,21 @@ type Slot = Result<String, &'static str>;
 pub struct Fields {
     /// How many brackets are open directly inside the object.
     depth: usize,
-    /// How the arguments are written.
-    layout: Layout,
-    reading: Reading,
+    strictness: Strictness,
     /// Whether arguments may be a string that holds them.
     takes_text: bool,
     name: Ranked,
     args: Ranked,
     id: Slot,
     server: Slot,
-    said: Said,
+    said: DecisionValues,
     /// The field whose value is being read.
     open: Option<Field>,
 }
 
 /// What an object says that is not only a call.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct DecisionValues {
     decision: Option<Text>,
     thought: Option<Text>,
     answer: Option<Text>,
@@ -92,7 +90,7 @@ enum Field {
 
 /// What makes a call, each as canonical JSON.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct CallParts {
     /// A string.
     pub name: String,
     /// An object.
@@ -103,7 +101,7 @@ pub struct Parts {
     pub server: Option<String>,
 }
 
-impl Parts {
+impl CallParts {
     /// The call.
     #[must_use]
     pub fn into_call(self) -> Call {
@@ -125,18 +123,17 @@ const ROOM: usize = 512;
 impl Fields {
     /// Fields of an object inside so many brackets, its own among them.
     #[must_use]
-    pub fn new(form: &Json, depth: usize, layout: Layout, reading: Reading) -> Self {
+    pub fn new(form: &Json, depth: usize, strictness: Strictness) -> Self {
         let args = if form.args_optional { Ok("{}".into()) } else { Err(NOTHING) };
         Self {
             depth,
-            layout,
-            reading,
-            takes_text: form.args_as_text || reading == Reading::Lenient,
+            strictness,
+            takes_text: form.args_as_text || strictness == Strictness::Lenient,
             name: Ranked::new(Err(NOTHING)),
             args: Ranked::new(args),
             id: Err(NOTHING),
             server: Err(NOTHING),
-            said: Said::default(),
+            said: DecisionValues::default(),
             open: None,
         }
     }
@@ -218,7 +215,7 @@ impl Fields {
             return Field::Name(rank);
         }
         if let Some(rank) = form.args.iter().position(is) {
-            return Field::Args(rank, Writer::new(self.layout, room));
+            return Field::Args(rank, Writer::new(room));
         }
         match &form.decision {
             _ if form.id.as_ref().is_some_and(is) => Field::Id,
@@ -226,10 +223,8 @@ impl Fields {
             Some(decision) if is(&decision.key) => Field::Decision,
             Some(decision) if is(&decision.thought_key) => Field::Thought,
             Some(decision) if is(&decision.answer_key) => Field::Answer,
-            _ if self.reading == Reading::Strict => Field::Other,
-            _ if is_one_of(&OTHER_ARGS, key) => {
-                Field::Args(form.args.len(), Writer::new(self.layout, room))
-            }
+            _ if self.strictness == Strictness::Strict => Field::Other,
+            _ if is_one_of(&OTHER_ARGS, key) => Field::Args(form.args.len(), Writer::new(room)),
             _ => match OTHER_NAMES.iter().position(|name| name.as_bytes() == key) {
                 Some(rank) => Field::Name(form.name.len() + rank),
                 None => Field::Other,
@@ -239,9 +234,9 @@ impl Fields {
 
     /// What makes a call; `None` where its name or its arguments are missing.
     #[must_use]
-    pub fn into_parts(self) -> Option<Parts> {
+    pub fn into_parts(self) -> Option<CallParts> {
         let (id, server) = (self.id.ok(), self.server.ok());
-        Some(Parts { name: self.name.slot.ok()?, args: self.args.slot.ok()?, id, server })
+        Some(CallParts { name: self.name.slot.ok()?, args: self.args.slot.ok()?, id, server })
     }
 
     /// The object is complete: gives its call to `calls`, or what is wrong with it. It began at byte `start`.
@@ -302,7 +297,7 @@ impl Fields {
             }
         };
         let (id, server) = (self.id.ok(), self.server.ok());
-        calls.push(Parts { name, args, id, server }.into_call());
+        calls.push(CallParts { name, args, id, server }.into_call());
     }
 }
 
@@ -344,7 +339,7 @@ fn args_of(text: &[u8], writer: Writer, token: &Token, takes_text: bool) -> Slot
 /// The JSON object that is all of `text`, canonical.
 #[must_use]
 pub fn object(text: &[u8]) -> Option<String> {
-    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(Layout::Compact, text.len()));
+    let (mut scanner, mut writer) = (Scanner::default(), Writer::new(text.len()));
     let mut is_object = false;
     while let Some(token) = scanner.next(text).ok()? {
         is_object |= scanner.depth() == 1 && matches!(token, Token::Open(Container::Object));

@@ -254,7 +254,7 @@ fn forms<'f>(form: &'f Head, parameters: &'f Parameters) -> Forms<'f> {
 }
 
 fn is_lenient(calls: &Calls) -> bool {
-    calls.scope.reading == super::super::limits::Reading::Lenient
+    calls.scope.strictness == super::super::limits::Strictness::Lenient
 }
 
 /// Where the head that begins at `start` ends, and with which mark, or up to where it has none; it has been searched up to
@@ -378,7 +378,7 @@ impl ArgsReader {
         match args {
             Args::Braces(_) => Self::Braces(BracesReader::new(start)),
             Args::Xml(_) => Self::Xml(XmlArgs::new(start)),
-            Args::Json => Self::Json(ObjectReader::new(start, scope.reading)),
+            Args::Json => Self::Json(ObjectReader::new(start, scope.strictness)),
             Args::Parameters(form) => Self::Parameters(ParametersReader::new(form, start)),
             Args::Text(_) => Self::Text(TextReader::new(start)),
         }
@@ -453,7 +453,7 @@ impl ArgsReader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::limits::{Limits, Reading};
+    use super::super::super::limits::{Limits, Strictness};
     use super::*;
     use crate::dialect::{Body, presets};
 
@@ -462,7 +462,7 @@ mod tests {
         let row = presets::preset("react").expect("a preset");
         let Some(Body::Head(form)) = row.bodies.first() else { panic!("calls with heads") };
         let scope =
-            Scope { limits: Limits::default(), reading: Reading::Strict, ..Scope::default() };
+            Scope { limits: Limits::default(), strictness: Strictness::Strict, ..Scope::default() };
         for behind in ["", "\n", "\n\nAction:"] {
             let text = format!(" tool\nAction Input: {{}}{behind}");
             let mut calls = Calls::new(scope.clone());

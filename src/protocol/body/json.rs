@@ -2,15 +2,15 @@
 //!
 //! JSON of the wrong shape is still read to its end; text that cannot be JSON has no end of its own.
 
-use super::super::canonical::{Layout, Writer};
+use super::super::canonical::Writer;
 use super::super::json::{Container, Fault, FaultKind, Scanner, Token, TrailingCommas};
-use super::super::limits::Reading;
+use super::super::limits::Strictness;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::leading_space;
 use super::fields::{Fields, name_of};
 use super::found::{character, problem};
 use super::{Calls, ItemReader, Scope};
-use crate::dialect::{Json, Shape};
+use crate::dialect::{Json, JsonShape};
 
 /// Reads one JSON value.
 #[derive(Clone, Debug)]
@@ -42,14 +42,14 @@ impl ItemReader for JsonReader {
 
     fn new(_: &Json, start: usize, scope: &Scope) -> Self {
         let call_depth = 1;
-        Self { scanner: scanner(start, scope.reading), place: Place::Start, call_depth }
+        Self { scanner: scanner(start, scope.strictness), place: Place::Start, call_depth }
     }
 
     fn begins(form: &Json, text: &[u8]) -> Option<bool> {
         let first = text.get(leading_space(text))?;
         Some(match form.shape {
-            Shape::Array => *first == b'[',
-            Shape::Object | Shape::Objects(_) => *first == b'{',
+            JsonShape::Array => *first == b'[',
+            JsonShape::Object | JsonShape::Objects(_) => *first == b'{',
         })
     }
 
@@ -60,7 +60,7 @@ impl ItemReader for JsonReader {
         calls: &mut Calls,
     ) -> Result<Option<usize>, Problem> {
         loop {
-            if let (Place::Behind(at), Shape::Objects(separator)) = (&self.place, &form.shape) {
+            if let (Place::Behind(at), JsonShape::Objects(separator)) = (&self.place, &form.shape) {
                 let at = at + leading_space(&text[*at..]);
                 let rest = &text[at..];
                 if !rest.is_empty() && rest.starts_with(separator.as_bytes()) {
@@ -69,7 +69,7 @@ impl ItemReader for JsonReader {
                     match text.get(next) {
                         None => return Ok(None),
                         Some(b'{') => {
-                            self.scanner = scanner(next, calls.scope.reading);
+                            self.scanner = scanner(next, calls.scope.strictness);
                             self.place = Place::Start;
                         }
                         Some(_) => return Ok(Some(self.scanner.position())),
@@ -94,7 +94,7 @@ impl ItemReader for JsonReader {
                 }
             }
             match form.shape {
-                Shape::Objects(_) => {
+                JsonShape::Objects(_) => {
                     self.place = Place::Behind(self.scanner.position());
                 }
                 _ => return Ok(Some(self.scanner.position())),
@@ -113,10 +113,10 @@ impl ItemReader for JsonReader {
     }
 }
 
-fn scanner(start: usize, reading: Reading) -> Scanner {
-    let mut scanner = Scanner::default().with(match reading {
-        Reading::Strict => TrailingCommas::Refused,
-        Reading::Lenient => TrailingCommas::Allowed,
+fn scanner(start: usize, strictness: Strictness) -> Scanner {
+    let mut scanner = Scanner::default().with(match strictness {
+        Strictness::Strict => TrailingCommas::Refused,
+        Strictness::Lenient => TrailingCommas::Allowed,
     });
     scanner.skip(start);
     scanner
@@ -143,8 +143,8 @@ impl JsonReader {
             }
             (Place::Start, token) => {
                 let expected = match form.shape {
-                    Shape::Array => "a JSON array of calls",
-                    Shape::Object | Shape::Objects(_) => "a JSON object of a call",
+                    JsonShape::Array => "a JSON array of calls",
+                    JsonShape::Object | JsonShape::Objects(_) => "a JSON object of a call",
                 };
                 let found = name_of(token).into();
                 let kind = ProblemKind::Expected { expected: expected.into(), found };
@@ -174,18 +174,18 @@ impl JsonReader {
 
     fn begin(&mut self, form: &Json, at: usize, calls: &mut Calls) -> Place {
         calls.begin(at);
-        Place::Call(at, Fields::new(form, self.call_depth, Layout::Compact, calls.scope.reading))
+        Place::Call(at, Fields::new(form, self.call_depth, calls.scope.strictness))
     }
 }
 
 /// Whether the value may be an array of calls.
 fn may_be_array(form: &Json, calls: &Calls) -> bool {
-    form.shape == Shape::Array || calls.scope.reading == Reading::Lenient
+    form.shape == JsonShape::Array || calls.scope.strictness == Strictness::Lenient
 }
 
 /// Whether the value may be the object of a call.
 fn may_be_object(form: &Json, calls: &Calls) -> bool {
-    form.shape != Shape::Array || calls.scope.reading == Reading::Lenient
+    form.shape != JsonShape::Array || calls.scope.strictness == Strictness::Lenient
 }
 
 /// The first byte of a token whose last byte is `last`.
@@ -240,9 +240,9 @@ pub struct ObjectReader {
 impl ObjectReader {
     /// A reader of the object that begins at byte `start`, space in front of it passed over.
     #[must_use]
-    pub fn new(start: usize, reading: Reading) -> Self {
-        let writer = Writer::new(Layout::Compact, 0);
-        Self { scanner: scanner(start, reading), writer, is_object: false }
+    pub fn new(start: usize, strictness: Strictness) -> Self {
+        let writer = Writer::new(0);
+        Self { scanner: scanner(start, strictness), writer, is_object: false }
     }
 
     /// Reads on; gives the byte behind the value once it is complete.

@@ -51,7 +51,7 @@ impl TextReader {
                     let at = *at;
                     self.place = match text.get(at) {
                         None => return Ok(None),
-                        Some(b'{') => Place::Object(ObjectReader::new(at, calls.scope.reading)),
+                        Some(b'{') => Place::Object(ObjectReader::new(at, calls.scope.strictness)),
                         Some(_) => {
                             calls.begin_args(at);
                             let marks = form.until.iter().map(|mark| mark.as_bytes());

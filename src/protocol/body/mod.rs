@@ -4,6 +4,7 @@
 //! block's reader reads items and the marks around them. All positions are bytes of the block's text behind its opening
 //! mark, which is what it was at the last call, or longer; a reader does not look twice at what it has passed.
 
+mod advance;
 mod attribute;
 mod braces;
 mod calls;
@@ -22,13 +23,13 @@ use super::problem::Problem;
 
 pub use braces::BracesReader;
 pub use calls::{Calls, Scope};
-pub use fields::{Fields, Parts};
+pub use fields::{CallParts, Fields};
 pub use found::unexpected;
 pub use head::HeadReader;
 pub use json::{JsonReader, closing_fence, opening_fence};
 pub use opening::Forms;
 pub use python::PythonReader;
-pub use value::Marks as ValueMarks;
+pub use value::ValueMarks;
 pub use xml::{XmlArgs, XmlReader};
 
 /// A reader of one item.

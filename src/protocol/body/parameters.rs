@@ -3,7 +3,7 @@
 //! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the
 //! next parameter, the end of the call, or nothing at all.
 
-use super::super::canonical::{Layout, Writer};
+use super::super::canonical::Writer;
 use super::super::json::Container;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::problem::{Problem, ProblemKind};
@@ -12,7 +12,7 @@ use super::Calls;
 use super::found::unexpected;
 use super::json::ObjectReader;
 use super::opening::{Forms, LONGEST, attributes, is_begun, key_of, unended};
-use super::value::Value;
+use super::value::ValueReader;
 use crate::dialect::{Parameters, Str};
 
 /// Reads the parameters of one call.
@@ -45,7 +45,7 @@ enum Place {
     Key(usize, usize),
     /// Behind a key, in front of its value: what stands between begins at the first byte and has been read up to the second.
     Attributes(Str, usize, usize),
-    Value(Value),
+    Value(ValueReader),
     /// In a JSON object that stands for all of them, between marks of its own or with none.
     Object(ObjectReader, bool),
     /// Behind such an object, in front of the mark that closes it.
@@ -126,7 +126,7 @@ impl ParametersReader {
                 Place::Attributes(key, start, at) => match attributes(form, text, *start, at)? {
                     None => return Ok(None),
                     Some((behind, is_text)) => {
-                        Place::Value(Value::new(form, std::mem::take(key), is_text, behind))
+                        Place::Value(ValueReader::new(form, std::mem::take(key), is_text, behind))
                     }
                 },
                 Place::Object(reader, is_marked) => {
@@ -186,7 +186,7 @@ impl ParametersReader {
             Some(is_marked) if is_marked || rest.starts_with(b"{") => {
                 self.has_begun = true;
                 let start = at + if is_marked { whole.map_or(0, str::len) } else { 0 };
-                let reader = ObjectReader::new(start, calls.scope.reading);
+                let reader = ObjectReader::new(start, calls.scope.strictness);
                 return Ok(Some(Place::Object(reader, is_marked)));
             }
             Some(_) => {}
@@ -254,13 +254,20 @@ impl ParametersReader {
 
 impl Written {
     fn new() -> Self {
-        let mut writer = Writer::new(Layout::Compact, 0);
+        let mut writer = Writer::new(0);
         writer.open(Container::Object);
         Self { count: 0, writer, only: None }
     }
 
     /// Adds a value, which ends where `text` does.
-    fn add(&mut self, value: &Value, form: &Parameters, tool: &str, text: &[u8], calls: &Calls) {
+    fn add(
+        &mut self,
+        value: &ValueReader,
+        form: &Parameters,
+        tool: &str,
+        text: &[u8],
+        calls: &Calls,
+    ) {
         self.only = match self.count {
             0 => value.as_args(form, tool, text, calls),
             _ => None,

@@ -14,16 +14,17 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::call::Call;
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::Container;
 use super::super::marks::any_starts;
 use super::super::problem::{Problem, ProblemKind};
 use super::super::text::{leading_space, space_width};
+use super::advance::Advance;
 use super::found::{character, expected, in_quotes, problem};
 use super::{Calls, ItemReader, Scope};
 use crate::dialect::Python;
 use quote::Verdict;
-use states::{Bracket, Place, Step, Unit};
+use states::{Bracket, Place, Unit};
 use words::{MAX_WORD, Prefix, begins_word, word_end};
 
 /// Reads one list of Python calls, or a run of calls on lines of their own.
@@ -55,7 +56,7 @@ impl ItemReader for PythonReader {
             unit: Unit::None,
             open: Vec::new(),
             name: String::new(),
-            args: Writer::new(Layout::Compact, 0),
+            args: Writer::new(0),
             string: Vec::new(),
             end: start,
         }
@@ -83,12 +84,12 @@ impl ItemReader for PythonReader {
     ) -> Result<Option<usize>, Problem> {
         loop {
             match self.step(form, text, calls)? {
-                Step::On => {}
-                Step::More => {
+                Advance::On => {}
+                Advance::More => {
                     calls.read_args(text, self.known());
                     return Ok(None);
                 }
-                Step::End(end) => return Ok(Some(end)),
+                Advance::End(end) => return Ok(Some(end)),
             }
         }
     }
@@ -116,7 +117,7 @@ impl PythonReader {
         }
     }
 
-    fn step(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Step, Problem> {
+    fn step(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Advance, Problem> {
         match self.unit {
             Unit::None if self.place == Place::Refused => self.refused(form, text, calls),
             Unit::None => self.between(form, text, calls),
@@ -124,10 +125,10 @@ impl PythonReader {
             Unit::Sign(sign) => {
                 self.at += leading_space(&text[self.at..]);
                 Ok(match text.get(self.at) {
-                    None => Step::More,
+                    None => Advance::More,
                     Some(b'0'..=b'9' | b'.') => {
                         self.unit = Unit::Number { sign: Some(sign), start: self.at };
-                        Step::On
+                        Advance::On
                     }
                     Some(_) => self.unexpected(text, calls, "a number behind the sign"),
                 })
@@ -139,14 +140,14 @@ impl PythonReader {
                 let verdict = look.verdict(text, in_list);
                 self.unit = Unit::Quote(string, look);
                 Ok(match verdict {
-                    None => Step::More,
+                    None => Advance::More,
                     Some(verdict) => {
                         self.at = look.quote + 1;
                         self.unit = Unit::String(string);
                         if verdict == Verdict::Closes {
                             self.piece(text, calls, string, look.quote)?;
                         }
-                        Step::On
+                        Advance::On
                     }
                 })
             }
@@ -154,10 +155,15 @@ impl PythonReader {
     }
 
     /// Reads what stands between two units, or begins one.
-    fn between(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Result<Step, Problem> {
+    fn between(
+        &mut self,
+        form: &Python,
+        text: &[u8],
+        calls: &mut Calls,
+    ) -> Result<Advance, Problem> {
         self.at += leading_space(&text[self.at..]);
         let Some(&byte) = text.get(self.at) else {
-            return Ok(Step::More);
+            return Ok(Advance::More);
         };
         let closes = self.open.last().is_some_and(|bracket| bracket.close() == byte);
         match (&self.place, byte) {
@@ -172,8 +178,8 @@ impl PythonReader {
                 self.unit = Unit::Word(self.at);
             }
             (Place::Start, _) => return Err(problem("a call", character(text, self.at), self.at)),
-            (Place::NextLine, _) => return Ok(Step::End(self.end)),
-            (Place::CallOrClose | Place::BehindCall, b']') => return Ok(Step::End(self.at + 1)),
+            (Place::NextLine, _) => return Ok(Advance::End(self.end)),
+            (Place::CallOrClose | Place::BehindCall, b']') => return Ok(Advance::End(self.at + 1)),
             (Place::CallOrClose, _) => return Ok(self.unexpected(text, calls, "a call")),
             (Place::BehindCall, b',') => {
                 self.at += 1;
@@ -195,7 +201,7 @@ impl PythonReader {
             (Place::Equals(keyword), b'=') => {
                 let keyword = keyword.clone();
                 match text.get(self.at + 1) {
-                    None => return Ok(Step::More),
+                    None => return Ok(Advance::More),
                     Some(b'=') => return Ok(self.no_keyword(text, calls, keyword)),
                     Some(_) => {
                         self.at += 1;
@@ -238,11 +244,11 @@ impl PythonReader {
             }
             (Place::Refused, _) => {}
         }
-        Ok(Step::On)
+        Ok(Advance::On)
     }
 
     /// Begins a value, or a key that is not a string.
-    fn begin_value(&mut self, text: &[u8], calls: &mut Calls, byte: u8) -> Step {
+    fn begin_value(&mut self, text: &[u8], calls: &mut Calls, byte: u8) -> Advance {
         let is_key = self.place == Place::KeyOrClose;
         match byte {
             b'[' | b'(' | b'{' if !is_key => {
@@ -263,7 +269,7 @@ impl PythonReader {
             _ if begins_word(byte) => self.unit = Unit::Word(self.at),
             _ => return self.unexpected(text, calls, if is_key { "a key" } else { "a value" }),
         }
-        Step::On
+        Advance::On
     }
 
     /// Opens a bracket that stands at the position.
@@ -277,7 +283,7 @@ impl PythonReader {
     }
 
     /// Closes the bracket that was opened last.
-    fn close(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Step {
+    fn close(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Advance {
         match self.open.last() {
             Some(Bracket::Call) => return self.end_call(form, text, calls),
             // Brackets around one value, and no comma: no tuple.
@@ -287,7 +293,7 @@ impl PythonReader {
         self.open.pop();
         self.at += 1;
         self.place = Place::BehindValue;
-        Step::On
+        Advance::On
     }
 
     fn comma(&mut self) {
@@ -306,7 +312,7 @@ impl PythonReader {
     /// Begins the call of this name, whose bracket stands at the position.
     fn begin_call(&mut self, calls: &mut Calls, start: usize, name: &[u8]) {
         self.name = json_string(name);
-        self.args = Writer::new(Layout::Compact, 0);
+        self.args = Writer::new(0);
         self.args.open(Container::Object);
         self.place = Place::Argument;
         calls.begin(start);
@@ -319,38 +325,38 @@ impl PythonReader {
     }
 
     /// Ends the call, whose closing bracket stands at the position.
-    fn end_call(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Step {
+    fn end_call(&mut self, form: &Python, text: &[u8], calls: &mut Calls) -> Advance {
         calls.end_args(text, self.at);
         self.args.close();
-        let args = std::mem::replace(&mut self.args, Writer::new(Layout::Compact, 0)).finish();
+        let args = std::mem::replace(&mut self.args, Writer::new(0)).finish();
         calls.push(Call::new(&self.name, &args));
         self.open.pop();
         self.at += 1;
         self.behind_call(form)
     }
 
-    fn behind_call(&mut self, form: &Python) -> Step {
+    fn behind_call(&mut self, form: &Python) -> Advance {
         match (self.open.is_empty(), form) {
             (false, _) => self.place = Place::BehindCall,
-            (true, Python::List) => return Step::End(self.at),
+            (true, Python::List) => return Advance::End(self.at),
             (true, Python::Lines) => {
                 self.end = self.at;
                 self.place = Place::NextLine;
             }
         }
-        Step::On
+        Advance::On
     }
 
     /// Reads an item that has been refused to its end.
     ///
     /// Outside a string a mark of the block ends it too: else a block that lacks a bracket would be read to the end of the text,
     /// and so would each after it.
-    fn refused(&mut self, form: &Python, text: &[u8], calls: &Calls) -> Result<Step, Problem> {
+    fn refused(&mut self, form: &Python, text: &[u8], calls: &Calls) -> Result<Advance, Problem> {
         while let Some(&byte) = text.get(self.at) {
             if calls.followers.iter().any(|mark| mark.as_bytes()[0] == byte) {
                 match any_starts(&text[self.at..], &calls.followers) {
-                    Some(true) => return Ok(Step::End(self.at)),
-                    None => return Ok(Step::More),
+                    Some(true) => return Ok(Advance::End(self.at)),
+                    None => return Ok(Advance::More),
                     Some(false) => {}
                 }
             }
@@ -375,7 +381,7 @@ impl PythonReader {
             }
             self.at += 1;
         }
-        Ok(Step::More)
+        Ok(Advance::More)
     }
 
     fn refuse(&mut self, calls: &mut Calls, kind: ProblemKind, at: usize) {
@@ -386,19 +392,19 @@ impl PythonReader {
     }
 
     /// Refuses the character at the position.
-    fn unexpected(&mut self, text: &[u8], calls: &mut Calls, wanted: &'static str) -> Step {
+    fn unexpected(&mut self, text: &[u8], calls: &mut Calls, wanted: &'static str) -> Advance {
         self.refuse(calls, expected(wanted, character(text, self.at)), self.at);
-        Step::On
+        Advance::On
     }
 
     /// Refuses an argument without its name.
-    fn positional(&mut self, calls: &mut Calls, found: Cow<'static, str>, at: usize) -> Step {
+    fn positional(&mut self, calls: &mut Calls, found: Cow<'static, str>, at: usize) -> Advance {
         let wanted = format!("each argument of {} as name=value", self.name);
         self.refuse(calls, expected(wanted, found), at);
-        Step::On
+        Advance::On
     }
 
-    fn no_keyword(&mut self, text: &[u8], calls: &mut Calls, word: Range<usize>) -> Step {
+    fn no_keyword(&mut self, text: &[u8], calls: &mut Calls, word: Range<usize>) -> Advance {
         let at = word.start;
         self.positional(calls, in_quotes(&text[word]), at)
     }

@@ -5,7 +5,7 @@
 //! opened inside a value and not closed there, it is the value's own mark that is missing.
 
 use super::super::canonical::{Writer, json_string};
-use super::super::limits::Reading;
+use super::super::limits::Strictness;
 use super::super::marks::{any_starts, find, starts_with};
 use super::super::text::{is_blank, leading_space, trim};
 use super::super::tools::{Schema, typed};
@@ -20,7 +20,7 @@ const LONGEST: usize = 256;
 
 /// A value that is being read.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct ValueReader {
     key: Str,
     /// What an attribute says of its type.
     is_text: Option<bool>,
@@ -42,7 +42,7 @@ struct End {
     beyond: usize,
 }
 
-impl Value {
+impl ValueReader {
     /// The value of this parameter, which begins at byte `start`.
     pub fn new(form: &Parameters, key: Str, is_text: Option<bool>, start: usize) -> Self {
         let close = form.close.replace("{key}", &key);
@@ -70,7 +70,7 @@ impl Value {
         let end = self.closing(forms, text, &calls.followers)?;
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool));
-        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let unclosed = marks.unclosed(&text[self.start..end], &self.key, schema);
         let is_described = schema.is_some();
         if unclosed.is_some() {
@@ -84,7 +84,7 @@ impl Value {
             }
             // What is opened there is a parameter of the tool.
             Some(Unclosed { at, .. })
-                if is_described || calls.scope.reading == Reading::Lenient =>
+                if is_described || calls.scope.strictness == Strictness::Lenient =>
             {
                 return Some((self.start + at, self.start + at));
             }
@@ -145,7 +145,7 @@ impl Value {
                 let is_cut = is_begun(forms.parameters, &text[end.behind..]);
                 Some(end.at).filter(|_| may_end && !is_cut)
             }
-            None if calls.scope.reading == Reading::Lenient => {
+            None if calls.scope.strictness == Strictness::Lenient => {
                 self.end_of_call(forms, tool, text, calls)
             }
             None => None,
@@ -168,7 +168,7 @@ impl Value {
         let mark = forms.ends.iter().find(|mark| end.ends_with(mark.as_bytes()))?;
         let start = self.start + leading_space(&text[self.start..]);
         let at = start + end.len() - mark.len();
-        let marks = Marks { forms, close: &self.close, followers: &calls.followers };
+        let marks = ValueMarks { forms, close: &self.close, followers: &calls.followers };
         let schema = calls.scope.tools.as_deref().and_then(|tools| tools.schema(tool));
         let value = &text[self.start..at];
         let is_one = marks.unclosed(value, &self.key, schema).is_none() && !marks.has_calls(value);
@@ -200,7 +200,7 @@ impl Value {
     }
 }
 
-impl Value {
+impl ValueReader {
     /// The value itself, where it is an object that holds the arguments: the tool has no such parameter, but all of the
     /// object's.
     ///
@@ -247,7 +247,7 @@ impl End {
 
 /// What a value may run over where its own mark is missing.
 #[derive(Clone, Copy, Debug)]
-pub struct Marks<'m> {
+pub struct ValueMarks<'m> {
     /// The forms of the call.
     pub forms: Forms<'m>,
     /// Closes the value.
@@ -265,7 +265,7 @@ pub struct Unclosed {
     pub runs_over: bool,
 }
 
-impl Marks<'_> {
+impl ValueMarks<'_> {
     /// Where the value of this key should have ended that is all of `value`: `None` where it may well be one, because every
     /// parameter that is opened in it is closed in it. A parameter that is opened behind the value's own mark, and never closed,
     /// is another one.

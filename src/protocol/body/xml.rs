@@ -41,18 +41,18 @@ enum Place {
     /// Behind a part or a comment that ends in front of this byte, at what may be the next.
     Between(usize, TagReader),
     /// In the text of a name, which begins at this byte, at what may be a tag.
-    Name(Part, usize, TagReader),
+    Name(CallPart, usize, TagReader),
     Args(Box<XmlArgs>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum CallPart {
     Server,
     Name,
     Args,
 }
 
-impl Part {
+impl CallPart {
     fn all(parts: &XmlParts) -> [(Self, &str); 3] {
         [(Self::Server, &parts.server), (Self::Name, &parts.name), (Self::Args, &parts.args)]
     }
@@ -78,7 +78,7 @@ impl ItemReader for XmlReader {
 
     fn begins(form: &Xml, text: &[u8]) -> Option<bool> {
         let rest = &text[leading_space(text)..];
-        let parts = form.parts.iter().flat_map(Part::all).map(|(_, name)| (name, true));
+        let parts = form.parts.iter().flat_map(CallPart::all).map(|(_, name)| (name, true));
         let comment = form.entities.then_some(("!--", false));
         let mut is_any = Some(false);
         for (opening, is_name) in parts.chain(comment) {
@@ -118,10 +118,10 @@ impl ItemReader for XmlReader {
                         Lexed::Unknown => return Ok(None),
                         Lexed::Markup(Markup::Comment, behind) => Some((None, false, behind)),
                         Lexed::Markup(Markup::Open(name), behind) => {
-                            Part::of(form, &text[name]).map(|part| (Some(part), false, behind))
+                            CallPart::of(form, &text[name]).map(|part| (Some(part), false, behind))
                         }
                         Lexed::Markup(Markup::Empty(name), behind) => {
-                            Part::of(form, &text[name]).map(|part| (Some(part), true, behind))
+                            CallPart::of(form, &text[name]).map(|part| (Some(part), true, behind))
                         }
                         Lexed::Text | Lexed::Markup(..) => None,
                     };
@@ -132,7 +132,7 @@ impl ItemReader for XmlReader {
                         }
                         Some((Some(part), false, behind)) => self.enter(part, behind, calls),
                         Some((part, _, behind)) => {
-                            if part == Some(Part::Args) {
+                            if part == Some(CallPart::Args) {
                                 self.args = Some(XmlArgs::new(behind));
                             }
                             self.place = Place::Between(behind, TagReader::new(behind));
@@ -195,7 +195,7 @@ impl ItemReader for XmlReader {
     }
 
     fn cut_off(&mut self, form: &Xml, text: &[u8], calls: &mut Calls) -> Result<(), Problem> {
-        let missing = |before, part: Part| Problem {
+        let missing = |before, part: CallPart| Problem {
             kind: ProblemKind::Missing(shown(before, part.name(form).as_bytes())),
             at: text.len(),
         };
@@ -209,10 +209,10 @@ impl ItemReader for XmlReader {
                 let is_closing = begins(rest, closing.as_bytes()) == Some(true);
                 // A call without arguments may be one whose arguments are missing.
                 if self.args.is_none() && !calls.has_stopped {
-                    return Err(missing("<", Part::Args));
+                    return Err(missing("<", CallPart::Args));
                 }
                 if self.name.is_none() {
-                    return Err(missing("<", Part::Name));
+                    return Err(missing("<", CallPart::Name));
                 }
                 if !rest.is_empty() && !is_closing {
                     let what = "the end of a tag".into();
@@ -245,9 +245,9 @@ impl XmlReader {
     }
 
     /// A part begins; its text does at byte `start`.
-    fn enter(&mut self, part: Part, start: usize, calls: &mut Calls) {
+    fn enter(&mut self, part: CallPart, start: usize, calls: &mut Calls) {
         self.place = match part {
-            Part::Args => {
+            CallPart::Args => {
                 calls.begin_args(start);
                 Place::Args(Box::new(XmlArgs::new(start)))
             }
@@ -256,10 +256,10 @@ impl XmlReader {
     }
 
     /// The text of a name is complete.
-    fn named(&mut self, part: Part, form: &Xml, text: &[u8], calls: &mut Calls) {
+    fn named(&mut self, part: CallPart, form: &Xml, text: &[u8], calls: &mut Calls) {
         let text = decoded(form, text, Comments::Dropped);
         let name = json_string(trim(&text));
-        if part == Part::Server {
+        if part == CallPart::Server {
             self.server = Some(name);
         } else if name != "\"\"" {
             calls.name(&name);

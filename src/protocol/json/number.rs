@@ -1,8 +1,8 @@
 //! The characters of a number.
 
-/// How far a number has come.
+/// How much of a number has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum NumberPhase {
     Sign,
     Zero,
     Integer,
@@ -13,10 +13,12 @@ pub enum Phase {
     ExponentDigits,
 }
 
-impl Phase {
-    /// The phase after `byte`; `None` when the number does not go on with it.
+impl NumberPhase {
+    /// The phase after `byte`; `None` if it is not part of the number.
     pub fn step(self, byte: u8) -> Option<Self> {
-        use Phase::{Exponent, ExponentDigits, ExponentSign, Fraction, Integer, Point, Sign, Zero};
+        use NumberPhase::{
+            Exponent, ExponentDigits, ExponentSign, Fraction, Integer, Point, Sign, Zero,
+        };
         match (self, byte) {
             (Sign, b'0') => Some(Zero),
             (Sign, b'1'..=b'9') | (Integer, b'0'..=b'9') => Some(Integer),
@@ -31,6 +33,12 @@ impl Phase {
 
     /// Whether a number may end here.
     pub fn is_complete(self) -> bool {
-        matches!(self, Phase::Zero | Phase::Integer | Phase::Fraction | Phase::ExponentDigits)
+        matches!(
+            self,
+            NumberPhase::Zero
+                | NumberPhase::Integer
+                | NumberPhase::Fraction
+                | NumberPhase::ExponentDigits
+        )
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::text::leading_space;
-use super::number::Phase;
+use super::number::NumberPhase;
 use super::string::{escape_width, first_control};
 use super::token::{Container, Fault, FaultKind, Token};
 
@@ -17,7 +17,7 @@ pub enum Controls {
     Escaped,
 }
 
-/// Whether a comma may stand in front of a closing bracket.
+/// Whether a comma may stand before a closing bracket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrailingCommas {
     /// As in JSON.
@@ -42,11 +42,11 @@ pub struct Scanner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Value,
-    /// Directly behind `[`.
+    /// Directly after `[`.
     ValueOrClose,
-    /// Behind a comma in an object.
+    /// After a comma in an object.
     Key,
-    /// Directly behind `{`.
+    /// Directly after `{`.
     KeyOrClose,
     Colon,
     CommaOrClose,
@@ -57,12 +57,12 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     None,
-    String { start: usize, role: Role },
-    Number { start: usize, phase: Phase },
+    String { start: usize, role: StringRole },
+    Number { start: usize, phase: NumberPhase },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum StringRole {
     Key,
     Value,
 }
@@ -89,7 +89,7 @@ impl Scanner {
         }
     }
 
-    /// The same scanner, with or without commas in front of closing brackets.
+    /// The same scanner, with or without commas before closing brackets.
     #[must_use]
     pub fn with(self, trailing_commas: TrailingCommas) -> Self {
         Self { trailing_commas, ..self }
@@ -113,23 +113,23 @@ impl Scanner {
         self.place == Place::End
     }
 
-    /// Passes over so many bytes, where the position is between two tokens.
+    /// Passes over this many bytes. The position must be between two tokens.
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Passes over whitespace of any kind, where the position is between two tokens.
+    /// Passes over whitespace of any kind. The position must be between two tokens.
     pub fn skip_space(&mut self, text: &[u8]) {
         if self.unit == Unit::None {
             self.at += leading_space(&text[self.at..]);
         }
     }
 
-    /// The next token of `text`, which is what it was at the last call, or longer. `None` when the text
-    /// does not hold it yet, and when the value is complete.
+    /// The next token of `text`: the text of the last call, with or without more at its end. `None` if the token is not
+    /// complete yet, or the value is.
     ///
     /// # Errors
-    /// Where no continuation of the text can be JSON. The scanner must not be asked again.
+    /// No continuation of the text can be JSON. The scanner must not be asked again.
     pub fn next(&mut self, text: &[u8]) -> Result<Option<Token>, Fault> {
         match self.unit {
             Unit::String { start, role } => self.string(text, start, role),
@@ -138,7 +138,7 @@ impl Scanner {
         }
     }
 
-    /// The last token of a text that is complete, where only its end completes it: a bare number.
+    /// The last token of a complete text, if only the end of the text completes it: a bare number.
     ///
     /// # Errors
     /// The text ended too early.
@@ -173,9 +173,11 @@ impl Scanner {
                     return Ok(Some(self.open(Container::Object)));
                 }
                 (Place::Value | Place::ValueOrClose, b'"') => {
-                    return self.string_from(text, Role::Value);
+                    return self.string_from(text, StringRole::Value);
                 }
-                (Place::Key | Place::KeyOrClose, b'"') => return self.string_from(text, Role::Key),
+                (Place::Key | Place::KeyOrClose, b'"') => {
+                    return self.string_from(text, StringRole::Key);
+                }
                 (Place::ValueOrClose | Place::CommaOrClose, b']')
                     if self.stack.last() == Some(&Container::Array) =>
                 {
@@ -228,7 +230,7 @@ impl Scanner {
         self.value(Token::Close(container))
     }
 
-    /// A value is complete: what may stand behind it depends on what it stands in.
+    /// Notes that a value is complete: the bracket that it is in decides what may follow.
     fn value(&mut self, token: Token) -> Token {
         self.unit = Unit::None;
         self.place = if self.stack.is_empty() { Place::End } else { Place::CommaOrClose };
@@ -239,8 +241,8 @@ impl Scanner {
         let rest = &text[self.at..];
         let phase = match first {
             b'-' if rest.get(1) == Some(&b'I') => None,
-            b'-' => Some(Phase::Sign),
-            _ => Phase::Sign.step(first),
+            b'-' => Some(NumberPhase::Sign),
+            _ => NumberPhase::Sign.step(first),
         };
         if let Some(phase) = phase {
             if rest == b"-" {
@@ -262,7 +264,12 @@ impl Scanner {
         Err(Fault { kind: FaultKind::Value, at: self.at })
     }
 
-    fn number(&mut self, text: &[u8], start: usize, phase: Phase) -> Result<Option<Token>, Fault> {
+    fn number(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        phase: NumberPhase,
+    ) -> Result<Option<Token>, Fault> {
         let mut phase = phase;
         while let Some(&byte) = text.get(self.at) {
             let Some(next) = phase.step(byte) else {
@@ -279,14 +286,19 @@ impl Scanner {
         Ok(None)
     }
 
-    fn string_from(&mut self, text: &[u8], role: Role) -> Result<Option<Token>, Fault> {
+    fn string_from(&mut self, text: &[u8], role: StringRole) -> Result<Option<Token>, Fault> {
         let start = self.at;
         self.at += 1;
         self.unit = Unit::String { start, role };
         self.string(text, start, role)
     }
 
-    fn string(&mut self, text: &[u8], start: usize, role: Role) -> Result<Option<Token>, Fault> {
+    fn string(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        role: StringRole,
+    ) -> Result<Option<Token>, Fault> {
         loop {
             let Some(found) = memchr::memchr2(b'"', b'\\', &text[self.at..]) else {
                 self.at = text.len();
@@ -310,7 +322,7 @@ impl Scanner {
         &mut self,
         text: &[u8],
         range: Range<usize>,
-        role: Role,
+        role: StringRole,
     ) -> Result<Token, Fault> {
         if self.controls == Controls::Escaped
             && let Some(control) = first_control(&text[range.clone()])
@@ -318,12 +330,12 @@ impl Scanner {
             return Err(Fault { kind: FaultKind::Control, at: range.start + control });
         }
         Ok(match role {
-            Role::Key => {
+            StringRole::Key => {
                 self.unit = Unit::None;
                 self.place = Place::Colon;
                 Token::Key(range)
             }
-            Role::Value => self.value(Token::String(range)),
+            StringRole::Value => self.value(Token::String(range)),
         })
     }
 }

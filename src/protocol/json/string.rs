@@ -3,9 +3,9 @@
 use super::super::text::Text;
 use super::token::FaultKind;
 
-/// Where the first control character stands.
+/// The index of the first control character.
 pub fn first_control(text: &[u8]) -> Option<usize> {
-    // Without an early exit the compiler compares many bytes at once; and mostly there is no such byte.
+    // Without an early exit the compiler compares many bytes at once, and almost always there is no such byte.
     let any = text.iter().fold(0, |any, &byte| any | u8::from(byte < 0x20));
     if any > 0 { text.iter().position(|&byte| byte < 0x20) } else { None }
 }
@@ -26,7 +26,7 @@ pub fn escape_width(rest: &[u8]) -> Result<Option<usize>, FaultKind> {
     }
 }
 
-/// What a valid JSON string, given with its quotes, says. A lone surrogate stays one.
+/// The text of a valid JSON string, which is given with its quotes. A lone surrogate stays one.
 ///
 /// # Complexity
 /// O(quoted)
@@ -54,8 +54,7 @@ pub fn unescaped(quoted: &[u8]) -> Text {
     text
 }
 
-/// The code point that `rest` begins with, from its `u` on, and the bytes it takes: two escapes where they are a surrogate
-/// pair.
+/// The code point of the escape whose `u` `rest` begins with, and how many bytes it takes; a surrogate pair is two escapes.
 fn escaped_code_point(rest: &[u8]) -> (u32, usize) {
     let unit = |digits: &[u8]| {
         let digits = digits.iter().map(|&digit| char::from(digit).to_digit(16).unwrap_or(0));

@@ -14,7 +14,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     Ok(tokens)
 }
 
-/// The same, the text growing by one byte at a time.
+/// The same, while the text grows by one byte at a time.
 fn tokens_by_byte(text: &str) -> Result<Vec<Token>, Fault> {
     let text = text.as_bytes();
     let mut scanner = Scanner::default();
@@ -29,7 +29,7 @@ fn tokens_by_byte(text: &str) -> Result<Vec<Token>, Fault> {
 }
 
 #[test]
-fn accepted_and_refused_as_python_does() {
+fn text_is_accepted_and_refused_as_python_does() {
     for text in [
         "[]",
         "{}",
@@ -81,7 +81,7 @@ fn strict_strings_refuse_raw_control_characters() {
 }
 
 #[test]
-fn a_string_says_what_its_escapes_stand_for() {
+fn escapes_are_replaced_by_their_characters() {
     for (quoted, said) in [
         (r#""""#, &b""[..]),
         (r#""a\"\\\/b""#, b"a\"\\/b"),

@@ -1,10 +1,10 @@
-//! The units of JSON, and what may be wrong with them.
+//! The tokens of JSON, and what may be wrong with text that should be JSON.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// What a bracket opens.
+/// The kind of a bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
     /// `[…]`
@@ -13,7 +13,7 @@ pub enum Container {
     Object,
 }
 
-/// One unit of JSON. Ranges are bytes of the scanned text; commas and colons are implied by the order.
+/// One token of JSON. Ranges are bytes of the scanned text. Commas and colons are implied by the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     /// An opening bracket.
@@ -33,19 +33,19 @@ pub enum Token {
 /// Why the text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FaultKind {
-    /// Something else stands where a value must.
+    /// Other text is found where a value is expected.
     #[error("expected a JSON value")]
     Value,
-    /// Something else stands where an object's key must.
+    /// Other text is found where an object's key is expected.
     #[error("expected a key in double quotes")]
     Key,
-    /// Something else stands between a key and its value.
+    /// Other text is found between a key and its value.
     #[error("expected ':' after the key")]
     Colon,
-    /// Something else stands behind an array's item.
+    /// Other text is found after an array's item.
     #[error("expected ',' or ']' after the item")]
     ArrayComma,
-    /// Something else stands behind an object's value.
+    /// Other text is found after an object's value.
     #[error("expected ',' or '}}' after the value")]
     ObjectComma,
     /// A sign, point or exponent without a digit.
@@ -60,7 +60,7 @@ pub enum FaultKind {
     /// A control character that is not escaped, under [`Controls::Escaped`].
     #[error("control character in a string must be escaped")]
     Control,
-    /// Text behind the value.
+    /// There is text after the value.
     #[error("expected nothing more after the JSON value")]
     Trailing,
     /// The text ended inside a string.
@@ -74,8 +74,8 @@ pub enum FaultKind {
 /// What is wrong, and at which byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Where.
+    /// At which byte.
     pub at: usize,
 }

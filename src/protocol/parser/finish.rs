@@ -1,4 +1,4 @@
-//! What becomes of a text that has ended.
+//! The end of a text: hands out what is still open.
 
 use super::super::Event;
 use super::super::json::FaultKind;
@@ -6,16 +6,16 @@ use super::super::problem::Problem;
 use super::super::report::{Ending, Report};
 use super::super::run::TextRun;
 use super::super::text::is_blank;
-use super::runs::Blank;
-use super::state::{Perhaps, State, raw};
-use super::{Parser, Said};
+use super::Parser;
+use super::runs::BlankRun;
+use super::state::{Perhaps, State, Written, raw};
 
 impl Parser {
     /// The text has ended: hands out what is still open.
     ///
-    /// Open reasoning becomes a think event, open results a result event. An open block runs if nothing is missing of it but
-    /// marks that servers take away, unless the text was cut; any other is an error, and no call of it is handed out. An
-    /// answer that was cut elsewhere is an error behind it. Calls that wait for the end of the answer are to be run now.
+    /// Open reasoning becomes a think event, open results a result event. An open block runs if only marks are missing that
+    /// servers take away, and the text was not cut off; otherwise it is an error, and none of its calls is handed out. An
+    /// answer that was cut off outside a block is followed by an error. Calls that wait for the end of the answer run now.
     pub fn finish(&mut self, ending: &Ending, events: &mut Vec<Event>) {
         let mut text = std::mem::take(&mut self.held);
         let report = self.finish_state(ending, &mut text, events);
@@ -29,8 +29,8 @@ impl Parser {
         self.at = 0;
     }
 
-    /// The text is left before its end: what it had said becomes an event. What had only begun is dropped, a mark or a block,
-    /// and nothing is reported.
+    /// The text is left before its end: the open run becomes an event. A mark or a block that has only begun is dropped, and
+    /// nothing is reported.
     pub fn leave(&mut self, events: &mut Vec<Event>) {
         if matches!(self.state, State::Text | State::Inside(..)) {
             self.held.truncate(self.at);
@@ -57,7 +57,7 @@ impl Parser {
                 State::Text => {
                     let report = self.cut_answer(ending, text);
                     let rest = std::mem::take(text).into();
-                    let blank = if self.is_batch_open { Blank::Hidden } else { Blank::Shown };
+                    let blank = if self.is_batch_open { BlankRun::Hidden } else { BlankRun::Shown };
                     self.end_run(TextRun::Respond, rest, blank, events);
                     return report;
                 }
@@ -72,8 +72,8 @@ impl Parser {
                         self.state = State::Text;
                         continue;
                     }
-                    // As for an array that is complete, the first closing mark ends it, also where it stands in a string.
-                    self.end_run(TextRun::Respond, text[..at].into(), Blank::Hidden, events);
+                    // As with a complete array, the first closing mark ends it, even inside a string.
+                    self.end_run(TextRun::Respond, text[..at].into(), BlankRun::Hidden, events);
                     self.state = State::Inside(span, None);
                     text.drain(..at + mark);
                     self.at = 0;
@@ -86,7 +86,7 @@ impl Parser {
                         Some(mark) => Some(Report::in_reasoning(&mark, &span.close)),
                         None => self.cut_answer(ending, text),
                     };
-                    self.end_run(span.run, std::mem::take(text).into(), Blank::Hidden, events);
+                    self.end_run(span.run, std::mem::take(text).into(), BlankRun::Hidden, events);
                     return report;
                 }
                 State::Block(block, reader) => {
@@ -114,7 +114,7 @@ impl Parser {
                         Err(problem) => {
                             self.scope.dead_end = reader.dead_end(&text[block.mark..]);
                             self.withdraw(events);
-                            // Of a text that was cut it is known why a string has no end.
+                            // If the text was cut off, that is why a string has no end.
                             let is_known = ending.is_cut() && problem.kind.is_the_end();
                             let hides_the_end = problem.kind.may_hide_the_end() && !is_known;
                             self.at = block.mark;
@@ -139,12 +139,12 @@ impl Parser {
         }
     }
 
-    /// What is missing of a text that ends outside blocks, with `rest` that no event holds yet.
+    /// The report of a text that was cut off outside blocks; `rest` is text that no event holds yet.
     fn cut_answer(&self, ending: &Ending, rest: &[u8]) -> Option<Report> {
-        let is_whole = match self.said {
-            Said::Nothing => *ending != Ending::Length, // then nobody has cut it
-            Said::Something => false,
-            Said::End => is_blank(rest),
+        let is_whole = match self.written {
+            Written::Nothing => *ending != Ending::Length, // an empty text was not cut off
+            Written::Something => false,
+            Written::End => is_blank(rest),
         };
         if is_whole { None } else { Report::cut_answer(ending) }
     }

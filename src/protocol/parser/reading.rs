@@ -1,4 +1,4 @@
-//! Reads on in a text, in whichever state the parser is.
+//! Reads on in a text, from the state that the parser is in.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::super::marks::{Search, Undecided, find, starts_with};
 use super::super::report::Report;
 use super::super::run::TextRun;
 use super::super::text::leading_space;
-use super::runs::Blank;
+use super::runs::BlankRun;
 use super::state::{Lookahead, OpenBlock, Perhaps, Start, State, raw};
 use super::{LONGEST_HEAD, Parser};
 
@@ -47,8 +47,8 @@ impl Parser {
         start
     }
 
-    // Each of these reads on in one state. `start` is the first byte of `text` that is still needed. It tells whether there
-    // is more to read.
+    // Each of these methods reads on in one state, and returns whether there is more to read. `start` is the first byte of
+    // `text` that is still needed.
 
     fn read_text(
         &mut self,
@@ -74,7 +74,7 @@ impl Parser {
                         self.end_run(
                             TextRun::Respond,
                             text[*start..at].into(),
-                            Blank::Hidden,
+                            BlankRun::Hidden,
                             events,
                         );
                         (*start, self.at) = (at, at);
@@ -128,7 +128,7 @@ impl Parser {
                 );
             }
             Mark::Head(number) => {
-                self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
                 *start = at;
                 self.state = State::Head(*number);
             }
@@ -137,7 +137,7 @@ impl Parser {
                     State::Perhaps(Perhaps::Block(mark, 0, Lookahead::default()), at - *start);
             }
             meaning => {
-                self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
                 *start = end;
                 match meaning {
                     Mark::Span(span) => self.state = State::Inside(*span, None),
@@ -180,19 +180,19 @@ impl Parser {
                 return false;
             }
         };
-        // What lacks the mark of a head is none if another message begins in it.
+        // Text without the mark of a head is not a head if another message begins in it.
         if grammar.is_headless(number, &text[*start..end]) && heads.stands_in(&text[*start..end]) {
             (self.state, self.at) = (State::Text, *start);
             return true;
         }
-        let behind = end + heads.end.len();
-        self.at = behind;
+        let after = end + heads.end.len();
+        self.at = after;
         let span = match heads.addressee(&text[*start..end]) {
             Addressee::Reasoning => headed.reasoning,
             Addressee::Answer => headed.answer,
             Addressee::Tool(name) if heads.names_call => {
                 let opening = Opening { dialect: headed.dialect, entry: Entry::Call(0) };
-                let block = OpenBlock { opening, mark: behind - *start };
+                let block = OpenBlock { opening, mark: after - *start };
                 let name = json_string(&name);
                 let reader = BlockReader::named(Arc::clone(dialect), name, self.scope.clone());
                 self.start = Start::Past;
@@ -200,17 +200,17 @@ impl Parser {
                 return true;
             }
             Addressee::Tool(_) => {
-                *start = behind;
+                *start = after;
                 self.state = State::Text;
                 return true;
             }
         };
-        *start = behind;
+        *start = after;
         self.state = State::Inside(span, None);
         true
     }
 
-    /// Behind a mark that may open a block.
+    /// After a mark that may open a block.
     fn read_opening(
         &mut self,
         grammar: &Grammar,
@@ -250,7 +250,12 @@ impl Parser {
             Ok(None) | Err(Undecided) => {
                 (self.state, self.at) = (State::Text, at + length.max(1));
                 if grammar.leaves_out(openings) {
-                    self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
+                    self.end_run(
+                        TextRun::Respond,
+                        text[*start..at].into(),
+                        BlankRun::Hidden,
+                        events,
+                    );
                     *start = self.at;
                 }
                 true
@@ -258,7 +263,7 @@ impl Parser {
         }
     }
 
-    /// A block begins at byte `at`, and the open run ends there.
+    /// Ends the open run and opens a block, both at byte `at`.
     fn open_block(
         &mut self,
         grammar: &Grammar,
@@ -267,8 +272,8 @@ impl Parser {
         (start, at): (&mut usize, usize),
         events: &mut Vec<Event>,
     ) {
-        self.end_run(TextRun::Respond, text[*start..at].into(), Blank::Hidden, events);
-        // What is said of a broken block holds the block, so its text is kept.
+        self.end_run(TextRun::Respond, text[*start..at].into(), BlankRun::Hidden, events);
+        // The report of a broken block holds its text, so the text is kept.
         (*start, self.at) = (at, at + block.mark);
         let dialect = Arc::clone(&grammar.dialects[block.opening.dialect]);
         let reader = BlockReader::new(dialect, block.opening.entry, self.scope.clone());
@@ -288,17 +293,17 @@ impl Parser {
             return true;
         };
         let (span, end) = (*span, *start + *at);
-        let behind = end + *mark;
-        let rest = &text[behind..];
+        let after = end + *mark;
+        let rest = &text[after..];
         let is_array = follows(scanner, &rest[..rest.len().min(most)], &grammar.spans[span].close)
             .or_else(|| (rest.len() > most).then(|| scanner.depth() > 0));
         match is_array {
             Some(true) => {
-                self.end_run(TextRun::Respond, text[*start..end].into(), Blank::Hidden, events);
+                self.end_run(TextRun::Respond, text[*start..end].into(), BlankRun::Hidden, events);
                 self.state = State::Inside(span, None);
-                (*start, self.at) = (behind, behind);
+                (*start, self.at) = (after, after);
             }
-            Some(false) => (self.state, self.at) = (State::Text, behind),
+            Some(false) => (self.state, self.at) = (State::Text, after),
             None => {
                 let used = self.stream_run(TextRun::Respond, &text[*start..end], events);
                 if let State::Perhaps(_, at) = &mut self.state {
@@ -320,7 +325,7 @@ impl Parser {
         events: &mut Vec<Event>,
     ) -> bool {
         if self.may_reopen {
-            // Up to `self.at` there is nothing but space.
+            // Up to `self.at` there is only space.
             let at = self.at + leading_space(&text[self.at..]);
             let reopened = match at < text.len() {
                 _ if at - *start > self.limits().max_block_bytes => Ok(None),
@@ -344,14 +349,14 @@ impl Parser {
         }
         let marks = span.inside.as_ref().unwrap_or(&grammar.outside);
         let search = marks.search(text, self.at);
-        let Search::Found { mark, start: end, end: behind } = search else {
+        let Search::Found { mark, start: end, end: after } = search else {
             self.at = search.or_end(text);
             *start += self.stream_run(span.run, &text[*start..self.at], events);
             return false;
         };
         let inner = if span.inside.is_some() { Some(span.marks[mark]) } else { None };
         if inner.is_none() && grammar.at_line_start && !self.is_line_start(text, end) {
-            self.at = behind;
+            self.at = after;
             return true;
         }
         if inner == Some(Inner::Block) {
@@ -359,16 +364,16 @@ impl Parser {
             if let State::Inside(_, opened @ None) = &mut self.state
                 && is_line_start
             {
-                *opened = Some(String::from_utf8_lossy(&text[end..behind]).into_owned());
+                *opened = Some(String::from_utf8_lossy(&text[end..after]).into_owned());
             }
-            self.at = behind;
+            self.at = after;
             return true;
         }
         let head = match inner {
-            Some(Inner::Recipient(head)) => match grammar.begins_head(head, &text[behind..]) {
+            Some(Inner::Recipient(head)) => match grammar.begins_head(head, &text[after..]) {
                 Some(true) => Some(head),
                 Some(false) => {
-                    self.at = behind;
+                    self.at = after;
                     return true;
                 }
                 None => {
@@ -379,10 +384,10 @@ impl Parser {
             },
             _ => None,
         };
-        self.end_run(span.run, text[*start..end].into(), Blank::Hidden, events);
+        self.end_run(span.run, text[*start..end].into(), BlankRun::Hidden, events);
         self.state = head.map_or(State::Text, State::Head);
         (*start, self.at) = match inner {
-            Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (behind, behind),
+            Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (after, after),
             // The mark begins something else.
             Some(Inner::Next | Inner::Recipient(_)) | None => (end, end),
         };
@@ -471,7 +476,7 @@ impl Parser {
         let most = raw(&self.scope.limits, grammar, held, block).len();
         let length = match found {
             Some(end) => Some(most.min(end - *start)),
-            // A mark that has begun may end the block earlier.
+            // A mark that has begun may end the block before that.
             None => (most < search.or_end(text) - *start).then_some(most),
         };
         let report = length.and_then(|length| {
@@ -498,7 +503,7 @@ impl Parser {
     }
 }
 
-/// Whether a JSON array stands at the start of `text`, or nothing but the tag `close`; `None` while that is not known.
+/// Whether `text` begins with a JSON array or with the tag `close`; `None` while that is not known.
 fn follows(scanner: &mut Scanner, text: &[u8], close: &str) -> Option<bool> {
     if scanner.depth() == 0 {
         scanner.skip_space(text);

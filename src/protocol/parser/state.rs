@@ -8,56 +8,75 @@ use super::super::problem::Problem;
 use super::super::text::{is_blank, prefix};
 use crate::dialect::{Dialect, Unmarked};
 
-/// Whether the answer has begun, for dialects in which its first thing may be a block without a mark.
+/// Whether the answer has begun, for dialects in which it may begin with a block without a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// It has not: the open run is so many bytes of space, and something that may be more.
+    /// It has not: so far the open run is this many bytes of space, and perhaps the beginning of a block.
     Space(usize, Lookahead),
-    /// It begins with something else, which may be reasoning.
+    /// It does not begin with such a block, but perhaps with reasoning that one may follow.
     Else,
     /// It has begun.
     Past,
 }
 
+/// How far the open run was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenRun {
+    /// Not at all: it begins with whitespace, at least this many bytes.
+    Blank(usize),
+    /// In part, so that the rest of it counts even if it is blank.
+    Shown,
+}
+
+/// What the model has written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Nothing,
+    Something,
+    /// The mark that says that it is done.
+    End,
+}
+
+/// What the text is at the place where it is read.
 #[derive(Debug)]
 pub(super) enum State {
     /// Outside every block.
     Text,
-    /// Behind a mark that is one only if the right thing follows. It stands at this byte of the open run.
+    /// After a mark that counts only if the right text follows. The mark is at this byte of the open run.
     Perhaps(Perhaps, usize),
     /// In the head of a message, in the dialect of this number.
     Head(usize),
-    /// In reasoning or results; in reasoning, whether what would open a block stands there at the start of a line.
+    /// In reasoning or results. In reasoning also the first mark there that would open a block, at the start of a line.
     Inside(usize, Option<String>),
     /// In a block of calls.
     Block(OpenBlock, Box<BlockReader>),
-    /// In a block that is broken, in search of its end; the problem is there until it is reported.
+    /// In a broken block, in search of its end; with the problem, until it is reported.
     Broken(OpenBlock, Option<Problem>),
     /// A batch is complete, or the text has ended.
     Done,
 }
 
-/// A mark that is one only if the right thing follows.
+/// A mark that counts only if the right text follows.
 #[derive(Debug)]
 pub(super) enum Perhaps {
-    /// Of a span of results, behind a mark of so many bytes: an array, or nothing at all.
+    /// The mark of results with this number and length: an array must follow, or the closing mark.
     Array(usize, usize, Box<Scanner>),
-    /// Of a block of calls: the number of the mark, and its length.
+    /// The mark of a block of calls: its number and its length.
     Block(usize, usize, Lookahead),
 }
 
-/// How much of what follows a place has been looked at in vain.
+/// How much of the text after a mark has been looked at without a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookahead {
     /// Up to where; `None` before the first look.
     pub(super) seen: Option<usize>,
-    /// Whether the last of it was space, so that more space changes nothing. Without this a flood of it would be looked at
-    /// again and again.
+    /// Whether it ends in space, so that more space decides nothing. Without this, a long run of space would be looked at
+    /// again for every chunk.
     pub(super) ends_in_space: bool,
 }
 
 impl Lookahead {
-    /// Whether what follows, all of which is `text`, may say more than it did.
+    /// Whether `text`, all that follows so far, may decide more than at the last look.
     pub(super) fn says_more(&mut self, text: &[u8]) -> bool {
         let seen = self.seen.replace(text.len());
         let new = &text[seen.unwrap_or(0)..];
@@ -73,7 +92,7 @@ impl Lookahead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OpenBlock {
     pub(super) opening: Opening,
-    /// How long the mark is that opened it.
+    /// The length of the mark that opened it.
     pub(super) mark: usize,
 }
 
@@ -83,7 +102,7 @@ impl OpenBlock {
         (&grammar.dialects[self.opening.dialect], self.mark)
     }
 
-    /// Whether nothing but a bracket says that it is a block, so that it is text with such a problem.
+    /// Whether it was taken for a block only because of a bracket; with this problem it is text.
     pub(super) fn is_only_text(&self, grammar: &Grammar, problem: &Problem) -> bool {
         let unmarked = grammar.dialects[self.opening.dialect].unmarked;
         self.opening.entry.is_none()
@@ -91,7 +110,7 @@ impl OpenBlock {
     }
 }
 
-/// As much of a block as is kept to show what is wrong with it: as long as a block and its marks may be.
+/// The part of a block that a report shows: as much as a block and its marks may have.
 pub(super) fn raw<'t>(
     limits: &Limits,
     grammar: &Grammar,

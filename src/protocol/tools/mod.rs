@@ -1,6 +1,6 @@
-//! What the tools' schemas say of a value, and the reading of raw text by it.
+//! The types that tools' schemas give to values, and raw text read as a value of its type.
 //!
-//! A model that writes `<count>5</count>` does not say whether that is a number or a text: the tool's JSON Schema does.
+//! A model that writes `<count>5</count>` does not say whether that is a number or text; the tool's JSON Schema does.
 
 mod raw;
 mod types;
@@ -29,12 +29,6 @@ impl Tools {
         Self { parameters: tools.into_iter().map(named).collect() }
     }
 
-    /// The JSON Schema of the tool's parameters.
-    #[must_use]
-    pub fn parameters(&self, tool: &str) -> Option<&Value> {
-        self.parameters.get(&json_string(tool.as_bytes()))
-    }
-
     /// The schema of the arguments of a call with this name, a canonical JSON string.
     #[must_use]
     pub fn schema(&self, name_json: &str) -> Option<Schema<'_>> {
@@ -42,15 +36,15 @@ impl Tools {
     }
 }
 
-/// How many alternatives a schema may have; what stands behind them in it is passed over.
+/// How many alternatives of a schema are read; the others are passed over.
 const ALTERNATIVES: usize = 8;
 
-/// How many schemas are looked at for one answer: references may form a circle.
+/// How many schemas are looked at for one question: references may form a circle.
 const LOOKS: usize = 64;
 
-/// A JSON Schema, as far as it says of what type a value is and where its parts are described.
+/// The part of a JSON Schema that gives the type of a value and describes the parts of the value.
 ///
-/// A part may be described at several places, under `anyOf` for instance: all of them count.
+/// A part may be described in several places, for example under `anyOf`; all of them count.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'a> {
     root: &'a Value,
@@ -72,7 +66,7 @@ impl<'a> Schema<'a> {
         schema.nodes[0].map(|_| schema)
     }
 
-    /// Of which types a value may be.
+    /// The types that a value may have.
     #[must_use]
     pub fn types(self) -> Types {
         let mut looks = LOOKS;
@@ -80,7 +74,7 @@ impl<'a> Schema<'a> {
         said.reduce(Types::or).unwrap_or_default()
     }
 
-    /// The schema of this property, declared or not.
+    /// The schema of this property, declared by its name or not.
     #[must_use]
     pub fn property(self, key: &str) -> Option<Self> {
         self.declared(key).or_else(|| self.undeclared(key))
@@ -144,7 +138,7 @@ impl<'a> Schema<'a> {
         self.nodes.into_iter().flatten()
     }
 
-    /// All schemas that say something of the same value: by reference, as an alternative or in addition.
+    /// All schemas of the same value: by reference, as an alternative or in addition.
     fn everywhere(self) -> Vec<&'a Value> {
         let mut found: Vec<&Value> = self.nodes().collect();
         let mut next = 0;
@@ -163,7 +157,7 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// Whether a key of `patternProperties` speaks of this property. One that takes more than linear time does not.
+/// Whether a key of `patternProperties` matches this property. A pattern that takes more than linear time does not match.
 fn is_match(pattern: &str, key: &str) -> bool {
     let regex = jsonschema_regex::to_rust_regex(pattern).ok();
     regex.and_then(|regex| regex::Regex::new(&regex).ok()).is_some_and(|regex| regex.is_match(key))
@@ -202,10 +196,9 @@ mod tests {
                 "nowhere": {"$ref": "#/$defs/None"},
             },
         });
-        let tools = Tools::new([("é".to_owned(), schema.clone())]);
-        assert_eq!(tools.parameters("é"), Some(&schema));
+        let tools = Tools::new([("é".to_owned(), schema)]);
         let root = tools.schema("\"\\u00e9\"").unwrap();
-        // A path of properties, "[]" for an array's items; and the types at its end.
+        // A path of properties, with "[]" for an array's items; and the types of the value there.
         for (path, expected) in [
             (&["plain"][..], Some(Types::STRING)),
             (&["encoded"], Some(Types::INTEGER)),
@@ -234,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_grows_without_end_is_looked_at_only_so_far() {
+    fn a_schema_without_end_is_looked_at_up_to_a_limit() {
         let mut many = json!({"type": "string"});
         for _ in 0..100 {
             many = json!({"anyOf": [many.clone(), {"$ref": "#"}, {"allOf": [{"$ref": "#"}]}]});

@@ -1,26 +1,26 @@
-//! Reads raw text by its schema.
+//! Reads raw text as a value of the type that its schema gives.
 
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::{Scanner, Token};
 use super::super::limits::Limits;
 use super::super::text::trim;
 use super::{Schema, Types};
 use crate::dialect::Untyped;
 
-/// What a number is that is whole but written with a point, as in `5.0`, where any number is allowed.
+/// How a whole number that is written with a point, `5.0`, is read where any number is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wholes {
-    /// An integer.
+    /// As an integer.
     Integer,
-    /// What it is in JSON: a float.
+    /// As in JSON: as a float.
     Float,
 }
 
 /// The value of a raw text, as canonical JSON.
 ///
-/// A parameter that may be a string and nothing else is the text itself. The other types are tried first where there are
-/// several, whitespace at both ends put aside; text that fits none of them stays text, for the check of the arguments to
-/// refuse. An object or array deeper than the default limit is text as well.
+/// If the value may only be a string, it is the text itself. If it may have several types, the others are tried first, without
+/// the whitespace at both ends. Text that fits none of them stays text, which the check of the arguments will refuse. An
+/// object or array that is nested deeper than the default limit is text too.
 ///
 /// ```
 /// # use cogency_rs::dialect::Untyped;
@@ -37,7 +37,7 @@ pub enum Wholes {
 #[must_use]
 pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped) -> String {
     let max_depth = Limits::default().max_depth;
-    // Who writes JSON quotes a text, too.
+    // A model that writes JSON quotes text too.
     if untyped == Untyped::Json
         && schema.is_some_and(|schema| schema.types() == Types::STRING)
         && let Some((Types::STRING, quoted)) = json(trim(raw), max_depth)
@@ -50,8 +50,8 @@ pub fn typed(raw: &[u8], schema: Option<Schema<'_>>, untyped: Untyped) -> String
     })
 }
 
-/// The same with a depth of one's own, and with a rule for what has no type: it is asked with the text without whitespace
-/// at its ends, and gives nothing where that is text.
+/// The same with another depth, and with a function for text that no type is known of. It is given the text without the
+/// whitespace at both ends, and returns `None` if the value is the text.
 pub fn typed_within(
     raw: &[u8],
     schema: Option<Schema<'_>>,
@@ -62,7 +62,7 @@ pub fn typed_within(
     let read = match schema.map(|schema| (schema, schema.types())) {
         Some((_, Types::STRING)) => None,
         Some((schema, types)) if !types.is_empty() => {
-            // A `null` that may be the value and its name is the value.
+            // If the value may be null or text, `null` is null.
             let is_null = types.has(Types::NULL) && trim(raw) == b"null";
             let is_listed = types.has(Types::STRING) && !is_null && schema.lists(raw);
             if is_listed { None } else { of_types(trim(raw), types, wholes, max_depth) }
@@ -84,13 +84,13 @@ fn of_types(value: &[u8], types: Types, wholes: Wholes, max_depth: usize) -> Opt
     }
     let (kind, json) = json(value, max_depth)?;
     let takes_text = types.has(Types::STRING);
-    // What is JSON, but neither the object nor the array that is wanted, is shown to the check as what it is.
+    // Other JSON than the object or array that is wanted is kept as it is, so that the check refuses it by its type.
     let takes_any = !takes_text && (types.has(Types::OBJECT) || types.has(Types::ARRAY));
     let is_one = kind != Types::STRING && types.has(kind);
     (is_one || takes_any).then_some(json)
 }
 
-/// What a word stands for, in JSON or in Python.
+/// The value of a word of JSON or of Python.
 fn word(value: &[u8]) -> Option<(Types, &'static str)> {
     Some(match value {
         b"null" | b"None" => (Types::NULL, "null"),
@@ -103,7 +103,7 @@ fn word(value: &[u8]) -> Option<(Types, &'static str)> {
     })
 }
 
-/// An integer, zeros before it and, unless that is a float, behind its point left out.
+/// An integer, without the zeros before it and, if `5.0` counts as an integer, without its point and the zeros after that.
 fn integer(value: &[u8], is_float: bool) -> Option<String> {
     let (sign, digits) = match value {
         [b'-', digits @ ..] => ("-", digits),
@@ -124,8 +124,8 @@ fn integer(value: &[u8], is_float: bool) -> Option<String> {
     }
 }
 
-/// The value of a text that says nothing of its type, where it is not a text: a boolean, `null` or a number. One that
-/// begins with a needless zero is text.
+/// The value of text for which no type is known: a boolean, `null` or a number; `None` if it is text. A number that begins
+/// with a needless zero is text.
 #[must_use]
 pub fn scalar(value: &[u8]) -> Option<String> {
     match word(value) {
@@ -138,10 +138,10 @@ pub fn scalar(value: &[u8]) -> Option<String> {
     }
 }
 
-/// A text that is JSON as a whole, as canonical JSON, and its type. Numbers that no number can be are none.
+/// Text that is JSON as a whole, as canonical JSON, and its type. A bare `NaN` or infinity is not JSON here.
 fn json(value: &[u8], max_depth: usize) -> Option<(Types, String)> {
     let mut scanner = Scanner::default();
-    let mut writer = Writer::new(Layout::Compact, 0);
+    let mut writer = Writer::new(0);
     let mut kind = None;
     let mut write = |scanner: &Scanner, token: Token| {
         let of_token = match &token {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raw_text_is_read_by_its_schema() {
+    fn raw_text_is_read_as_the_type_in_its_schema() {
         let text = json!({"type": "string"});
         let int = json!({"type": "integer"});
         let number = json!({"type": "number"});

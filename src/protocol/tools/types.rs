@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// A set of JSON types. Empty where nothing is said of the type.
+/// A set of JSON types; empty if nothing is known about the type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Types(u8);
 
@@ -26,19 +26,19 @@ impl Types {
 
     const ALL: Self = Self((1 << 7) - 1);
 
-    /// Whether nothing is said of the type.
+    /// Whether nothing is known about the type.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether all of these are among them.
+    /// Whether it has all of these types.
     #[must_use]
     pub fn has(self, types: Self) -> bool {
         self.0 & types.0 == types.0
     }
 
-    /// These and those.
+    /// The types of both sets.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -52,7 +52,7 @@ impl Types {
         Self(self.0 & !other.0)
     }
 
-    /// Those that a word of the keyword `type` stands for, also as other languages say it.
+    /// The types that a word of the keyword `type` stands for, also in the words of other languages.
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "string" | "str" => Self::STRING,
@@ -79,7 +79,7 @@ impl Types {
     }
 }
 
-/// The types that `schema` allows; `None` where it says nothing of them, or takes more looks than are left.
+/// The types that `schema` allows; `None` if it does not tell, or takes more looks than are left.
 pub(super) fn of(root: &Value, schema: &Value, looks: &mut usize) -> Option<Types> {
     *looks = looks.checked_sub(1)?;
     let Value::Object(keywords) = schema else {
@@ -107,7 +107,7 @@ pub(super) fn of(root: &Value, schema: &Value, looks: &mut usize) -> Option<Type
             ("$ref", reference) => allow(target(root, reference).and_then(&mut looked)),
             ("allOf", Value::Array(all)) => all.iter().for_each(|each| allow(looked(each))),
             ("anyOf" | "oneOf", Value::Array(any)) => {
-                // One that says nothing allows everything.
+                // A schema that names no types allows all of them.
                 let said: Option<Vec<_>> = any.iter().map(&mut looked).collect();
                 allow(said.and_then(|said| said.into_iter().reduce(Types::or)));
             }
@@ -132,7 +132,7 @@ fn is_only_a_type(schema: &Value) -> bool {
     schema.as_object().is_some_and(|keywords| keywords.len() == 1)
 }
 
-/// What the keyword `type` says; nothing where a word of it is unknown.
+/// The types of the keyword `type`; `None` if one of its words is unknown.
 fn written(value: &Value) -> Option<Types> {
     match value {
         Value::String(name) => Types::named(name),
@@ -145,7 +145,7 @@ fn written(value: &Value) -> Option<Types> {
     }
 }
 
-/// What a reference within the same schema refers to.
+/// The schema that a reference within the same schema refers to.
 pub(super) fn target<'a>(root: &'a Value, reference: &Value) -> Option<&'a Value> {
     let pointer = reference.as_str()?.strip_prefix('#')?;
     root.pointer(&percent_decoded(pointer)?)

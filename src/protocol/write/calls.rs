@@ -1,7 +1,7 @@
 //! Calls as a dialect writes them.
 
 use crate::dialect::{
-    Blocks, Body, DecisionKeys, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, Python, Shape,
+    Blocks, Body, DecisionKeys, Dialect, HeadForm, Heads, Ids, Json, JsonLayout, JsonShape, Python,
     Str, Unmarked,
 };
 
@@ -104,7 +104,7 @@ fn push_marked(
 
 /// Whether a body holds one call and no more.
 fn holds_one(body: &Body) -> bool {
-    matches!(body, Body::Json(Json { shape: Shape::Object, .. }) | Body::Xml(_))
+    matches!(body, Body::Json(Json { shape: JsonShape::Object, .. }) | Body::Xml(_))
 }
 
 fn push_block(
@@ -157,7 +157,7 @@ fn push_json_block(
     let form = &dialect.prompt.calls;
     let strings = if form.ascii { Strings::Ascii } else { Strings::Readable(sink.marks()) };
     match &body.shape {
-        Shape::Array => {
+        JsonShape::Array => {
             let style = Style { layout: form.json, strings };
             let mut array = Brackets::new(&mut sink.out, style);
             array.open(b'[');
@@ -167,13 +167,13 @@ fn push_json_block(
             array.close(b']');
         }
         // The items of such a value are not those of an array.
-        Shape::Object | Shape::Objects(_) => {
+        JsonShape::Object | JsonShape::Objects(_) => {
             let layout = match form.json {
                 JsonLayout::Items(_) => JsonLayout::Compact,
                 layout => layout,
             };
             for (index, call) in calls.iter().enumerate() {
-                if let (Shape::Objects(separator), 1..) = (&body.shape, index) {
+                if let (JsonShape::Objects(separator), 1..) = (&body.shape, index) {
                     sink.push(&**separator);
                 }
                 let mut object = Brackets::new(&mut sink.out, Style { layout, strings });
@@ -279,7 +279,7 @@ pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     }
 }
 
-/// Whether a call's id is its name, and a number behind it.
+/// Whether a call's id is its name, and a number after it.
 fn is_numbered_id(call: &ShownCall) -> bool {
     let id = call.id.as_deref().unwrap_or_default();
     let id = id.strip_prefix("\"functions.").unwrap_or_default();

@@ -121,7 +121,7 @@ fn push_parameters(sink: &mut Sink<'_>, form: &Parameters, args: &str, layout: &
     sink.push(around.map_or("", |around| &around.close));
 }
 
-/// Adds what stands behind a key: its value, and the marks around that.
+/// Adds what stands after a key: its value, and the marks around that.
 fn push_parameter(
     sink: &mut Sink<'_>,
     form: &Parameters,

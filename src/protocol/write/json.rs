@@ -3,7 +3,7 @@
 use crate::dialect::JsonLayout;
 
 use super::super::canonical::{json_string, plain_length};
-use super::marks::{Marks, first_character};
+use super::marks::{DialectMarks, first_character};
 
 /// How JSON is written.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub enum Strings<'a> {
     /// As they are: ASCII.
     Ascii,
     /// With characters as themselves, and marks made harmless: `\u003c` for the `<` that begins one.
-    Readable(&'a Marks),
+    Readable(&'a DialectMarks),
 }
 
 /// Adds canonical JSON, which stands inside so many brackets that are laid out alike.
@@ -122,7 +122,7 @@ impl<'o, 's> Brackets<'o, 's> {
         push_json(self.out, value, self.style, self.depth);
     }
 
-    /// Writes what stands in front of the next value.
+    /// Writes what stands before the next value.
     fn separate(&mut self) {
         let is_first = std::mem::take(&mut self.is_empty);
         if self.depth == 0 {
@@ -156,7 +156,7 @@ fn break_line(out: &mut Vec<u8>, layout: JsonLayout, levels: usize) {
     out.resize(out.len() + width * levels, b' ');
 }
 
-/// How many bytes stand in front of the quote that ends a canonical string.
+/// How many bytes stand before the quote that ends a canonical string.
 pub fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -282,7 +282,7 @@ mod tests {
     use crate::dialect::presets::preset;
 
     fn written(json: &str, layout: JsonLayout) -> String {
-        let marks = Marks::new(&preset("cogency").expect("it is there"));
+        let marks = DialectMarks::new(&preset("cogency").expect("it is there"));
         let mut out = Vec::new();
         push_json(&mut out, json, Style { layout, strings: Strings::Readable(&marks) }, 0);
         String::from_utf8(out).expect("UTF-8")

@@ -22,7 +22,7 @@ pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
     sink.push(")");
 }
 
-/// Whether a name may stand in front of `(` or `=`.
+/// Whether a name may stand before `(` or `=`.
 fn is_python_name(name: &[u8], more: &[u8]) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     let is_inside = |&byte: &u8| is_letter(byte) || byte.is_ascii_digit() || more.contains(&byte);
@@ -168,7 +168,7 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
     }
 }
 
-/// Whether `mark` behind `text` would be found before its end.
+/// Whether `mark` after `text` would be found before its end.
 pub fn overlaps(text: &[u8], mark: &str) -> bool {
     let whole = [text, mark.as_bytes()].concat();
     memchr::memmem::find(&whole, mark.as_bytes()) != Some(text.len())

@@ -15,7 +15,7 @@ use crate::dialect::{
 
 /// Finds the marks of a dialect.
 #[derive(Clone, Debug)]
-pub struct Marks {
+pub struct DialectMarks {
     /// How each begins, up to the end of its first word.
     starts: AhoCorasick,
     /// What is a call without a mark, wherever it stands.
@@ -27,7 +27,7 @@ pub struct Marks {
 /// A beginning of a mark is at least so long; what is shorter stands in every text.
 const SHORTEST: usize = 3;
 
-impl Marks {
+impl DialectMarks {
     /// The marks that this dialect reads by, and the frames of its results and tools.
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {

@@ -26,9 +26,9 @@ use notation::Notation;
 use sink::Sink;
 
 pub use super::stored::ShownCall;
-pub use marks::Marks;
+pub use marks::DialectMarks;
 pub use results::{Returned, returned};
-pub use turn::Part;
+pub use turn::TurnPart;
 
 /// Writes what a dialect says.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Renderer {
 
     /// Its marks.
     #[must_use]
-    pub fn marks(&self) -> &Marks {
+    pub fn marks(&self) -> &DialectMarks {
         self.notation.marks()
     }
 
@@ -78,9 +78,9 @@ impl Renderer {
     /// # Complexity
     /// O(turn)
     #[must_use]
-    pub fn turn(&self, parts: &[Part<'_>]) -> Option<Text> {
+    pub fn turn(&self, parts: &[TurnPart<'_>]) -> Option<Text> {
         let mut sink = Sink::new(&self.notation);
-        sink.out.reserve(parts.iter().map(Part::size).sum());
+        sink.out.reserve(parts.iter().map(TurnPart::size).sum());
         turn::push_turn(&mut sink, self.dialect(), parts).then(|| Text::from(sink.out))
     }
 

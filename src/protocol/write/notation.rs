@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use super::super::grammar::Grammar;
-use super::marks::Marks;
+use super::marks::DialectMarks;
 use crate::dialect::Dialect;
 
 /// What calls and results are written in.
 #[derive(Clone, Debug)]
 pub struct Notation {
     dialect: Arc<Dialect>,
-    marks: OnceLock<Marks>,
+    marks: OnceLock<DialectMarks>,
     grammar: OnceLock<Arc<Grammar>>,
 }
 
@@ -24,8 +24,8 @@ impl Notation {
     }
 
     /// Every text that may be a mark of the dialect.
-    pub fn marks(&self) -> &Marks {
-        self.marks.get_or_init(|| Marks::new(&self.dialect))
+    pub fn marks(&self) -> &DialectMarks {
+        self.marks.get_or_init(|| DialectMarks::new(&self.dialect))
     }
 
     /// What the dialect is read by.

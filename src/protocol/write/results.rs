@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::dialect::{Dialect, Frame, JsonLayout, ResultText, ResultsForm};
 
-use super::super::canonical::{Layout, Writer, json_string};
+use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
 use super::super::text::is_blank;
 use super::ShownCall;
@@ -72,7 +72,7 @@ fn returned_item(item: &str, call: Option<&ShownCall>) -> Returned {
 /// The text as a canonical array; `None` for anything else.
 fn canonical_array(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner::default();
-    let mut writer = Writer::new(Layout::Compact, text.len());
+    let mut writer = Writer::new(text.len());
     let mut is_array = None;
     while let Some(token) = scanner.next(text).ok()? {
         if !*is_array.get_or_insert(token == Token::Open(Container::Array)) {

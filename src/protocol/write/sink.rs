@@ -1,7 +1,7 @@
 //! Where text is written to, and whether all of it is sure to read back as it was.
 
 use super::ShownCall;
-use super::marks::Marks;
+use super::marks::DialectMarks;
 use super::notation::Notation;
 
 /// Text in the making.
@@ -27,7 +27,7 @@ impl<'a> Sink<'a> {
     }
 
     /// The marks of the dialect.
-    pub fn marks(&self) -> &'a Marks {
+    pub fn marks(&self) -> &'a DialectMarks {
         self.notation.marks()
     }
 

@@ -11,7 +11,7 @@ use super::sink::Sink;
 
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum TurnPart<'a> {
     /// Reasoning.
     Thought(&'a [u8]),
     /// Words for the user.
@@ -22,7 +22,7 @@ pub enum Part<'a> {
     Raw(&'a [u8]),
 }
 
-impl Part<'_> {
+impl TurnPart<'_> {
     /// How many bytes it takes, about.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -39,13 +39,13 @@ const MARKS: usize = 32;
 const CALL: usize = 128;
 
 /// Adds a turn, and tells whether anything of it is shown.
-pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part<'_>]) -> bool {
+pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[TurnPart<'_>]) -> bool {
     if let Some(Body::Json(Json { decision: Some(decision), .. })) = dialect.bodies.first() {
         return push_decisions(sink, dialect, decision, parts);
     }
     let form = &dialect.prompt.turn;
     let calls_end = calls_end(parts);
-    let mut last: Option<Part<'_>> = None;
+    let mut last: Option<TurnPart<'_>> = None;
     let mut is_begun = false;
     for (index, &part) in parts.iter().enumerate() {
         if is_left_out(dialect, part) {
@@ -55,26 +55,26 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[Part<'_>]) -> 
             push_joint(sink, dialect, last, part);
         }
         match part {
-            Part::Thought(text) => push_thought(sink, dialect, text),
-            Part::Words(text) => {
+            TurnPart::Thought(text) => push_thought(sink, dialect, text),
+            TurnPart::Words(text) => {
                 let frame = match &form.preamble {
                     Some(frame) if index < calls_end => frame,
                     _ => &form.text,
                 };
                 push_framed(sink, frame, kept(dialect, text));
             }
-            Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, None),
-            Part::Raw(text) => sink.push(text),
+            TurnPart::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, None),
+            TurnPart::Raw(text) => sink.push(text),
         }
-        is_begun |= !matches!(part, Part::Thought(_));
+        is_begun |= !matches!(part, TurnPart::Thought(_));
         last = Some(part);
     }
     last.is_some()
 }
 
 /// How many parts there are up to the last calls.
-fn calls_end(parts: &[Part<'_>]) -> usize {
-    let last = parts.iter().rposition(|part| matches!(part, Part::Calls(_)));
+fn calls_end(parts: &[TurnPart<'_>]) -> usize {
+    let last = parts.iter().rposition(|part| matches!(part, TurnPart::Calls(_)));
     last.map_or(0, |last| last + 1)
 }
 
@@ -84,15 +84,15 @@ fn push_decisions(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     decision: &DecisionKeys,
-    parts: &[Part<'_>],
+    parts: &[TurnPart<'_>],
 ) -> bool {
     let mut thoughts: Vec<&[u8]> = Vec::new();
     let mut is_begun = false;
     let calls_end = calls_end(parts);
     for (index, &part) in parts.iter().enumerate() {
         let text = match part {
-            Part::Thought(text) => Some(text),
-            Part::Words(text) if is_blank(text) || index < calls_end => Some(text),
+            TurnPart::Thought(text) => Some(text),
+            TurnPart::Words(text) if is_blank(text) || index < calls_end => Some(text),
             _ => None,
         };
         if let Some(text) = text {
@@ -102,14 +102,14 @@ fn push_decisions(
         sink.push(if is_begun { "\n" } else { "" });
         let thought = std::mem::take(&mut thoughts).join(&b'\n');
         match part {
-            Part::Words(text) => {
+            TurnPart::Words(text) => {
                 let strings = Strings::Readable(sink.marks());
                 let style = Style { layout: JsonLayout::Compact, strings };
                 push_answer(&mut sink.out, style, decision, &thought, trim(text));
             }
-            Part::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, Some(&thought)),
-            Part::Raw(text) => sink.push(text),
-            Part::Thought(_) => {}
+            TurnPart::Calls(calls) => push_calls(sink, dialect, calls, !is_begun, Some(&thought)),
+            TurnPart::Raw(text) => sink.push(text),
+            TurnPart::Thought(_) => {}
         }
         is_begun = true;
     }
@@ -117,18 +117,18 @@ fn push_decisions(
 }
 
 /// Whether nothing can be shown of a part: thoughts where a dialect has no marks for them, and no words at all.
-fn is_left_out(dialect: &Dialect, part: Part<'_>) -> bool {
+fn is_left_out(dialect: &Dialect, part: TurnPart<'_>) -> bool {
     if dialect.prompt.turn.joints.is_none() && !dialect.reasoning.is_empty() {
         return false;
     }
     match part {
-        Part::Thought(text) => {
+        TurnPart::Thought(text) => {
             let is_marked =
                 !dialect.reasoning.is_empty() || has_frame(&dialect.prompt.turn.thought);
             !is_marked || is_blank(text)
         }
-        Part::Words(text) => is_blank(text),
-        Part::Calls(_) | Part::Raw(_) => false,
+        TurnPart::Words(text) => is_blank(text),
+        TurnPart::Calls(_) | TurnPart::Raw(_) => false,
     }
 }
 
@@ -144,11 +144,11 @@ fn kept<'t>(dialect: &Dialect, text: &'t [u8]) -> &'t [u8] {
     }
 }
 
-fn push_joint(sink: &mut Sink<'_>, dialect: &Dialect, last: Part<'_>, next: Part<'_>) {
+fn push_joint(sink: &mut Sink<'_>, dialect: &Dialect, last: TurnPart<'_>, next: TurnPart<'_>) {
     let Some(joints) = &dialect.prompt.turn.joints else { return sink.push("\n") };
     sink.push(&**match (last, next) {
-        (Part::Thought(_), _) => &joints.thought,
-        (_, Part::Calls(_) | Part::Raw(_)) => &joints.calls,
+        (TurnPart::Thought(_), _) => &joints.thought,
+        (_, TurnPart::Calls(_) | TurnPart::Raw(_)) => &joints.calls,
         _ => &joints.other,
     });
 }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::dialect::presets::preset;
 
-    fn turn(row: &str, parts: &[Part<'_>]) -> Option<String> {
+    fn turn(row: &str, parts: &[TurnPart<'_>]) -> Option<String> {
         let turn = Renderer::new(preset(row).expect("a row")).turn(parts);
         turn.map(|turn| turn.to_string())
     }
@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn parts_stand_as_each_row_has_them() {
         let calls = call();
-        let parts = [Part::Thought(b" hm\n"), Part::Words(b"ok\n\n"), Part::Calls(&calls)];
+        let parts =
+            [TurnPart::Thought(b" hm\n"), TurnPart::Words(b"ok\n\n"), TurnPart::Calls(&calls)];
         for (row, expected) in [
             (
                 "hermes",
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn an_answer_stands_as_each_row_has_it() {
-        let parts = [Part::Thought(b"hm"), Part::Words(b"done")];
+        let parts = [TurnPart::Thought(b"hm"), TurnPart::Words(b"done")];
         for (row, expected) in [
             ("glm47", "<think>hm</think>done"),
             ("phi4", "done"),
@@ -249,16 +250,16 @@ mod tests {
 
     #[test]
     fn thoughts_without_marks_are_left_out() {
-        let parts = [Part::Thought(b"hm")];
+        let parts = [TurnPart::Thought(b"hm")];
         assert_eq!(turn("phi4", &parts), None);
         assert_eq!(turn("react-json", &parts), None);
-        assert_eq!(turn("glm47", &[Part::Words(b" \n")]), None);
-        assert_eq!(turn("cogency", &[Part::Words(b"")]).as_deref(), Some(""));
+        assert_eq!(turn("glm47", &[TurnPart::Words(b" \n")]), None);
+        assert_eq!(turn("cogency", &[TurnPart::Words(b"")]).as_deref(), Some(""));
     }
 
     #[test]
     fn a_thought_cannot_end_before_it_does() {
-        let parts = [Part::Thought(b"a</think>b")];
+        let parts = [TurnPart::Thought(b"a</think>b")];
         assert_eq!(turn("glm47", &parts).as_deref(), Some("<think>a&lt;/think>b</think>"));
     }
 }

@@ -39,16 +39,16 @@ pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &Call
     push_members(&mut open, args, &layout.parameter);
     while let Some(step) = open.pop() {
         match step {
-            Step::Text(text) => sink.push(text),
-            Step::Close(name) => {
+            PendingXml::Text(text) => sink.push(text),
+            PendingXml::Close(name) => {
                 depth -= 1;
                 push_tag(sink, form, "</", &name);
             }
-            Step::Element(name, value) => {
+            PendingXml::Element(name, value) => {
                 let is_flat = depth >= DEEPEST;
                 depth += 1;
                 push_tag(sink, form, "<", &name);
-                open.push(Step::Close(name.clone()));
+                open.push(PendingXml::Close(name.clone()));
                 match value.as_bytes() {
                     [b'"', ..] => {
                         push_text(sink, form, unescaped(value.as_bytes()).as_bytes());
@@ -59,7 +59,7 @@ pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &Call
                     [b'[', _, _, ..] if !is_flat => {
                         let items: Vec<_> = elements(value).collect();
                         let items = items.into_iter().rev();
-                        open.extend(items.map(|item| Step::Element(ITEM.into(), item)));
+                        open.extend(items.map(|item| PendingXml::Element(ITEM.into(), item)));
                     }
                     _ => push_value(sink, form, value),
                 }
@@ -68,17 +68,17 @@ pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &Call
     }
 }
 
-enum Step<'a> {
+enum PendingXml<'a> {
     Element(String, &'a str),
     Close(String),
     Text(&'a str),
 }
 
-fn push_members<'a>(open: &mut Vec<Step<'a>>, object: &'a str, behind: &'a str) {
+fn push_members<'a>(open: &mut Vec<PendingXml<'a>>, object: &'a str, after: &'a str) {
     let members: Vec<_> = members(object).collect();
     for (key, value) in members.into_iter().rev() {
-        open.push(Step::Text(behind));
-        open.push(Step::Element(unescaped(key.as_bytes()).to_string(), value));
+        open.push(PendingXml::Text(after));
+        open.push(PendingXml::Element(unescaped(key.as_bytes()).to_string(), value));
     }
 }
 

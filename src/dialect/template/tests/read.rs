@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::super::{
-    Args, Blocks, Body, HeadForm, Pair, Python, Shape, Trim, Unmarked, Untyped,
+    Args, Blocks, Body, HeadForm, JsonShape, Pair, Python, Trim, Unmarked, Untyped,
 };
 use super::{addressed, pattern, plain, read, refused, tagged, with};
 
@@ -82,9 +82,9 @@ fn marks_of_the_answer_are_left_out_of_it() {
 fn calls_in_json_are_read_by_the_keys_of_the_transform() {
     let call = |name: &str, args: &str| json!({"function": {"name": name, "arguments": args}});
     for (is_each, transform, shape, keys) in [
-        (false, json!({"function": "{content}"}), Shape::Object, ("name", "arguments")),
-        (false, call("{content.tool}", "{content.args}"), Shape::Object, ("tool", "args")),
-        (true, call("{tool_name}", "{parameters}"), Shape::Array, ("tool_name", "parameters")),
+        (false, json!({"function": "{content}"}), JsonShape::Object, ("name", "arguments")),
+        (false, call("{content.tool}", "{content.args}"), JsonShape::Object, ("tool", "args")),
+        (true, call("{tool_name}", "{parameters}"), JsonShape::Array, ("tool_name", "parameters")),
     ] {
         let template = with(plain(), "/fields/tool_calls/transform", transform.clone());
         let template = with(template, "/fields/tool_calls/transform_each", is_each.into());
@@ -195,7 +195,7 @@ fn an_object_that_the_marks_spell_out_is_read_as_a_whole() {
     let [Body::Json(json)] = &dialect.bodies[..] else { panic!("{dialect:?}") };
     assert_eq!(
         (&json.shape, &*json.name[0], &*json.args[0]),
-        (&Shape::Object, "name", "parameters")
+        (&JsonShape::Object, "name", "parameters")
     );
     let open_end = pattern(template, "tool_calls", "close", r"<\|eot_id\|>");
     refused(&open_end, "fields.tool_calls.close_pattern", "does not close the object");

@@ -1,6 +1,6 @@
 //! What Python's literals say, as JSON.
 
-use super::super::super::canonical::{Layout, Writer};
+use super::super::super::canonical::Writer;
 use super::super::super::json::Token;
 use super::super::super::problem::{Problem, ProblemKind};
 
@@ -132,7 +132,7 @@ pub(super) fn number(is_negative: bool, text: &[u8]) -> Option<String> {
         _ => decimal(text)?,
     };
     let number = [if is_negative { b"-" } else { &b""[..] }, &digits].concat();
-    let mut writer = Writer::new(Layout::Compact, number.len());
+    let mut writer = Writer::new(number.len());
     writer.token(&number, &Token::Number(0..number.len()));
     Some(writer.finish())
 }

@@ -79,16 +79,6 @@ pub(super) enum Bracket {
     Dict,
 }
 
-/// What a step came to.
-pub(super) enum Step {
-    /// There is more to read.
-    On,
-    /// More text is needed.
-    More,
-    /// The item ends in front of this byte.
-    End(usize),
-}
-
 impl Bracket {
     pub(super) fn close(self) -> u8 {
         match self {

@@ -4,11 +4,12 @@ use memchr::memmem;
 
 use super::super::super::problem::Problem;
 use super::super::Calls;
+use super::super::advance::Advance;
 use super::super::found::{expected, in_quotes, problem};
 use super::PythonReader;
 use super::literal::{number, string_end, unescape};
 use super::quote::Look;
-use super::states::{Place, Quoted, Step, Unit};
+use super::states::{Place, Quoted, Unit};
 use super::words::{MAX_WORD, Prefix, is_quote, word_end};
 
 impl PythonReader {
@@ -18,13 +19,13 @@ impl PythonReader {
         text: &[u8],
         calls: &mut Calls,
         start: usize,
-    ) -> Result<Step, Problem> {
+    ) -> Result<Advance, Problem> {
         self.at = word_end(text, self.at);
         let too_long = self.at - start > MAX_WORD;
         let (word, next) = match text.get(self.at) {
             _ if too_long => (&b""[..], 0),
             Some(&next) => (&text[start..self.at], next),
-            None => return Ok(Step::More),
+            None => return Ok(Advance::More),
         };
         let found = || {
             if too_long {
@@ -37,19 +38,19 @@ impl PythonReader {
             Place::Start | Place::CallOrClose | Place::NextLine if next == b'(' => {
                 self.unit = Unit::None;
                 self.begin_call(calls, start, word);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
-            Place::NextLine => Ok(Step::End(self.end)),
+            Place::NextLine => Ok(Advance::End(self.end)),
             Place::Start => Err(problem("a call", found(), start)),
             Place::CallOrClose => {
                 self.refuse(calls, expected("a call", found()), start);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             Place::Argument if too_long => Ok(self.positional(calls, found(), start)),
             Place::Argument => {
                 self.unit = Unit::None;
                 self.place = Place::Equals(start..self.at);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             _ if is_quote(next)
                 && Prefix::of(word).is_some_and(|prefix| prefix != Prefix::Other) =>
@@ -59,12 +60,12 @@ impl PythonReader {
             _ if is_quote(next) => {
                 let found = format!("one with {} in front of it", in_quotes(word));
                 self.refuse(calls, expected("a plain string", found.into()), start);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             Place::BehindString { .. } => {
                 let wanted = self.open.last().map_or("nothing", |bracket| bracket.behind_value());
                 self.refuse(calls, expected(wanted, found()), start);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
             _ => {
                 let literal = match word {
@@ -73,11 +74,11 @@ impl PythonReader {
                     b"None" | b"null" => "null",
                     _ => {
                         self.refuse(calls, expected("a literal value", found()), start);
-                        return Ok(Step::On);
+                        return Ok(Advance::On);
                     }
                 };
                 self.scalar(literal);
-                Ok(Step::On)
+                Ok(Advance::On)
             }
         }
     }
@@ -88,7 +89,7 @@ impl PythonReader {
         calls: &mut Calls,
         sign: Option<usize>,
         start: usize,
-    ) -> Step {
+    ) -> Advance {
         let is_based = |at: usize| at > start && matches!(text[start..at], [b'0', b'x' | b'X', ..]);
         let goes_on = |at: usize| match text[at] {
             b'+' | b'-' => at > start && matches!(text[at - 1], b'e' | b'E') && !is_based(at),
@@ -98,7 +99,7 @@ impl PythonReader {
             self.at += 1;
         }
         if self.at == text.len() {
-            return Step::More;
+            return Advance::More;
         }
         let is_negative = sign.is_some_and(|sign| text[sign] == b'-');
         match number(is_negative, &text[start..self.at]) {
@@ -108,15 +109,15 @@ impl PythonReader {
                 self.refuse(calls, expected("a number", found), start);
             }
         }
-        Step::On
+        Advance::On
     }
 
     /// Begins the string whose quotes stand at the position; in front of them stands `prefix`.
-    pub(super) fn open_string(&mut self, text: &[u8], prefix: Prefix) -> Step {
+    pub(super) fn open_string(&mut self, text: &[u8], prefix: Prefix) -> Advance {
         let quote = text[self.at];
         let (is_triple, width) = match text[self.at..] {
-            [_] => return Step::More,
-            [_, second] if second == quote => return Step::More,
+            [_] => return Advance::More,
+            [_, second] if second == quote => return Advance::More,
             [_, second, third, ..] if [second, third] == [quote; 2] => (true, 3),
             _ => (false, 1),
         };
@@ -128,7 +129,7 @@ impl PythonReader {
         }
         self.at += width;
         self.unit = Unit::String(Quoted { start: self.at, quote, is_triple, is_joined, prefix });
-        Step::On
+        Advance::On
     }
 
     pub(super) fn string(
@@ -136,21 +137,21 @@ impl PythonReader {
         text: &[u8],
         calls: &mut Calls,
         string: Quoted,
-    ) -> Result<Step, Problem> {
+    ) -> Result<Advance, Problem> {
         Ok(match string_end(text, self.at, string.quote, string.is_triple) {
             Err(go_on) => {
                 self.at = go_on;
-                Step::More
+                Advance::More
             }
             Ok(end) if string.is_triple || self.place == Place::Refused => {
                 self.at = end + if string.is_triple { 3 } else { 1 };
                 self.piece(text, calls, string, end)?;
-                Step::On
+                Advance::On
             }
             Ok(end) => {
                 self.at = end;
                 self.unit = Unit::Quote(string, Look::new(end));
-                Step::On
+                Advance::On
             }
         })
     }

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-use super::super::super::limits::Reading;
+use super::super::super::limits::Strictness;
 use super::super::super::report::Ending;
 use super::super::super::{Event, Options, Parser, Tools};
 use crate::dialect::presets::grammar;
 
 /// The calls of a text, and `!` for each report.
-fn read(name: &str, reading: Reading, text: &str, ending: &Ending) -> String {
+fn read(name: &str, strictness: Strictness, text: &str, ending: &Ending) -> String {
     let grammar = grammar(name).expect("a preset");
-    let mut parser = Parser::new(grammar, Options { reading, ..Options::default() });
+    let mut parser = Parser::new(grammar, Options { strictness, ..Options::default() });
     let mut events = Vec::new();
     parser.feed(text.as_bytes(), &mut events);
     parser.finish(ending, &mut events);
@@ -32,8 +32,8 @@ fn a_parameter_that_was_begun_is_not_left_out() {
         (format!("{whole}<rfl:parameter"), "!"),
         (format!("{whole}<rfl:parameter name=\"b\">\n2\n</rfl:para"), "!"),
     ] {
-        for reading in [Reading::Strict, Reading::Lenient] {
-            let found = read("beam-rfl", reading, &format!("{head}{text}"), &Ending::Stopped);
+        for strictness in [Strictness::Strict, Strictness::Lenient] {
+            let found = read("beam-rfl", strictness, &format!("{head}{text}"), &Ending::Stopped);
             assert_eq!(found, expected, "{text}");
         }
     }
@@ -53,8 +53,8 @@ fn a_value_without_its_mark_is_not_run_with_another_call_in_it() {
             "\"run\"{\"c\": \"a <arg_key>k</arg_key><arg_value>v</arg_value> b\"}",
         ),
     ] {
-        for reading in [Reading::Strict, Reading::Lenient] {
-            let found = read("glm47", reading, &format!("{run}{value}"), &Ending::Stopped);
+        for strictness in [Strictness::Strict, Strictness::Lenient] {
+            let found = read("glm47", strictness, &format!("{run}{value}"), &Ending::Stopped);
             assert_eq!(found, expected, "{value}");
         }
     }
@@ -77,8 +77,9 @@ fn a_value_without_its_mark_ends_where_something_else_begins_if_read_leniently()
             "\"f\"{\"a\": \"<parameter=b>2</parameter>.\"}",
         ),
     ] {
-        for (reading, expected) in [(Reading::Strict, strict), (Reading::Lenient, lenient)] {
-            let found = read("qwen3-coder", reading, &block(body), &Ending::Stopped);
+        for (strictness, expected) in [(Strictness::Strict, strict), (Strictness::Lenient, lenient)]
+        {
+            let found = read("qwen3-coder", strictness, &block(body), &Ending::Stopped);
             assert_eq!(found, expected, "{body}");
         }
     }
@@ -158,7 +159,7 @@ fn other_forms_of_a_dialect_are_read_and_not_taken_for_more() {
             "\"f\"{\"a\": 5}",
         ),
     ] {
-        let found = read(name, Reading::Strict, text, &Ending::Stopped);
+        let found = read(name, Strictness::Strict, text, &Ending::Stopped);
         assert_eq!(found, expected, "{name}: {text}");
     }
 }
@@ -176,7 +177,7 @@ fn a_name_holds_no_mark() {
             "\"f\"{}",
         ),
     ] {
-        let found = read(name, Reading::Strict, text, &Ending::Stopped);
+        let found = read(name, Strictness::Strict, text, &Ending::Stopped);
         assert_eq!(found, expected, "{text}");
     }
 }
@@ -188,8 +189,12 @@ fn words_between_two_calls_are_passed_over() {
         [("Then:", "\"f\"{} \"f\"{}"), ("<b>", "!"), ("<invoke name=f></invoke>", "!")]
     {
         let text = format!("<minimax:tool_call>{call}{words}{call}</minimax:tool_call>");
-        for reading in [Reading::Strict, Reading::Lenient] {
-            assert_eq!(read("minimax-m2", reading, &text, &Ending::Stopped), expected, "{words}");
+        for strictness in [Strictness::Strict, Strictness::Lenient] {
+            assert_eq!(
+                read("minimax-m2", strictness, &text, &Ending::Stopped),
+                expected,
+                "{words}"
+            );
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::dialect::Xml;
 pub struct XmlArgs {
     /// The first holds all others.
     elements: Vec<Element>,
-    open: Vec<Level>,
+    open: Vec<OpenElement>,
     place: Place,
     has_begun: bool,
     json: String,
@@ -26,7 +26,7 @@ pub struct XmlArgs {
 
 /// An element that is open.
 #[derive(Clone, Debug)]
-struct Level {
+struct OpenElement {
     element: usize,
     /// The last element in it.
     last: Option<usize>,
@@ -52,7 +52,7 @@ impl XmlArgs {
     #[must_use]
     pub fn new(start: usize) -> Self {
         let root = Element { content: start..start, ..Element::default() };
-        let level = Level { element: 0, last: None, is_known: true };
+        let level = OpenElement { element: 0, last: None, is_known: true };
         let place = Place::Text(start, start);
         let (elements, open) = (vec![root], vec![level]);
         Self { elements, open, place, has_begun: false, json: String::new() }
@@ -224,7 +224,7 @@ impl XmlArgs {
     /// What is missing where the text ends in an argument, or in front of what closes all of them.
     pub(super) fn missing(&self, form: &Xml, text: &[u8]) -> Problem {
         let missing = |what| Problem { kind: ProblemKind::Missing(what), at: text.len() };
-        let closing = |open: &[Level]| match open {
+        let closing = |open: &[OpenElement]| match open {
             [_, .., level] => shown("</", &text[self.elements[level.element].key.clone()]),
             _ => form.parts.as_ref().map_or("the end of the arguments".into(), |parts| {
                 shown("</", parts.args.as_bytes())
@@ -339,7 +339,7 @@ impl XmlArgs {
                     self.schema(root, text).and_then(|schema| part(schema, &text[name.clone()]));
                 let element =
                     self.add(Element { key: name, content: end..end, ..Element::default() });
-                self.open.push(Level { element, last: None, is_known: schema.is_some() });
+                self.open.push(OpenElement { element, last: None, is_known: schema.is_some() });
                 match content(schema) {
                     Content::String => self.place = self.string(),
                     Content::Either => self.place = Place::Either(TagReader::new(end)),

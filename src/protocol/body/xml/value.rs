@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::super::super::canonical::{Layout, Writer, json_string};
+use super::super::super::canonical::{Writer, json_string};
 use super::super::super::json::Container;
 use super::super::super::text::{is_blank, trim};
 use super::super::super::tools::{Schema, Types, Wholes, scalar, typed_within};
@@ -85,7 +85,7 @@ pub struct Arguments<'t> {
 }
 
 /// What is to be written next.
-enum Step<'s> {
+enum PendingJson<'s> {
     /// Elements of one name, as the value of a key.
     Member(Vec<usize>, Option<Schema<'s>>),
     Value(usize, Option<Schema<'s>>),
@@ -100,19 +100,18 @@ impl Arguments<'_> {
     /// # Complexity
     /// O(text)
     pub fn json(&self, schema: Option<Schema<'_>>) -> Option<String> {
-        let mut out =
-            Output { writer: Writer::new(Layout::Compact, 0), steps: Vec::new(), depth: 0 };
+        let mut out = Output { writer: Writer::new(0), pending: Vec::new(), depth: 0 };
         self.object(0, schema, &mut out);
-        while let Some(step) = out.steps.pop() {
+        while let Some(step) = out.pending.pop() {
             if out.depth > self.max_depth {
                 return None;
             }
             match step {
-                Step::Close => {
+                PendingJson::Close => {
                     out.writer.close();
                     out.depth -= 1;
                 }
-                Step::Member(elements, schema) => {
+                PendingJson::Member(elements, schema) => {
                     out.writer.raw_key(&json_string(self.key(elements[0])));
                     match elements[..] {
                         [element] => self.value(element, schema, &mut out),
@@ -123,12 +122,13 @@ impl Arguments<'_> {
                                 if is_array { schema.and_then(Schema::items) } else { schema };
                             out.open(Container::Array);
                             let values = elements.iter().rev();
-                            out.steps.extend(values.map(|&element| Step::Value(element, items)));
+                            out.pending
+                                .extend(values.map(|&element| PendingJson::Value(element, items)));
                         }
                     }
                 }
-                Step::Value(element, schema) => self.value(element, schema, &mut out),
-                Step::Text(key, text) => {
+                PendingJson::Value(element, schema) => self.value(element, schema, &mut out),
+                PendingJson::Text(key, text) => {
                     out.writer.raw_key(&json_string(key.as_bytes()));
                     out.writer.raw_scalar(&text);
                 }
@@ -144,17 +144,17 @@ impl Arguments<'_> {
             Some(_) if !is_text && self.is_mixed(element, schema) => self.object(at, schema, out),
             Some(first) if element.texts.is_empty() && !is_text => {
                 match self.shape(at, first, schema) {
-                    Shape::Object => self.object(at, schema, out),
-                    Shape::Array => {
+                    ElementShape::Object => self.object(at, schema, out),
+                    ElementShape::Array => {
                         out.open(Container::Array);
-                        let from = out.steps.len();
+                        let from = out.pending.len();
                         for part_at in self.parts(at) {
                             let schema = schema.and_then(|schema| part(schema, self.key(part_at)));
-                            out.steps.push(Step::Value(part_at, schema));
+                            out.pending.push(PendingJson::Value(part_at, schema));
                         }
-                        out.steps[from..].reverse();
+                        out.pending[from..].reverse();
                     }
-                    Shape::Item => {
+                    ElementShape::Item => {
                         out.open(Container::Array);
                         self.object(at, schema.and_then(Schema::items), out);
                     }
@@ -180,15 +180,15 @@ impl Arguments<'_> {
     fn object<'s>(&self, at: usize, schema: Option<Schema<'s>>, out: &mut Output<'s>) {
         out.open(Container::Object);
         let mut names: HashMap<&[u8], usize> = HashMap::new();
-        let from = out.steps.len();
+        let from = out.pending.len();
         for part_at in self.parts(at) {
             let key = self.key(part_at);
-            let place = *names.entry(key).or_insert(out.steps.len());
-            match out.steps.get_mut(place) {
-                Some(Step::Member(elements, _)) => elements.push(part_at),
+            let place = *names.entry(key).or_insert(out.pending.len());
+            match out.pending.get_mut(place) {
+                Some(PendingJson::Member(elements, _)) => elements.push(part_at),
                 _ => {
                     let schema = schema.and_then(|schema| part(schema, key));
-                    out.steps.push(Step::Member(vec![part_at], schema));
+                    out.pending.push(PendingJson::Member(vec![part_at], schema));
                 }
             }
         }
@@ -201,13 +201,13 @@ impl Arguments<'_> {
             let said: Vec<u8> =
                 texts.iter().flat_map(|range| &self.text[range.clone()]).copied().collect();
             let text = decoded(self.form, trim(&said), Comments::Dropped);
-            out.steps.push(Step::Text(name, json_string(&text)));
+            out.pending.push(PendingJson::Text(name, json_string(&text)));
         }
-        out.steps[from..].reverse();
+        out.pending[from..].reverse();
     }
 
     /// What the elements in this one are, of which `first` is the first.
-    fn shape(&self, at: usize, first: usize, schema: Option<Schema<'_>>) -> Shape {
+    fn shape(&self, at: usize, first: usize, schema: Option<Schema<'_>>) -> ElementShape {
         let types = schema.map(Schema::types).unwrap_or_default();
         let first = self.key(first);
         let name = std::str::from_utf8(first).unwrap_or_default();
@@ -223,10 +223,12 @@ impl Arguments<'_> {
             (true, true) => {
                 !is_declared(schema) && (first == ITEM || is_repeated()) && has_one_name()
             }
-            (true, false) if is_declared(schema.and_then(Schema::items)) => return Shape::Item,
+            (true, false) if is_declared(schema.and_then(Schema::items)) => {
+                return ElementShape::Item;
+            }
             (is_array, _) => is_array,
         };
-        if is_array { Shape::Array } else { Shape::Object }
+        if is_array { ElementShape::Array } else { ElementShape::Object }
     }
 
     /// Writes an element with no other in it.
@@ -278,7 +280,7 @@ impl Arguments<'_> {
 }
 
 /// What an element with others in it is.
-enum Shape {
+enum ElementShape {
     Object,
     /// The others are its items.
     Array,
@@ -288,7 +290,7 @@ enum Shape {
 
 struct Output<'s> {
     writer: Writer,
-    steps: Vec<Step<'s>>,
+    pending: Vec<PendingJson<'s>>,
     /// How many brackets are open.
     depth: usize,
 }
@@ -298,7 +300,7 @@ impl Output<'_> {
     fn open(&mut self, container: Container) {
         self.writer.open(container);
         self.depth += 1;
-        self.steps.push(Step::Close);
+        self.pending.push(PendingJson::Close);
     }
 }
 
