@@ -158,7 +158,7 @@ def turns(
 
 
 def expected_rows(conversation: str, library: list[tuple[Script, Script]]) -> Iterator[Row]:
-    for name, said in turns(conversation, library):
+    for name, asked in turns(conversation, library):
         yield ("user", name)
-        for script in said:
+        for script in asked:
             yield from rows_of(script, name)

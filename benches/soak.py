@@ -204,10 +204,10 @@ async def converse(
     """Carry on a conversation until cancelled."""
     clock = asyncio.get_running_loop().time
     pieces = 0
-    for name, said in turns(conversation, library):
+    for name, asked in turns(conversation, library):
         await pipeline.begin(conversation, name)
         tally.safe[conversation] += 1
-        for script in said:
+        for script in asked:
             before = tally.safe[conversation]
             turn = Turn(script, conversation, name, rate, tally)
             seen: list[tuple[str, list[str]]] = []

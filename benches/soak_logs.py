@@ -1,6 +1,6 @@
 """Where the soak keeps its log, and what must be in it when all is over.
 
-What is there is read past this package, so that a fault of a storage cannot hide what it lost.
+The rows are read without this package, so that a fault of a storage cannot hide what it lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Stored = tuple[str, list[tuple[str, str]]]
 
 
 class Place(ABC):
-    """Where the log is; a context manager, behind which nothing of it is left.
+    """The place of the log; a context manager that removes the log at its end.
 
     Attributes:
         where: in a few words.

@@ -86,7 +86,7 @@ class Conversation:
             await asyncio.wait([task])
 
     async def watch(self) -> AsyncGenerator[str, None]:
-        """What is sent to a page, as server-sent events."""
+        """The messages for a page, as server-sent events."""
         page: asyncio.Queue[Message | None] = asyncio.Queue(MOST_BEHIND)
         async with self._turn:
             log = await self._read() if self._task is None else self._log

@@ -1,4 +1,4 @@
-"""Two web processes with one log, behind a balancer: one is killed in the middle of an answer, the other gives it.
+"""Two web processes with one log, behind a load balancer: one is killed in the middle of an answer, the other gives it.
 
     python examples/web_fleet.py [postgresql://user:password@host/database] [--here]
 

@@ -1,4 +1,4 @@
-"""Writes where the sources are published into what is published: `python tools/addresses.py ADDRESS REF`.
+"""Writes the address of the sources into the files that are published: `python tools/addresses.py ADDRESS REF`.
 
     python tools/addresses.py https://example.org/owner/cogency-rs v0.2.0
 

@@ -1,4 +1,4 @@
-"""Checks what is published, as those who install it will find it.
+"""Checks the published files as their users will find them.
 
     python tools/distributions.py contents DISTRIBUTION...
     python tools/distributions.py install DISTRIBUTION [PYTHON...] [--without EXTRA]...
@@ -67,7 +67,7 @@ ADDED = (
 # The unwinder, which maturin may put beside the package, since musl does not bring it along, and where it is from.
 BUNDLED = (f"{PACKAGE}.libs/libgcc_s-*.so.1", "*.dist-info/sboms/auditwheel.cdx.json")
 
-# Run in the new environment: what is imported is what was installed, a release build, and it works.
+# Run in the new environment: the imported package is the installed one, is a release build, and works.
 SMOKE = """
 import sys, sysconfig
 from importlib import metadata
@@ -349,7 +349,7 @@ def python_of(venv: Path) -> Path:
 
 
 def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, list[str | Path]]]:
-    """What is done in a new environment, in this order: a name, and arguments for its Python."""
+    """The steps in a new environment, in order: a name, and arguments for its Python."""
     archive = distribution.path.resolve()
     version = archive.name.split("-")[1].removesuffix(".tar.gz")
     smoke = ("importing and parsing", ["-W", "error", "-c", SMOKE, version])

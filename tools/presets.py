@@ -49,7 +49,7 @@ def tables() -> str:
 
 
 def stops(dialect: Dialect) -> str:
-    """What is to be given to a server as its stop strings; a bar would end the table's cell."""
+    """The stop strings for a server; a bar is escaped, since it would end the table's cell."""
     shown = [stop.replace("\n", "\\n").replace("|", "\\|") for stop in dialect.stop]
     return " ".join(f"`{each}`" for each in shown) or "nothing of its own"
 

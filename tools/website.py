@@ -20,7 +20,7 @@ SITE = CHECKOUT / "site"
 
 
 def build() -> list[str]:
-    """Build the site; what is wrong with it."""
+    """Build the site; returns what is wrong with it."""
     zensical = Path(sys.executable).with_name("zensical")
     ran = subprocess.run(
         [zensical, "build", "--strict", "--clean"],

@@ -90,7 +90,7 @@ def agent_of_openai() -> Any:
 
     agents.set_tracing_disabled(True)
 
-    def said(text: str) -> ResponseOutputMessage:
+    def spoken(text: str) -> ResponseOutputMessage:
         content = ResponseOutputText(text=text, type="output_text", annotations=[])
         return ResponseOutputMessage(
             id="m", type="message", role="assistant", status="completed", content=[content]
@@ -101,7 +101,7 @@ def agent_of_openai() -> Any:
 
         async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
             self.asked += 1
-            output: list[Any] = [said(LOOKING if self.asked % 2 else ANSWER)]
+            output: list[Any] = [spoken(LOOKING if self.asked % 2 else ANSWER)]
             if self.asked % 2:
                 output += [
                     ResponseFunctionToolCall(

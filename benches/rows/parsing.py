@@ -103,7 +103,7 @@ ADVERSARIES: dict[str, tuple[str, Callable[[int], str]]] = {
     "half tags": ("`<thin`", lambda size: "<thin" * (size // 5)),
     "open think": ("an open think", lambda size: "<think>" + "x" * size),
     "open string": (
-        "an open string behind a literal `</execute>`",
+        "an open string after a literal `</execute>`",
         lambda size: OPEN_STRING + "</execute>" + "x" * size,
     ),
     "broken blocks": ("broken blocks", lambda size: "<execute>x</execute>" * (size // 20)),

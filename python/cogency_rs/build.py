@@ -1,4 +1,4 @@
-"""How the core was compiled, and a word when that is not how it should be used."""
+"""How the core was compiled, and a warning about a debug build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["warn_of_debug_code"]
 
 
 def warn_of_debug_code(build: str) -> None:
-    """Warn who imports the package that its core is a debug build.
+    """Warn the importing program if the core is a debug build.
 
     Args:
         build: `_core.BUILD`.
@@ -22,5 +22,5 @@ def warn_of_debug_code(build: str) -> None:
         "the core of cogency_rs was built without optimisation and is many times slower; "
         "build it for use with `maturin develop --release`, or `make`",
         RuntimeWarning,
-        stacklevel=3,  # whoever imports the package
+        stacklevel=3,  # the code that imports the package
     )

@@ -31,7 +31,7 @@ class HeldRun:
     def __init__(self, run: RunSignals) -> None:
         self._run = run
         self._lock = threading.Lock()
-        self._said: list[Callable[[], None]] | None = []
+        self._held: list[Callable[[], None]] | None = []
 
     def emit(self, event: dict[str, Any]) -> None:
         """Hand on an event."""
@@ -44,14 +44,14 @@ class HeldRun:
     def release(self) -> None:
         """The call counts: hand on what it has said, and from now on what it says."""
         with self._lock:
-            said, self._said = self._said or [], None
-        for say in said:
+            held, self._held = self._held or [], None
+        for say in held:
             say()
 
     def _say(self, say: Callable[[], None]) -> None:
         with self._lock:
-            if self._said is not None:
-                self._said.append(say)
+            if self._held is not None:
+                self._held.append(say)
                 return
         say()
 

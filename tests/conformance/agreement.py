@@ -6,7 +6,7 @@ Text agrees where content and reasoning are the same but for whitespace at their
 where there is something to compare: calls agree, and the text is well-formed or has no calls. What a parser makes of
 damaged markup is its own affair.
 
-A source counts as keeping text behind calls if its parsers do so in their tests: llama.cpp, Ollama, Forge and the
+A source counts as keeping text after calls if its parsers do so in their tests: llama.cpp, Ollama, Forge and the
 second dynamo-parsers. Of the others (vLLM, tool-parser, the first dynamo-parsers) some parsers keep it and some drop
 it, so there it is enough that what stands before the first call is the same.
 """
@@ -29,7 +29,7 @@ FLOORS = {
 """The least share of the cases that must agree: what is reached, rounded down to half a percent."""
 
 DROP_TEXT = re.compile(r"vLLM |smg |dynamo-parsers 11\.")
-"""Sources that may drop text behind a call."""
+"""Sources that may drop text after a call."""
 
 
 class Outcome(Enum):

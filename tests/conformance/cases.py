@@ -50,7 +50,7 @@ class Case:
 
 @cache
 def cases() -> dict[str, list[Case]]:
-    """The cases of each dialect, by the name of its preset; none where there are no recordings."""
+    """The cases of each dialect, by the name of its preset; empty if there are no recordings."""
     found: dict[str, list[Case]] = defaultdict(list)
     if FILE.exists():
         presets = set(Dialect.presets())

@@ -77,7 +77,7 @@ def reading(case: Case, mode: Mode) -> Reading:
 
 
 def pieces(kind: str, events: Iterable[Outline]) -> list[str]:
-    """The texts of a kind, without the whitespace at their ends; blank ones are none."""
+    """The texts of a kind, without the whitespace at their ends; blank texts are left out."""
     texts = [(content or "").strip() for name, content in events if name == kind]
     return [text for text in texts if text]
 

@@ -1,4 +1,4 @@
-"""What is read in each dialect is what others read, but for what `differences` names."""
+"""We read the same as other parsers in each dialect, except for the cases that `differences` names."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ IN_WORDS = {"Pair": "open close", "Results": "open close array", "Frame": "befor
 
 
 def fields() -> dict[str, list[str]]:
-    """Of each value of the core, by its name there."""
+    """The fields of each value of the core, by the value's name there."""
     structs = re.findall(r"^pub struct (\w+) \{\n(.*?)^\}", CODE, re.MULTILINE | re.DOTALL)
     return {name: re.findall(r"^    pub (\w+):", body, re.MULTILINE) for name, body in structs}
 
 
 def forms() -> list[tuple[str, str]]:
-    """Of each choice of the core, as a dict has them."""
+    """The forms of each choice of the core, as a dict has them."""
     enums = re.findall(r"^pub enum (\w+) \{\n(.*?)^\}", CODE, re.MULTILINE | re.DOTALL)
     return [
         (name, re.sub(r"(?<=[a-z])([A-Z])", r"_\1", form).lower())
@@ -98,7 +98,7 @@ TOOLS = [
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_dialect_that_is_no_preset_reads_what_it_writes(name: str):
+def test_a_dialect_that_is_not_a_preset_reads_what_it_writes(name: str):
     dialect = OWN[name]
     parser = Parser(dialect=dialect, tools=TOOLS, errors="event")
     events: list[Any] = [*parser.feed(dialect.write_calls([EXAMPLE])), *parser.finish("stop")]

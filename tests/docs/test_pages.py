@@ -43,7 +43,7 @@ def test_the_reference_has_every_public_name(name: str):
 
 
 def anchors(page: Path) -> set[str]:
-    """Of the headings of a page, as a reader of the repository links to them."""
+    """The anchors of a page's headings, as a reader of the repository links to them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -80,5 +80,5 @@ def test_a_link_that_leads_nowhere_is_found(text: str, broken: list[str], tmp_pa
     assert [problem.split(": ")[1] for problem in links(tmp_path)] == broken
 
 
-def test_a_site_that_was_not_built_is_no_site_without_broken_links(tmp_path: Path):
+def test_a_site_that_was_not_built_does_not_pass_for_one_without_broken_links(tmp_path: Path):
     assert links(tmp_path)

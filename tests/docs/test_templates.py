@@ -25,8 +25,8 @@ def test_the_table_says_which_templates_are_read_and_why_the_others_are_not():
         entry["name"]: entry["template"] for entry in json.loads(SHIPPED.read_text())["templates"]
     }
     assert rows().keys() == templates.keys()
-    for name, said in rows().items():
-        refused = re.match(r"refused: `([\w.]+)`", said)
+    for name, cell in rows().items():
+        refused = re.match(r"refused: `([\w.]+)`", cell)
         if refused is None:
             Dialect.from_response_template(templates[name])
             continue

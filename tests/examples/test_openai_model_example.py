@@ -78,7 +78,7 @@ async def test_text_is_an_event_before_the_model_goes_on():
         assert await joined(events) == [("respond", " 42."), ("end", "")]
 
 
-async def test_behind_a_batch_the_connection_is_closed_while_the_model_still_writes():
+async def test_after_a_batch_the_connection_is_closed_while_the_model_still_writes():
     script = [Turn(*in_pieces(SUM), " and then", HOLD), says("<end>")]
     async with asked(*script) as (server, events, _):
         await joined(events)
@@ -96,7 +96,7 @@ async def test_behind_a_batch_the_connection_is_closed_while_the_model_still_wri
         pytest.param(None, "refused the request", id="the service refuses"),
     ],
 )
-async def test_an_error_of_the_service_is_raised_behind_the_text_that_came(turn, error):
+async def test_an_error_of_the_service_is_raised_after_the_text_before_it(turn, error):
     async with asked(*filter(None, [turn])) as (_, events, storage):
         seen = []
         with pytest.raises(LLMError, match=error):

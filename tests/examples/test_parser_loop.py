@@ -1,4 +1,4 @@
-"""The ten lines print what the model said, as typed events."""
+"""The ten lines print the model's text as typed events."""
 
 
 def test_it_prints_an_event_a_line(run):

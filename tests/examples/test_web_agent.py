@@ -158,7 +158,7 @@ async def test_a_run_streams_as_events_and_reads_the_same_afterwards(page):
     assert all(call["seconds"] >= 0 for call in log["calls"])
 
 
-async def test_each_call_is_told_of_when_it_ends_without_waiting_for_the_others(page):
+async def test_the_end_of_each_call_is_shown_without_waiting_for_the_others(page):
     waiting = Waiting()
     client = await page(Model(block("wait", "ok"), "Done.<end>"), OK, waiting)
     async with client.watch() as watching:
@@ -252,8 +252,8 @@ async def test_stop_closes_the_models_stream_and_the_conversation_goes_on(page):
         await client.post("/stop")
         assert (await watching.until("over"))[-1]["stopped"]
     assert model.closed.is_set()
-    said = ("respond", "Let me see")
-    assert await client.rows() == [("user", "one"), said, ("cancelled", "")]
+    partial = ("respond", "Let me see")
+    assert await client.rows() == [("user", "one"), partial, ("cancelled", "")]
     assert shown(await client.run("two"))[2] == ("respond", "Hello again.")
 
 
@@ -275,21 +275,21 @@ async def test_stop_cancels_tools_and_each_call_has_its_result(page):
     assert waiting.journal == ["started", "stopped"]
 
 
-async def test_stop_where_nothing_runs_does_nothing(page):
+async def test_stop_does_nothing_when_nothing_runs(page):
     client = await page(Model())
     await client.post("/stop")
     assert await client.rows() == []
 
 
 @pytest.mark.parametrize(
-    ("decision", "status", "said"),
+    ("decision", "status", "message"),
     [
         (True, "success", "paid"),
         (False, "failure", "Tool 'pay' execution was rejected by user."),
     ],
 )
 async def test_a_call_that_needs_approval_waits_also_for_another_server(
-    tmp_path: Path, decision, status, said
+    tmp_path: Path, decision, status, message
 ):
     file = tmp_path / "log.db"
     async with served(create_app(Model(block("ok", "pay")), [OK, PAY], SQLite(file))) as client:
@@ -308,7 +308,7 @@ async def test_a_call_that_needs_approval_waits_also_for_another_server(
             json.loads(content) for kind, content in await client.rows() if kind == "result"
         ]
         assert [result["status"] for result in results] == ["success", status]
-        assert results[1]["content"] == said
+        assert results[1]["content"] == message
 
 
 async def test_what_was_decided_stays_decided_while_another_decision_is_missing(page):
@@ -342,7 +342,7 @@ async def test_a_conversation_has_one_run_at_a_time(page):
     assert await client.rows() == [("user", "one"), ("respond", "One.")]
 
 
-async def test_what_goes_wrong_is_told_and_in_the_log(page):
+async def test_an_error_is_shown_and_in_the_log(page):
     class Broken(Model):
         async def __call__(self, messages):
             yield "It is "
@@ -377,7 +377,7 @@ async def test_conversations_are_apart(page):
 
 
 @pytest.mark.parametrize("body", [{"text": ""}, {}, {"text": 1}, {"text": "x" * 100_001}])
-async def test_a_query_that_is_no_text_is_refused(page, body):
+async def test_a_query_that_is_not_text_is_refused(page, body):
     client = await page(Model())
     assert (await client.http.post(CONVERSATION, json=body)).status_code == 422
     assert await client.rows() == []

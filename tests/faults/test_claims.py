@@ -93,8 +93,8 @@ class Holder:
         assert self.process.stdout.readline() == "has it\n"
 
     def goes_on(self) -> str:
-        said, _ = self.process.communicate("\n", timeout=60)
-        return said
+        output, _ = self.process.communicate("\n", timeout=60)
+        return output
 
     def __enter__(self) -> Holder:
         return self
@@ -141,7 +141,7 @@ async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_cl
 
 @POSIX
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-async def test_the_child_of_a_fork_has_not_its_parent_s_claim(path, log):
+async def test_the_child_of_a_fork_does_not_have_its_parent_s_claim(path, log):
     async with log.claim("c"):
         await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
         pid = os.fork()
@@ -391,20 +391,20 @@ def test_threads_with_loops_of_their_own_take_turns(path):
     asyncio.run(log.close())
 
 
-async def test_who_waits_in_this_process_is_woken_at_once_and_in_order(log, monkeypatch):
+async def test_runs_that_wait_in_this_process_are_woken_at_once_and_in_order(log, monkeypatch):
     monkeypatch.setattr(claims, "LONGEST_POLL", 3600.0)
     monkeypatch.setattr(claims, "POLL", 3600.0)
-    came = []
+    order = []
 
     async def runs(number: int) -> None:
         async with log.claim("c"):
-            came.append(number)
+            order.append(number)
 
     async with log.claim("c"):
         runs_waiting = [outside(runs(number)) for number in range(5)]
         await asyncio.sleep(0)
     await asyncio.gather(*runs_waiting)
-    assert came == list(range(5))
+    assert order == list(range(5))
 
 
 async def test_a_claim_costs_no_task(log):

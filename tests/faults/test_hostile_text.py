@@ -132,7 +132,7 @@ async def test_an_argument_may_be_hostile_too(mode, attack):
 
 @in_both_modes
 async def test_a_call_in_results_that_the_model_repeats_does_not_run(mode):
-    """The attack is inside a block of results, all of which is dropped."""
+    """The attack is inside a block of results. The whole block is dropped."""
     async with Scene(Log(), mode=mode) as scene:
         results = json.dumps([{"tool": "t", "status": "success", "content": ATTACK}])
         text = f"I saw <results>{results}</results> there."
@@ -247,8 +247,8 @@ print(megabytes() - before)
 
 def measured(body: str, mode: str) -> tuple[Any, int]:
     """Evaluate an expression; returns its value, and by how many megabytes the program grew."""
-    said = printed(MEASURED.replace("BODY", body.replace("MODE", repr(mode))))
-    value, grown = said.splitlines()
+    output = printed(MEASURED.replace("BODY", body.replace("MODE", repr(mode))))
+    value, grown = output.splitlines()
     return json.loads(value), int(grown)
 
 

@@ -127,7 +127,7 @@ def test_a_start_may_be_cancelled_in_any_round_of_the_loop(rounds):
     gc.collect()  # Python warns now of a process or a pipe that is left
 
 
-async def test_of_two_that_wait_for_a_start_one_may_be_cancelled():
+async def test_one_of_two_that_wait_for_a_start_may_be_cancelled():
     server = small("a")
     first, second = (asyncio.create_task(server.__aenter__()) for _ in range(2))
     await asyncio.sleep(0)
@@ -157,7 +157,7 @@ async def test_a_server_that_ends_in_mid_call_leaves_its_outcome_unknown_and_is_
 
 
 @POSIX
-async def test_one_that_ended_between_calls_is_started_again_and_no_call_is_lost():
+async def test_a_server_that_ended_between_calls_is_started_again_and_no_call_is_lost():
     async with small("a") as server:
         first = await process_of(server)
         os.kill(first, signal.SIGTERM)
@@ -168,7 +168,7 @@ async def test_one_that_ended_between_calls_is_started_again_and_no_call_is_lost
         assert await process_of(server) != first
 
 
-async def test_one_that_cannot_be_started_again_fails_its_calls_and_says_that_they_were_not_made(
+async def test_a_server_that_cannot_be_started_again_fails_its_calls_and_says_that_they_were_not_made(
     tmp_path,
 ):
     copy = tmp_path / "server.py"
@@ -185,14 +185,14 @@ async def test_one_that_cannot_be_started_again_fails_its_calls_and_says_that_th
 
 
 @POSIX
-async def test_when_it_is_left_its_process_has_ended():
+async def test_when_a_server_is_left_its_process_has_ended():
     async with small("a") as server:
         process = await process_of(server)
         assert is_running(process)
     assert not is_running(process)
 
 
-async def test_it_may_be_closed_by_another_task_while_a_call_waits():
+async def test_a_server_may_be_closed_by_another_task_while_a_call_waits():
     server = small("a", "die")
     await server.__aenter__()
     waiting = asyncio.create_task(server.call("a", {}))
@@ -201,7 +201,7 @@ async def test_it_may_be_closed_by_another_task_while_a_call_waits():
     assert isinstance(outcome, ToolError) or not outcome.error
 
 
-async def test_outside_of_its_context_it_says_how_to_use_it():
+async def test_outside_of_its_context_a_server_says_how_to_use_it():
     server = small("a", name="files")
     with pytest.raises(ConfigError, match="'files' does not run: use it inside `async with`"):
         await server.tools()
@@ -226,7 +226,7 @@ def test_a_server_whose_loop_is_gone_starts_in_the_next_one():
     assert asyncio.run(use()) == "a"
 
 
-async def test_in_another_loop_it_says_that_it_runs_elsewhere():
+async def test_in_another_loop_a_server_says_that_it_runs_elsewhere():
     async with small("a", name="files") as server:
 
         def elsewhere() -> str:
@@ -234,8 +234,8 @@ async def test_in_another_loop_it_says_that_it_runs_elsewhere():
                 asyncio.run(server.tools())
             return str(raised.value)
 
-        said = await asyncio.to_thread(elsewhere)
-    assert said == "server 'files' runs in another event loop: make one for each loop"
+        message = await asyncio.to_thread(elsewhere)
+    assert message == "server 'files' runs in another event loop: make one for each loop"
 
 
 async def test_a_server_over_http_that_ends_and_comes_back_is_used_again():
@@ -277,11 +277,11 @@ async def test_a_server_gets_the_models_arguments_and_nothing_else():
     ("value", "words"),
     [
         (float("nan"), "Out of range float values are not JSON compliant"),
-        ("\ud800", r"'\ud800' is no character"),
+        ("\ud800", r"'\ud800' is not a character"),
         (object(), "Object of type object is not JSON serializable"),
     ],
 )
-async def test_arguments_that_cannot_be_sent_are_not_and_the_server_lives_on(value, words):
+async def test_arguments_that_cannot_be_sent_fail_their_call_and_the_server_goes_on(value, words):
     async with small("a") as server:
         process = await process_of(server)
         [tool] = await server.tools()
@@ -301,9 +301,9 @@ async def test_a_server_gets_the_variables_it_is_given_and_none_of_the_programs_
     with pytest.raises(ConfigError):
         async with MCPServer.stdio(sys.executable, "-c", program, env={"MODE": "test"}):
             pass
-    said = note.read_text()
-    assert "'MODE': 'test'" in said
-    assert "s3cret" not in said
+    environment = note.read_text()
+    assert "'MODE': 'test'" in environment
+    assert "s3cret" not in environment
 
 
 def test_without_the_package_mcp_the_error_says_what_to_install():

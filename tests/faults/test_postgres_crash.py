@@ -251,7 +251,7 @@ async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monke
     assert [row["content"] for row in (await log.read("c")).rows] == ["before", "once"]
 
 
-async def test_what_cannot_be_done_twice_is_not_tried_twice(dsn, log, monkeypatch):
+async def test_a_statement_that_cannot_be_repeated_is_not_tried_twice(dsn, log, monkeypatch):
     carry_out = session.WriteStep.carry_out
 
     async def loses(self: Any, connection: Any, address: Any) -> None:
@@ -297,8 +297,8 @@ class Holder:
         assert self.process.stdout.readline() == "has it\n"
 
     def goes_on(self) -> str:
-        said, _ = self.process.communicate("\n", timeout=60)
-        return said
+        output, _ = self.process.communicate("\n", timeout=60)
+        return output
 
     def __enter__(self) -> Holder:
         return self
@@ -492,6 +492,6 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_what_was_begun_when_a_program_ends_is_saved(dsn, log):
+async def test_saves_under_way_when_a_program_ends_are_completed(dsn, log):
     await asyncio.to_thread(run_together, ENDS, dsn, 1)
     assert len((await log.read("c")).rows) == 100

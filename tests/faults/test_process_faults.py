@@ -106,10 +106,10 @@ ways = {
     "runs in a daemon thread, and its main thread ends": threading.Event().set,
 }
 
-came = threading.Lock()
+once = threading.Lock()
 
 def come_to(place):
-    if place == when and came.acquire(blocking=False):
+    if place == when and once.acquire(blocking=False):
         loop.call_soon_threadsafe(ways[way])
 
 async def awaits():
@@ -232,5 +232,5 @@ asyncio.run(main(*sys.argv[2:4]))
 def test_a_program_that_forks_in_the_middle_of_a_turn(mode, kind, child, tmp_path):
     expected = ["good", "forked", "good"]
     rows = ["respond", "call", "result"]
-    said = printed(FORKS, tmp_path, mode, kind, child).splitlines()
-    assert said == [str(expected), str(rows)][: 2 if child == "works" else 1]
+    output = printed(FORKS, tmp_path, mode, kind, child).splitlines()
+    assert output == [str(expected), str(rows)][: 2 if child == "works" else 1]

@@ -105,13 +105,13 @@ def test_what_ray_s_client_carries_out_is_as_it_would_be_from_the_cluster(tmp_pa
         "object-store-memory": 80_000_000,
     }
     begin = "import sys; from ray.scripts.scripts import main; sys.argv[0] = 'ray'; main()"
-    with (tmp_path / "head").open("w") as said:
+    with (tmp_path / "head").open("w") as log:
         head = subprocess.Popen(
             [sys.executable, "-c", begin, "start", "--head", "--block"]
             + [f"--{name}={value}" for name, value in options.items()],
             env=env,
-            stdout=said,
-            stderr=said,
+            stdout=log,
+            stderr=log,
         )
         try:
             wait_until_it_listens(port, head)

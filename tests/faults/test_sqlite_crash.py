@@ -340,7 +340,7 @@ async def test_a_path_that_is_a_directory_cannot_be_opened(path):
 # The file is damaged
 
 
-async def test_a_file_that_is_no_database_is_left_as_it_is(path):
+async def test_a_file_that_is_not_a_database_is_left_as_it_is(path):
     path.write_bytes(b"not a database " * 1000)
     async with SQLite(path) as store:
         for attempt in (save(store, "x"), contents(store)):

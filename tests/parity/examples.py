@@ -1,4 +1,4 @@
-"""The vocabulary of the examples in `differences`: one meaning, said by both sides.
+"""The vocabulary of the examples in `differences`: one meaning, written for both sides.
 
 An example is an expression. `evaluate` runs it with cogency's names or with ours and gives plain values, with long
 texts cut short.
@@ -76,7 +76,7 @@ class Side:
     def calls(self, text: str) -> Any:
         return told(outcome(lambda: [asdict(call) for call in self.parse_execute_block(text)]))
 
-    def is_closed_behind(self, text: str) -> bool:
+    def is_closed_after(self, text: str) -> bool:
         async def read() -> bool:
             source = stream([text, "more"])
             async for _ in self.parse_tokens(source):
@@ -317,7 +317,7 @@ def _error_row(kind: str, content: str, raw: str) -> list[dict[str, Any]]:
 
 
 def _content(result: Any) -> Any:
-    """Of a result, what the model is shown first; a value that is no result, as it is."""
+    """The part of a result that the model is shown first; a value that is not a result is returned as it is."""
     return getattr(result, "content", result)
 
 

@@ -222,7 +222,7 @@ AGREE = [
         ),
     ),
     agree(
-        "a connection that drops before any text ends the query, and what came before stays",
+        "a connection that drops before any text ends the query, and earlier rows stay",
         [says(block(ADD)), says("", Ending.DROPPED)],
         Seen(
             events=[USER, ("call", ADD), EXECUTE, ("result", SUM)],
@@ -346,7 +346,7 @@ DIFFER = [
     ),
     Scenario(
         # Nobody knows what was to follow, so a batch that looks complete is not run.
-        "a connection that drops behind the last call, before the closing tag",
+        "a connection that drops after the last call, before the closing tag",
         [says("<execute>[" + NOTE + "]", Ending.DROPPED)],
         because=("stream_that_breaks_off_in_a_block",),
         plain=Seen(events=[USER], rows=[USER], cause="APIConnectionError"),

@@ -63,7 +63,7 @@ class Stage:
 
     Attributes:
         server: plays the model.
-        events: what the user has seen so far, as they came.
+        events: the events that the user has seen so far, in order.
     """
 
     def __init__(self, folder: Path, server: ScriptedServer) -> None:

@@ -53,9 +53,9 @@ class Naming:
         self.events(text if "<execute>" in text else f"<execute>{text}</execute>")
 
     def parse_tokens(self, source: Any) -> None:
-        self._ask((differences.source_that_is_no_text, source))
+        self._ask((differences.source_that_is_not_text, source))
 
-    def is_closed_behind(self, text: str) -> None:
+    def is_closed_after(self, text: str) -> None:
         self._ask((differences.source_with_a_close, (chunk async for chunk in _nothing(text))))
 
     def result(self, tool: Any, name: str = "t", args: Any = (), schema: Any = None) -> None:
@@ -63,7 +63,7 @@ class Naming:
             self._ask((differences.falsy_tool, tool))
             return
         args = {} if args == () else args
-        self._ask((differences.arguments_that_are_no_mapping, args))
+        self._ask((differences.arguments_that_are_not_a_mapping, args))
         schema = schema or {}
         self._ask(
             (differences.argument_of_the_turn_that_is_declared, schema),
@@ -156,7 +156,7 @@ class Naming:
 
 
 class _Anything:
-    """An outcome of which an example may take a part."""
+    """An outcome, a part of which an example may take."""
 
     def __getitem__(self, _: Any) -> _Anything:
         return self

@@ -383,7 +383,7 @@ async def _turn(accumulator: Any, events: AsyncIterator[Any], log: Log) -> Turn:
     raised = None
     try:
         async for made in accumulator.process(events):
-            shapes.append(shape(made))  # noqa: PERF401  # what came before an error counts
+            shapes.append(shape(made))  # noqa: PERF401  # events before an error count
     except (Exception, asyncio.CancelledError) as error:
         raised = Raised.of(error)
     return Turn(shapes, log.taken(), raised)

@@ -29,7 +29,7 @@ class Piece:
     """A run of text, or a tag with what belongs to it.
 
     Attributes:
-        kind: `text`, `think`, `execute`, `results` or `end`; `rest` for what nobody reads behind a batch.
+        kind: `text`, `think`, `execute`, `results` or `end`; `rest` for the text after a batch, which is not read.
         body: what stands between the tags, or the text; it may end in a part of a closing tag that is missing.
         closed: whether the closing tag is there; of text, whether a tag follows.
     """
@@ -64,7 +64,7 @@ class Piece:
 
     @cached_property
     def depth(self) -> int:
-        """How many brackets are open at most, those in strings left away."""
+        """How many brackets are open at most, not counting those in strings."""
         deepest = depth = 0
         for bracket in re.findall(r"[\[\]{}]", _STRING.sub('""', self.body)):
             depth += 1 if bracket in "[{" else -1
@@ -73,7 +73,7 @@ class Piece:
 
     @cached_property
     def value(self) -> Any:
-        """The JSON of a block that is complete, or `None` when it is none."""
+        """The JSON of a block that is complete, or `None` if the body is not JSON."""
         return self._values[0] if self._values else None
 
     @cached_property
@@ -101,7 +101,7 @@ class Piece:
         return self.kind == "execute" and self.calls(limits) is None
 
     def breaks_off(self, limits: Limits = DEFAULT) -> bool:
-        """Whether all that is wrong with a block is that the text ends in it, or nothing is but a missing tag."""
+        """Whether the only fault of a block is that the text ends in it, or that its closing tag is missing."""
         if self.kind != "execute" or self.closed:
             return False
         if self._values:
@@ -112,7 +112,7 @@ class Piece:
 def pieces(text: str, limits: Limits = DEFAULT, *, is_cut: bool = False) -> list[Piece]:
     """The pieces of a text, in order; joined they are the text.
 
-    Of one that was cut it is known why a string has no end.
+    If the text was cut (`is_cut`), a string without an end is the fault of the cut.
     """
     found: list[Piece] = []
     at = 0

@@ -39,7 +39,7 @@ def compare(*options: str | Path) -> subprocess.CompletedProcess[str]:
 
 @dataclass
 class Run:
-    """What one run said."""
+    """The output of one run."""
 
     table: str
     json: dict

@@ -150,13 +150,13 @@ def test_format_results_array(batch, results):
 
 @pytest.mark.parametrize("batch", [None, 5, [5], [None]])
 @pytest.mark.parametrize("results", [None, 5, [5], [None], []])
-def test_format_results_array_of_what_is_none(batch, results):
+def test_format_results_array_of_anything_else(batch, results):
     assert ours("format_results_array", batch, results) == theirs(
         "format_results_array", batch, results
     )
 
 
-def test_format_results_array_takes_what_can_be_iterated():
+def test_format_results_array_takes_any_iterables():
     for codec in (cogency("core.codec"), cogency_rs):
         made = codec.format_results_array(
             iter([ToolCall("a", {})]), (ToolResult("no", error=True) for _ in "1")

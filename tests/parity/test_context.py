@@ -72,7 +72,7 @@ def test_what_python_cannot_read_is_shown(events):
 @pytest.mark.parametrize(
     "events", [None, 5, "ab", {}, {"type": "user"}, (), b"", [[]], [("type",)]]
 )
-def test_what_is_no_list_of_events_raises_what_cogency_raises(events):
+def test_anything_but_a_list_of_events_raises_what_cogency_raises(events):
     assert ours(events) == theirs(events)
 
 
@@ -318,7 +318,7 @@ def test_our_own_assemble_shows_results_up_to_a_bound(length):
     assert (last != theirs) is is_cut
 
 
-def test_a_failed_assembly_of_our_own_is_told_in_other_words():
+def test_our_own_assemble_words_its_failures_differently():
     options = {"user_id": "u", "conversation_id": "c", "tools": [], "profile_enabled": True}
     for events, profile in [([{"type": "user", "content": ""}] * 10_001, None), ([], OSError("x"))]:
         assert differences.words_of_a_failed_assembly(events, None, profile)

@@ -257,7 +257,7 @@ async def test_cogency_s_own_shell_calls_run_at_the_same_time_off_the_loop(tmp_p
     assert threading.get_ident() not in where
 
 
-async def test_cogency_s_own_error_of_a_tool_has_its_own_words_and_is_no_fault(caplog):
+async def test_cogency_s_own_tool_error_keeps_its_message_and_is_not_logged(caplog):
     errors = sys.modules["cogency.core.errors"]
 
     class Refusing:

@@ -267,8 +267,8 @@ def test_no_calls_need_no_execution():
 
 
 @pytest.mark.parametrize("args", [None, 5, "ab", [("x", 1)], [1]])
-def test_arguments_that_are_no_mapping_fail_their_call_alone(args):
-    assert differences.arguments_that_are_no_mapping(args)
+def test_arguments_that_are_not_a_mapping_fail_only_their_call(args):
+    assert differences.arguments_that_are_not_a_mapping(args)
     calls = [ToolCall("t", args), call()]
     _, found = both(lambda: calls, lambda: [Tool()])
     message = (

@@ -126,8 +126,8 @@ def test_a_source_that_fails_gives_the_text_before_it(chunks, error):
 
 
 @pytest.mark.parametrize("source", [None, 5, [], ["a"], b"a", iter("a")])
-def test_a_source_that_is_no_text_is_refused_at_once(source):
-    assert differences.source_that_is_no_text(source)
+def test_a_source_that_is_not_text_is_refused_at_once(source):
+    assert differences.source_that_is_not_text(source)
     with pytest.raises(TypeError):
         cogency_rs.parse_tokens(source)
 
@@ -215,6 +215,6 @@ def block(parse: Any, text: Any) -> Any:
 
 
 @pytest.mark.parametrize("text", [None, 5, b"", b"<execute>[]</execute>", [], {}, object()])
-def test_a_block_that_is_no_text_raises_what_cogency_raises(text):
+def test_a_block_that_is_not_text_raises_what_cogency_raises(text):
     theirs = block(cogency("core.parser").parse_execute_block, text)
     assert block(cogency_rs.parse_execute_block, text)[0] == theirs[0]

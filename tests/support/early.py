@@ -11,7 +11,7 @@ from support.tools import rounds
 from support.ways import is_dropped
 
 EVENTS = ("type", "content", "payload", "kind", "name", "index", "said")
-"""What of an event is the same whenever it comes."""
+"""The keys of an event whose values do not depend on when it comes."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ async def run(made: Any, /, *, user_id: str = "u", **arguments: Any) -> ToolResu
 
 
 async def refusal(made: Any, /, **arguments: Any) -> str:
-    """What is wrong with the arguments, as the tool alone says it."""
+    """What is wrong with the arguments, in the tool's own message."""
     result = await made.execute(**arguments)
     assert result.error
     return result.outcome.removeprefix(f"Invalid arguments for tool '{made.name}': ")

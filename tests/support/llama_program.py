@@ -1,6 +1,6 @@
 """Serves a model with llama.cpp until its standard input ends: `python llama_program.py MODEL.gguf [KEY]`.
 
-It prints its address, and where it asks for a key, answers nobody without that.
+It prints its address. If it is given a key, it refuses requests without that key.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class LlamaServer:
 
     @property
     def cancelled(self) -> int:
-        """How many answers it has left unfinished since nobody read on."""
+        """How many answers it has left unfinished because the client stopped reading."""
         return self.log.read_text(errors="replace").count("cancel task")
 
 
@@ -44,7 +44,7 @@ def llama_server(model: Path, *keys: str) -> Iterator[LlamaServer]:
 
     Args:
         model: the file.
-        keys: those that it asks for; none where it answers everybody.
+        keys: the keys that it accepts; without any it answers everybody.
     """
     program = Path(__file__).with_name("llama_program.py")
     log = model.with_suffix(".log")

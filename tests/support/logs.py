@@ -154,4 +154,4 @@ SESSION = [
     Stored("think", "The stop tag.", 7.4, 7.62),
     Stored("respond", "Staging stops at `</exec>` instead of `</execute>`.", 7.63, 8.71),
 ]
-"""The rows of a turn with five calls, of which one fails, as `stream="token"` stores them."""
+"""The rows of a turn with five calls, one of which fails, as `stream="token"` stores them."""

@@ -16,10 +16,10 @@ import os
 import sys
 
 
-def answer(message, **said):
+def answer(message, **fields):
     if habit == "noisy":
         print("Server is ready!", flush=True)
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **said}), flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **fields}), flush=True)
 
 
 def listed(name):
@@ -29,8 +29,8 @@ def listed(name):
 def called(params):
     if params["name"] == "die":
         os._exit(3)
-    said = {"arguments": params.get("arguments"), "process": os.getpid()}
-    return {"content": [{"type": "text", "text": json.dumps(said)}]}
+    echo = {"arguments": params.get("arguments"), "process": os.getpid()}
+    return {"content": [{"type": "text", "text": json.dumps(echo)}]}
 
 
 habit, *tools = sys.argv[1:]

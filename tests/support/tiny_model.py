@@ -2,7 +2,7 @@
 
 The model is a Llama of one layer whose attention and feed-forward network are zero, so the last token alone says which
 one comes next. An answer is a chain of tokens, each of which leads to the next. The chat template ends the prompt with
-a token of its own for each answer, so it is the template that chooses.
+a token of its own for each answer, so the template chooses the answer.
 
     path.write_bytes(tiny_model({"2 + 3": "It is 5."}))
 
@@ -45,8 +45,8 @@ def tiny_model(answers: Mapping[str, str | Endless]) -> bytes:
     """Write the file of a model.
 
     Args:
-        answers: what it answers to a last message that holds the key; the first key that is found counts, and the last
-            answer is given where none is.
+        answers: its answer to a last message that contains the key. The first key that is found counts; the last
+            answer is given if none is found.
     """
     tokens = _Tokens()
     marks = [tokens.add(f"<|answer {number}|>", CONTROL) for number in range(len(answers))]
@@ -145,7 +145,7 @@ Tensor = tuple[tuple[int, ...], "array[float]"]
 
 
 def _tensors(tokens: _Tokens) -> dict[str, Tensor]:
-    """A token is read as a one in a place of its own; a one in that place is what the token after it looks for."""
+    """The weights. A token is embedded as a one in a place of its own; the output row of the next token matches it."""
     count, one_head = len(tokens.texts), WIDTH // HEADS
     reads, writes = _zeros(WIDTH, count), _zeros(WIDTH, count)
     for token in range(count):

@@ -111,12 +111,12 @@ async def test_the_parts_of_the_usage_do_not_overlap():
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("reason", "expected"),
     [("end_turn", "stop"), ("stop_sequence", "stop"), ("max_tokens", "length"), ("tool_use", "tool_calls"),
      ("model_context_window_exceeded", "length"), ("pause_turn", "pause_turn")],
 )  # fmt: skip
-async def test_finish_reasons_have_the_names_of_chat_completions(said, read):
-    assert (await answer(start(), *end(said)))[-1] == Finish(read)
+async def test_finish_reasons_have_the_names_of_chat_completions(reason, expected):
+    assert (await answer(start(), *end(reason)))[-1] == Finish(expected)
 
 
 async def test_a_refusal_is_an_error_and_its_usage_is_counted():
@@ -225,7 +225,7 @@ async def test_a_client_of_the_caller_s_own_is_used_and_left_open():
     assert [key_of(asked) for asked in server.requests] == ["mine", "mine"]
 
 
-async def test_a_connection_that_drops_after_the_reason_has_lost_nothing():
+async def test_a_connection_that_drops_after_the_reason_has_no_effect():
     pieces = [start(), *text(0, "Hi"), end()[0]]
     async with served(Reply(pieces, ending=Ending.DROPPED)) as (_, model):
         assert await ask(model) == [ESTIMATE, TextDelta("Hi"), *ENDING]
@@ -244,7 +244,7 @@ async def test_a_connection_that_drops_after_the_reason_has_lost_nothing():
         ),
         ({"api_key": "k", "thinking": 9000}, "(8192), got 9000"),
         ({"client": object(), "api_key": "k"}, "client has its own base_url and api_key"),
-        ({"api_key": "k", "stream": False}, "stream is no setting of a model"),
+        ({"api_key": "k", "stream": False}, "stream is not a setting of a model"),
         ({"api_key": "k", "base_url": "http://[::1"}, "the SDK's client cannot be made (Invalid"),
     ],
 )

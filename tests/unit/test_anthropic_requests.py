@@ -1,4 +1,4 @@
-"""What is sent to a server that speaks Anthropic's API."""
+"""The requests that are sent to a server with Anthropic's API."""
 
 from __future__ import annotations
 

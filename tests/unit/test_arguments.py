@@ -27,7 +27,7 @@ def of_x(schema: Any) -> Schema:
 
 
 class Tool:
-    """A tool of which only the schema matters."""
+    """A tool with only a schema that matters."""
 
     name, description = "t", ""
 
@@ -191,7 +191,7 @@ WIDE = {
     "an object without a repr": (
         {"type": "object"}, Odd(), "must be an object, and was a Python value of type Odd: ?"),
     "a mapping": ({"type": "object", "required": ["a"]}, UserDict(a=1), None),
-    "a key that is no text": ({"type": "object", "required": ["1"]}, {1: 2}, None),
+    "a key that is not text": ({"type": "object", "required": ["1"]}, {1: 2}, None),
     "a list in itself": ({}, LOOP, TOO_DEEP),
     "a deep list": ({}, nested(100_000), TOO_DEEP),
 }  # fmt: skip

@@ -75,7 +75,7 @@ async def test_a_turn_that_is_dropped_leaves_the_conversation_to_others(log):
 
 
 @pytest.mark.parametrize("on_busy", ["waits", "", True, 0])
-def test_another_word_is_refused(on_busy):
+def test_an_unknown_on_busy_is_refused(on_busy):
     with pytest.raises(ConfigError, match='on_busy must be "wait", "error" or None, got '):
         accumulator(with_tools(storage=SQLite(":memory:")), on_busy=on_busy)
 

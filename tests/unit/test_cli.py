@@ -131,7 +131,7 @@ def test_what_it_does_not_know_is_refused(command, args):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch) -> Path:
-    """A folder with a log and with files that are none; the working directory."""
+    """The working directory, with a log and with files that are not logs."""
     monkeypatch.chdir(tmp_path)
     logs.write(Path("store.db"), logs.SESSION)
     logs.write(Path("shared.db"), logs.SESSION, user="ada")
@@ -161,18 +161,18 @@ UNREADABLE_LOGS = [
     ("folder", f"folder is a folder; {NAME_A_LOG}"),
     ("folder/none.db", f"folder/none.db does not exist; {NAME_A_LOG}"),
     ("store.db/none.db", f"store.db/none.db cannot be read (Not a directory); {NAME_A_LOG}"),
-    ("/dev/null", f"/dev/null is no regular file; {NAME_A_LOG}"),
+    ("/dev/null", f"/dev/null is not a regular file; {NAME_A_LOG}"),
     ("", f". is a folder; {NAME_A_LOG}"),
     ("empty.db", "empty.db is empty: nothing was logged to it; name another file"),
     ("text.db", "text.db is not a SQLite database; name the file of a log"),
     ("short.db", "short.db is not a SQLite database; name the file of a log"),
     (
         "other.db",
-        "other.db is no log of cogency: its table messages is not there; name another file",
+        "other.db is not a log of cogency: its table messages is not there; name another file",
     ),
     (
         "older.db",
-        "older.db is no log of cogency: its table messages has no timestamp, user_id; name another file",
+        "older.db is not a log of cogency: its table messages has no timestamp, user_id; name another file",
     ),
     ("damaged.db", "damaged.db is damaged; name another file, or restore it from a backup ("),
     ("cut.db", "cut.db is "),
@@ -184,7 +184,7 @@ UNREADABLE_LOGS = [
     "args", [["show"], ["show", "--json"], ["timeline", "-o", "out.svg"]], ids=" ".join
 )
 @pytest.mark.parametrize(("db", "message"), UNREADABLE_LOGS, ids=[db for db, _ in UNREADABLE_LOGS])
-def test_what_is_no_log_is_refused_in_one_line(command, place, args, db, message):
+def test_a_file_that_is_not_a_log_is_refused_in_one_line(command, place, args, db, message):
     before = contents(place)
     ended = command(*args, db, "staging")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
@@ -264,15 +264,15 @@ def test_what_is_no_log_is_refused_in_one_line(command, place, args, db, message
         ),
         (
             ["parse", "text.db", "--tools", "text.db"],
-            f"text.db is no JSON (Expecting value: line 1 column 1 (char 0)); {NAME_TOOLS}",
+            f"text.db is not JSON (Expecting value: line 1 column 1 (char 0)); {NAME_TOOLS}",
         ),
         (
             ["parse", "text.db", "--tools", "object.json"],
-            f"object.json holds no list; {NAME_TOOLS}",
+            f"object.json does not hold a list; {NAME_TOOLS}",
         ),
         (
             ["parse", "text.db", "--tools", "nameless.json"],
-            "nameless.json holds what is no tool: tools must be tools, or dicts with a "
+            "nameless.json holds an item that is not a tool: tools must be tools, or dicts with a "
             f'"name" and "parameters", not dict; {NAME_TOOLS}',
         ),
     ],

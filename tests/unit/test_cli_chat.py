@@ -368,17 +368,17 @@ def test_native_calls_are_shown_and_go_back_with_their_results(command, monkeypa
     assert "  Hello.\n" in ended.out
     first, second = (asked.body for asked in server.requests)
     assert "list_files" in [tool["function"]["name"] for tool in first["tools"]]
-    said, result = second["messages"][-2:]
-    assert said["tool_calls"][0]["id"] == result["tool_call_id"] == "call_1"
+    assistant, result = second["messages"][-2:]
+    assert assistant["tool_calls"][0]["id"] == result["tool_call_id"] == "call_1"
     assert "a.txt" in result["content"]
 
 
-def test_text_of_a_model_does_not_steer_the_terminal(chat):
+def test_text_of_a_model_does_not_control_the_terminal(chat):
     out = chat("a\n", "<think>\x1b[2Jx</think>\x1b[2Jy" + calls(("\x1b[2J", {})), "z").out
     assert "\x1b" not in out
 
 
-def test_usage_that_was_counted_by_the_provider_is_no_estimate(chat):
+def test_usage_that_the_provider_counted_is_not_an_estimate(chat):
     from cogency_rs import TextDelta
 
     out = chat("a\n", [TextDelta("Hi."), Usage(input_tokens=1200, output_tokens=30)]).out

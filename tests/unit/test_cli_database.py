@@ -92,7 +92,7 @@ def test_a_database_is_shown_as_its_file_is(command, path, database, args):
     assert of_database == of_file
 
 
-def test_its_name_is_shown_without_user_and_password(command, database):
+def test_the_address_of_a_database_is_shown_without_user_and_password(command, database):
     named = database.replace("postgres@", f"postgres:{SECRET}@")
     ended = command("show", named)
     assert ended.out.startswith("1 conversation in 127.0.0.1:")
@@ -108,7 +108,7 @@ def test_its_name_is_shown_without_user_and_password(command, database):
     ],
 )
 @pytest.mark.parametrize("args", [("show",), ("doctor",), ("copy", "FROM"), ("copy", "TO")])
-def test_what_is_no_log_cannot_be_used(command, tmp_path, postgres, args, change, parts):
+def test_an_address_that_is_not_a_log_is_refused(command, tmp_path, postgres, args, change, parts):
     named = f"{postgres.address}&schema=test".replace(*change)
     match args:
         case ("copy", "FROM"):
@@ -223,9 +223,9 @@ def test_there_and_back_again_nothing_is_changed(command, dsn, tmp_path, monkeyp
     asyncio.run(write())
     ended = command("copy", first, dsn)
     assert (ended.code, ended.err) == (0, "")
-    said = "6 conversations and 21 rows copied, 0 there already, 2 versions of profiles"
-    assert said in ended.out
-    assert said in command("copy", dsn, last).out
+    summary = "6 conversations and 21 rows copied, 0 there already, 2 versions of profiles"
+    assert summary in ended.out
+    assert summary in command("copy", dsn, last).out
     one, two, three = asyncio.run(read())
     assert one == two == three
     tables = (
@@ -290,7 +290,7 @@ def test_a_copy_that_was_interrupted_goes_on_where_it_was(command, dsn, tmp_path
     assert "with other rows and were left alone: c2" in ended.err
 
 
-async def test_what_is_read_back_otherwise_is_an_error(tmp_path):
+async def test_a_copy_that_reads_back_differently_is_an_error(tmp_path):
     async with SQLite(tmp_path / "one.db") as log:
         await fill(log, 1)
     source = copy_command.FileArchive(str(tmp_path / "one.db"))

@@ -178,12 +178,12 @@ def test_a_narrow_terminal_is_enough(run, write, monkeypatch):
 
 
 @pytest.mark.parametrize("control", ["\x1b[2J", "\x9b2J", "\x07", "\b"])
-def test_recorded_text_does_not_steer_the_terminal(run, write, control):
+def test_recorded_text_does_not_control_the_terminal(run, write, control):
     path = write({"text": f"a{control}b" + execute((control, {control: control}))})
     assert control[0] not in run("demo", "--fast", "--session", path).out
 
 
-def test_characters_that_the_encoding_has_not_are_replaced(environment):
+def test_characters_that_the_encoding_cannot_represent_are_replaced(environment):
     done = subprocess.run(
         [*PROGRAM, "demo", "--fast"],
         capture_output=True,
@@ -310,7 +310,7 @@ def test_text_is_cut_without_loss(text):
     assert max(map(len, turn.tokens)) <= 7
 
 
-def test_empty_lines_line_ends_and_a_mark_at_the_start_are_no_turns(run, write):
+def test_empty_lines_line_ends_and_a_mark_at_the_start_are_not_turns(run, write):
     path = write("\ufeff" + '{"text": "a"}\r', "", "  ", '{"text": "b"}\r', "")
     ended = run("demo", "--fast", "--json", "--session", path)
     assert ended.contents("respond") == ["a", "b"]
@@ -331,7 +331,7 @@ def test_the_user_writes_where_it_is_recorded_or_no_results_lead_to_the_turn(run
     assert ended.contents("user") == ["Hi", "(not recorded)", "(not recorded)", "b"]
 
 
-def test_a_recording_goes_on_behind_end_errors_and_failures(run, write):
+def test_a_recording_goes_on_after_end_errors_and_failures(run, write):
     failing = {"text": execute(*[("t", {})] * 5)}
     malformed = {"text": "<execute>[1]</execute>"}
     path = write({"text": "a<end>b"}, failing, failing, malformed, {"tokens": []}, {"text": "last"})
@@ -414,7 +414,7 @@ GOOD = '{"text": "a"}'
         (['{"text": "", "user": []}'], 'line 1: "user" is a JSON array instead of a string'),
     ],
 )
-def test_what_is_no_recording_is_refused_with_its_line(run, write, lines, problem):
+def test_a_line_that_is_not_a_turn_is_refused_with_its_number(run, write, lines, problem):
     path = write(*lines)
     ended = run("demo", "--session", path)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
@@ -430,13 +430,13 @@ def test_a_file_that_is_missing_is_named(run, tmp_path):
     assert ended.err == f"cogency-rs: {path} does not exist; name a recording: {FORM}\n"
 
 
-def test_a_folder_is_no_recording(run, tmp_path):
+def test_a_folder_is_not_a_recording(run, tmp_path):
     ended = run("demo", "--session", tmp_path)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert ended.err.startswith(f"cogency-rs: {tmp_path} cannot be read: ")
 
 
-def test_what_is_no_text_is_refused(run, tmp_path):
+def test_a_file_that_is_not_text_is_refused(run, tmp_path):
     path = tmp_path / "image.jsonl"
     path.write_bytes(b"\x89PNG")
     ended = run("demo", "--session", path)

@@ -1,4 +1,4 @@
-"""`cogency-rs dialects`: which there are, and what is said of one."""
+"""`cogency-rs dialects`: the list of dialects, and the description of one."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def test_all_are_listed_with_their_models_and_the_beginning_of_a_call(command):
     assert max(map(len, lines)) <= 80
 
 
-def test_the_list_as_json_is_a_line_of_fields_each(command):
+def test_the_list_as_json_has_a_line_of_fields_for_each_dialect(command):
     assert command("dialects", "--json").objects == [Dialect(name).to_dict() for name in PRESETS]
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_one_as_json_is_its_fields(command, name):
+def test_a_dialect_as_json_is_its_fields(command, name):
     ended = command("dialects", name, "--json")
     assert (ended.objects, ended.code) == ([Dialect(name).to_dict()], 0)
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_call_that_is_shown_of_one_is_read_as_that_call(command, name):
+def test_the_call_that_is_shown_for_a_dialect_is_read_as_that_call(command, name):
     out = command("dialects", name).out
     first, _, shown = out.partition("\na call     ")
     assert first.splitlines()[0] == name
@@ -58,13 +58,13 @@ READ = {
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_what_is_said_of_one_names_its_marks(command, name):
-    said = " ".join(command("dialects", name).out.split())
+def test_the_description_of_a_dialect_names_its_marks(command, name):
+    printed = " ".join(command("dialects", name).out.split())
     fields = Dialect(name).to_dict()
     marks = [*fields["open"], *fields["stop"], *fields["ignored"], *fields["turn_end"]]
     marks += [mark for pair in (*fields["reasoning"], *fields["answer"]) for mark in pair.values()]
     shown = [" ".join(mark.lstrip("\n").split()) for mark in marks]
-    assert [mark for mark in shown if mark not in said] == []
+    assert [mark for mark in shown if mark not in printed] == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_is_said_of_one_names_its_marks(command, name):
             "values",
             "by the tool's schema; without one numbers, true, false and null as such, else text",
         ),
-        ("cogency", "run", "at once, behind the first block; nothing behind it is read"),
+        ("cogency", "run", "at once, after the first block; nothing after it is read"),
         ("hermes", "run", "when the answer ends; all its calls are one batch"),
         ("cogency", "stop at", "<results>"),
         ("react", "stop at", "\\nObservation:"),
@@ -122,12 +122,12 @@ def test_what_is_said_of_one_names_its_marks(command, name):
         ("cogency", "left out", "<results> … </results>"),
     ],
 )
-def test_what_is_said_of_one(command, name, label, expected):
+def test_the_description_of_a_dialect(command, name, label, expected):
     assert facts(Dialect(name))[label] == expected
     assert f"{label:<11}{expected[:50]}" in command("dialects", name).out
 
 
-def test_what_a_dialect_has_not_is_not_said(command):
+def test_a_field_that_a_dialect_lacks_is_not_shown(command):
     assert "left out" not in command("dialects", "json-plain").out
 
 
@@ -140,7 +140,7 @@ def test_a_dialect_of_ones_own_can_be_described():
     }
 
 
-def test_a_name_that_is_none_is_refused_with_those_there_are(command):
+def test_an_unknown_name_is_refused_with_the_known_ones(command):
     ended = command("dialects", "hermess")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (

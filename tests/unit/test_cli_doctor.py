@@ -189,7 +189,7 @@ def test_what_can_be_used_all_the_same_is_a_remark_and_ends_with_0(
     assert "remark    " in command("doctor").out
 
 
-def test_nothing_but_its_own_parts_is_imported_to_look_at_it():
+def test_nothing_but_the_package_s_own_parts_is_imported_to_examine_it():
     """To import cogency takes seconds."""
     code = (
         "import sys, json, cogency_rs.cli.doctor as d; found = d.examine();"

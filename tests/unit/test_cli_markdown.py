@@ -106,7 +106,7 @@ def test_blocks_are_lines_of_their_own(written, lines):
     assert shown(written).plain.split("\n") == lines
 
 
-def test_lines_behind_a_margin_are_wrapped_behind_it():
+def test_lines_with_a_margin_are_wrapped_within_it():
     text = shown("# A\n- " + "word " * 10 + "\n```\nx\n```", margin=2)
     assert text.plain.split("\n") == [
         "A",

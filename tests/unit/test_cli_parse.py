@@ -51,7 +51,7 @@ def test_the_events_of_standard_input_are_printed(args):
     assert (timeless(ended.objects), ended.code, ended.err) == (expected(TEXT, "event"), 0, "")
 
 
-def test_malformed_output_of_a_model_is_an_event_and_no_error():
+def test_malformed_output_of_a_model_is_an_event_and_not_an_error():
     ended = commands.run("parse", stdin=b"<execute>[{]</execute>")
     assert [event["type"] for event in ended.objects] == ["respond"]
     assert ended.objects[0]["content"].startswith("Error: Malformed tool call syntax.")
@@ -201,7 +201,7 @@ def test_in_token_mode_text_is_printed_as_it_arrives_also_between_two_bytes_of_a
 
 
 @POSIX
-def test_behind_a_complete_block_nothing_more_is_read():
+def test_after_a_complete_block_nothing_more_is_read():
     with Following() as parse:
         parse.write(b'<execute>[{"name": "t", "args": {}}]</execute>')
         assert parse.read()[0] == "call"
@@ -228,7 +228,9 @@ def test_behind_a_complete_block_nothing_more_is_read():
     ],
 )
 @pytest.mark.parametrize("where", ["file", "standard input"])
-def test_what_is_no_utf_8_is_replaced_and_said(tmp_path, data, content, message, where):
+def test_bytes_that_are_not_utf_8_are_replaced_and_reported(
+    tmp_path, data, content, message, where
+):
     path = tmp_path / "file"
     path.write_bytes(data)
     ended = (
@@ -263,7 +265,7 @@ def test_bytes_are_decoded_as_python_does_however_they_are_cut(data, cuts):
 
 
 @given(data=BYTES)
-def test_the_first_byte_that_is_none_is_where_python_finds_it(data):
+def test_the_first_byte_that_is_not_utf_8_is_where_python_finds_it(data):
     try:
         data.decode()
         first = None
@@ -276,5 +278,5 @@ def test_the_first_byte_that_is_none_is_where_python_finds_it(data):
     )
 
 
-def test_a_byte_order_mark_at_the_start_is_no_text():
+def test_a_byte_order_mark_at_the_start_is_not_text():
     assert decoded(b"\xef\xbb\xbfa\xef\xbb\xbf", [1, 2])[0] == "a\ufeff"

@@ -315,7 +315,7 @@ def test_with_full_nothing_is_left_out(command, tmp_path):
     assert "…" not in out
 
 
-def test_without_it_lines_are_cut_where_they_end(command, tmp_path):
+def test_without_full_wide_lines_are_cut(command, tmp_path):
     wide = "東" * 300
     rows = answered(success("t", "done", wide), success(f"u{wide}", wide), failure("v", wide))
     lines = shown(command, tmp_path, rows)
@@ -346,7 +346,7 @@ def test_lines_fit_a_terminal_of_any_width(tmp_path, columns):
 
 
 @pytest.mark.parametrize("steering", ["\x1b[2J", "\x9b2J", "\x07", "\b", "\r", "\u202e"])
-def test_nothing_in_a_log_steers_the_terminal(command, tmp_path, steering):
+def test_nothing_in_a_log_controls_the_terminal(command, tmp_path, steering):
     text = f"a{steering}b"
     rows = [
         Stored("user", text, 0),
@@ -367,7 +367,7 @@ def test_nothing_in_a_log_steers_the_terminal(command, tmp_path, steering):
         assert "b" in ended.out
 
 
-def test_characters_that_the_encoding_has_not_are_replaced(path):
+def test_characters_that_the_encoding_cannot_represent_are_replaced(path):
     logs.write(path, [Stored("respond", "東京 \ud7ff", 100)])
     ended = commands.run("show", path, "staging", PYTHONIOENCODING="ascii")
     assert (ended.code, ended.err, ended.out.isascii()) == (0, "", True)

@@ -49,7 +49,7 @@ TURNING = {
         ("a\u202eb\u2066c\u2069", r"a\u202eb\u2066c\u2069"),
     ],
 )
-def test_what_steers_a_terminal_is_replaced(text, shown):
+def test_characters_that_control_a_terminal_are_replaced(text, shown):
     assert visible(text) == shown
 
 
@@ -83,7 +83,7 @@ def test_the_first_lines_of_a_text(text, most, lines):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "shown_as"),
     [
         (0, "0 ms"),
         (0.0124, "12 ms"),
@@ -99,8 +99,8 @@ def test_the_first_lines_of_a_text(text, most, lines):
         (360_000, "100 h 00 min"),
     ],
 )
-def test_seconds_as_a_person_says_them(seconds, said):
-    assert duration(seconds) == said
+def test_seconds_as_a_person_reads_them(seconds, shown_as):
+    assert duration(seconds) == shown_as
 
 
 def test_a_call_reads_as_in_python():

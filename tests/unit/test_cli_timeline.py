@@ -234,7 +234,7 @@ def logs_of_a_call(at: float) -> list[Stored]:
 
 
 @pytest.mark.parametrize(
-    ("options", "turns", "said"),
+    ("options", "turns", "summary"),
     [
         ([], ["turn 2 of 2"], "turn 2 of 2, 1 call, 1 failed"),
         (["--turn", "1"], ["turn 1 of 2"], "turn 1 of 2, 0 calls, 0 failed"),
@@ -242,10 +242,10 @@ def logs_of_a_call(at: float) -> list[Stored]:
         (["--all"], ["turn 1 of 2", "turn 2 of 2"], "all turns, 1 call, 1 failed"),
     ],
 )
-def test_the_last_turn_is_drawn_or_another_or_all(command, two_turns, options, turns, said):
+def test_the_last_turn_is_drawn_or_another_or_all(command, two_turns, options, turns, summary):
     file = two_turns.with_name("out.svg")
     ended = command("timeline", two_turns, "staging", "-o", file, *options)
-    assert (ended.code, ended.out, ended.err) == (0, f"{file}: {said}\n", "")
+    assert (ended.code, ended.out, ended.err) == (0, f"{file}: {summary}\n", "")
     words = Picture(file.read_text(encoding="utf-8")).words
     assert [word[:11] for word in words if word.startswith("turn ")] == turns
 

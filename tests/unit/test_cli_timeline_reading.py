@@ -98,7 +98,7 @@ def test_everything_is_on_the_paper(tmp_path, scene):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_nothing_in_a_log_steers_who_shows_the_picture(tmp_path, scene):
+def test_nothing_in_a_log_controls_the_viewer_of_the_picture(tmp_path, scene):
     found = drawn(tmp_path, SCENES[scene](), conversation=scene + NASTY)
     known = {
         "svg",
@@ -127,7 +127,7 @@ def test_nothing_in_a_log_steers_who_shows_the_picture(tmp_path, scene):
     found.svg.encode("utf-8")  # without half characters
 
 
-def test_who_points_at_a_line_sees_more_of_it(tmp_path):
+def test_pointing_at_a_line_shows_more_of_it(tmp_path):
     found = drawn(tmp_path, [Stored("respond", "first\nsecond " + "x" * 500, 0)])
     titles = [title.text for title in found.root.iter(f"{SVG}title")]
     assert "respond\nfirst\nsecond " + "x" * 500 in titles

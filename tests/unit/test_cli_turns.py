@@ -29,12 +29,12 @@ def outline(entry: Entry) -> Any:
     if isinstance(entry, LoggedText):
         return entry.type, entry.content
     return [
-        (call.content if call.name is None else call.name, said(call.result))
+        (call.content if call.name is None else call.name, shown_result(call.result))
         for call in entry.calls
     ]
 
 
-def said(result: dict[str, Any] | None) -> str | None:
+def shown_result(result: dict[str, Any] | None) -> str | None:
     return None if result is None else result.get("outcome") or result["content"]
 
 

@@ -28,7 +28,7 @@ from support.conversations import (
 )
 
 
-def said(events: Any) -> list[Said]:
+def folded(events: Any) -> list[Said]:
     messages = to_messages(events)
     assert all(list(message) == ["role", "content"] for message in messages)
     return [(message["role"], message["content"]) for message in messages]
@@ -207,7 +207,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
     ("events", "expected"), [pytest.param(*row, id=name) for name, *row in FOLDS]
 )
 def test_the_fold(events, expected):
-    assert said(events) == expected
+    assert folded(events) == expected
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_the_fold(events, expected):
 def test_a_block_is_rebuilt_as_python_s_json_indents_it(arguments):
     stored_call = f'{{"name": "t", "args": {arguments}}}'
     expected = execute(("t", json.loads(arguments)))
-    assert said([event("call", stored_call), result()])[0] == by_assistant(expected)
+    assert folded([event("call", stored_call), result()])[0] == by_assistant(expected)
 
 
 @pytest.mark.parametrize("depth", [100, 190])
@@ -236,14 +236,14 @@ def test_a_call_may_be_nested_as_deep_as_the_parser_lets_it(depth):
     arguments: dict[str, Any] = {}
     for _ in range(depth):
         arguments = {"a": arguments}
-    assert said([called("t", a=arguments), result()])[0] == by_assistant(
+    assert folded([called("t", a=arguments), result()])[0] == by_assistant(
         execute(("t", {"a": arguments}))
     )
 
 
 def test_an_integer_that_python_cannot_read_is_kept():
     digits = "7" * (sys.get_int_max_str_digits() + 1)
-    [(_, content), _] = said(
+    [(_, content), _] = folded(
         [event("call", f'{{"name": "t", "args": {{"n": {digits}}}}}'), result()]
     )
     assert digits in content
@@ -298,19 +298,19 @@ def test_content_that_is_not_text_is_an_error_when_its_turn_ends():
 
 @pytest.mark.parametrize("make", [tuple, iter, lambda events: (each for each in events)])
 def test_rows_may_come_in_any_iterable(make):
-    assert said(make([user(), respond()])) == [by_user(), by_assistant("so")]
+    assert folded(make([user(), respond()])) == [by_user(), by_assistant("so")]
 
 
 def test_a_row_may_be_any_mapping():
     rows = [UserDict(row) for row in (respond(), called(), result())]
-    assert said(rows) == [by_assistant("so", execute(T)), results()]
+    assert folded(rows) == [by_assistant("so", execute(T)), results()]
 
 
 def test_a_type_may_be_a_subclass_of_str():
     class Kind(str):
         __slots__ = ()
 
-    assert said([{"type": Kind("user"), "content": "hi"}]) == [by_user()]
+    assert folded([{"type": Kind("user"), "content": "hi"}]) == [by_user()]
 
 
 def test_the_rows_stay_as_they_were():
@@ -322,6 +322,6 @@ def test_the_rows_stay_as_they_were():
 
 def test_a_long_log():
     rows = [user(), think(), respond(), called(), called(), result()] * 2000
-    messages = said(rows)
+    messages = folded(rows)
     assert len(messages) == 6000
-    assert messages[-3:] == said(rows[:6])
+    assert messages[-3:] == folded(rows[:6])

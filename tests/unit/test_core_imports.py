@@ -132,5 +132,5 @@ def test_no_two_files_of_the_core_import_from_each_other():
         ("a::{\n    self,\n    b,\n}", ["a::self", "a::b"]),
     ],
 )
-def test_of_a_use_each_path_is_looked_at(tree, paths):
+def test_every_path_of_a_use_is_read(tree, paths):
     assert list(branches(tree)) == paths

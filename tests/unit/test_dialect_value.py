@@ -184,7 +184,7 @@ def test_a_server_stops_at(name, expected):
 # Several at once.
 
 
-def test_of_a_pair_each_block_is_read_by_the_one_that_it_is_written_in():
+def test_with_two_dialects_each_block_is_read_in_its_own():
     pair = ("forge-xml", Dialect("forge-json"))
     xml = "<tool><tool_name>a</tool_name><arguments><x>1</x></arguments></tool>"
     plain = '<tool>{"tool_name": "a", "arguments": {"x": 2}}</tool>'

@@ -169,9 +169,9 @@ def test_c11_a_result_is_a_string_as_it_is_or_json(value, text) -> None:
 
 def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
     item = {"tool": "t", "status": "success", "outcome": "Read 2 lines", "content": "a\nb"}
-    said = dialogue([call(), row("result", [item])])[0]
-    assert isinstance(said, ModelPassage)
-    assert shown_text(said.outcomes[0]) == "Read 2 lines\na\nb"
+    passage = dialogue([call(), row("result", [item])])[0]
+    assert isinstance(passage, ModelPassage)
+    assert shown_text(passage.outcomes[0]) == "Read 2 lines\na\nb"
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
     ],
 )
 def test_what_is_too_long_is_cut_and_says_so(bounds, content, shown) -> None:
-    said = dialogue([call(), results(content)], None, bounds)[0]
-    assert isinstance(said, ModelPassage)
-    assert said.outcomes[0].value == shown
+    passage = dialogue([call(), results(content)], None, bounds)[0]
+    assert isinstance(passage, ModelPassage)
+    assert passage.outcomes[0].value == shown
 
 
 def test_json_has_no_spaces_and_characters_as_they_are() -> None:

@@ -162,8 +162,8 @@ def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
 
 def _told_apart(events: list[dict[str, Any]]) -> Any:
     """What tools say comes after `execute`, in an order of its own."""
-    said = sorted(event["said"] for event in events if event["type"] == "progress")
-    return said, [event for event in events if event["type"] != "progress"]
+    spoken = sorted(event["said"] for event in events if event["type"] == "progress")
+    return spoken, [event for event in events if event["type"] != "progress"]
 
 
 async def test_what_a_call_says_comes_when_its_batch_has_been_announced() -> None:
@@ -183,7 +183,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
-async def test_what_has_begun_of_a_broken_block_is_stopped_and_dropped(text) -> None:
+async def test_calls_of_a_broken_block_that_have_begun_are_stopped_and_dropped(text) -> None:
     bench = Bench()
     done = await turn(bench, cut(text), eager=True)
     assert len(bench.begun_early) >= 2
@@ -326,7 +326,7 @@ async def test_hooks_around_calls_are_all_asked_before_any_call_begins() -> None
     assert bench.journal[:4] == ["written", "asked 0", "asked 1", "begin 0"]
 
 
-async def test_hooks_of_runs_keep_no_call_from_beginning() -> None:
+async def test_hooks_of_runs_do_not_delay_calls() -> None:
     class Watches(Hooks):
         def after_step(self, ctx: Any, step: Any) -> Any:
             return step
@@ -432,7 +432,7 @@ async def test_an_agent_on_native_calls_starts_each_as_its_arguments_close(eager
     assert [each.id for each in result.steps[0].executions] == ["id0", "id1", "id2", "id3"]
 
 
-async def test_native_calls_of_which_one_is_broken_are_dropped() -> None:
+async def test_native_calls_are_dropped_if_one_is_broken() -> None:
     bench, log = Bench(), Memory()
     broken = [*deltas("read", "read")[:-1], ToolCallDelta(2, "x", "read", '{"n": nope')]
     agent = Agent(Slow(bench, broken, ["fine"]), tools=bench.tools(), driver="native", storage=log)
@@ -464,7 +464,7 @@ async def test_a_batch_that_waits_for_somebody_keeps_nothing_that_has_begun(eage
 
 
 @pytest.mark.parametrize("eager", [True, False])
-async def test_calls_that_were_dropped_count_for_no_limit(eager) -> None:
+async def test_calls_that_were_dropped_do_not_count_towards_a_limit(eager) -> None:
     bench = Bench()
     broken = written("read", "read", "read")[:-11] + ", 3]</execute>"
     model = Slow(bench, cut(broken), cut(written("read", "read", "read")), ["fine"])

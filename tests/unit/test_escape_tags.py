@@ -139,7 +139,7 @@ def inner(messages: list[Message]) -> list[str]:
 
 
 class Anew:
-    """A storage with the same rows, of which nothing is kept between two prompts."""
+    """A storage with the same rows, for which nothing is kept between two prompts."""
 
     def __init__(self, storage: SQLite) -> None:
         self.load_messages = storage.load_messages

@@ -1,4 +1,4 @@
-"""How a batch runs: where its tools run, what stops them, and who is told; with asyncio's event loop and uvloop."""
+"""How a batch runs: where its tools run, what stops them, and which observers are called; with asyncio and uvloop."""
 
 import asyncio
 import contextvars
@@ -159,7 +159,7 @@ def test_context_variables_of_the_caller_are_seen_in_every_tool_and_changes_stay
     assert run(main()) == (["the caller", "the caller"], "the caller")
 
 
-def test_never_more_calls_run_at_once_than_may(run):
+def test_at_most_max_concurrency_calls_run_at_once(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": 0.0001})] * 800
     results = run(batch(tool, calls=calls, max_concurrency=8))
@@ -243,7 +243,7 @@ def test_an_interrupt_in_a_tool_goes_on_to_the_program(run, blocking):
         run(batch(Says(say, blocking=blocking), Sleeping()))
 
 
-def test_observers_hear_of_every_start_and_end_on_the_loop_in_the_order_they_happen(run):
+def test_observers_are_called_for_every_start_and_end_on_the_loop_in_order(run):
     heard = []
 
     def started(call):
@@ -273,7 +273,7 @@ def test_observers_hear_of_every_start_and_end_on_the_loop_in_the_order_they_hap
     assert ends[2:] == ["blocking"]
 
 
-def test_observers_hear_of_calls_that_were_refused_too(run):
+def test_observers_are_called_for_refused_calls_too(run):
     heard = []
     tool = Says(lambda: "ran")
     tool.schema = {"x": {"type": "integer", "required": True}}

@@ -92,7 +92,7 @@ async def test_a_tool_runs_where_the_innermost_executor_is_that_takes_it(middlew
     assert await contents([free, marked, bound], *middleware) == expected
 
 
-async def test_a_tool_that_wants_to_run_elsewhere_is_refused_where_nothing_takes_it_there():
+async def test_a_tool_that_must_run_elsewhere_is_refused_if_no_executor_takes_it():
     async def plain(invocation: Invocation, next: Any) -> ToolResult:
         return await next(invocation)
 

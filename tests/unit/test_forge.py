@@ -26,17 +26,17 @@ def read(*chunks: str, dialect: Any = "forge-json", **options: Any) -> Events:
 
 def short(events: Events) -> list[Any]:
     """Texts, calls as `name{args}@server`, and the codes of errors, in order."""
-    said: list[Any] = []
+    outline: list[Any] = []
     for event in events:
         if event["type"] == "call":
             call = json.loads(event["content"])
             server = call.get("server", "local")
-            said.append((call["name"], call["args"], server))
+            outline.append((call["name"], call["args"], server))
         elif event["type"] == "error":
-            said.append(event["code"])
+            outline.append(event["code"])
         elif event["type"] != "execute" and event["content"].strip():
-            said.append(event["content"].strip())
-    return said
+            outline.append(event["content"].strip())
+    return outline
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def xml(arguments: str, **properties: Any) -> list[Any]:
                 tools=[{"name": "t", "parameters": schema}],
             )
         ) == short(events)
-    return [said[1] if isinstance(said, tuple) else said for said in short(events)]
+    return [each[1] if isinstance(each, tuple) else each for each in short(events)]
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,14 @@ def test_an_object_is_read_however_it_is_cut(data, value, indent, ascii) -> None
 @given(st.data(), st.dictionaries(st.text(), st.text(), max_size=4), st.booleans())
 def test_strings_of_the_object_itself_come_while_they_arrive(data, value, ascii) -> None:
     text = json.dumps({**value, "nested": {"inner": "no"}, "list": ["no"]}, ensure_ascii=ascii)
-    reader, came, whole = ObjectReader(), {}, []
+    reader, received, whole = ObjectReader(), {}, []
     for piece in data.draw(pieces_of(text)):
         for field in reader.feed(piece):
-            came[field.key] = came.get(field.key, "") + field.text
+            received[field.key] = received.get(field.key, "") + field.text
             whole += [field.key] * field.is_whole
     value.pop("nested", None)
     value.pop("list", None)
-    assert came == value
+    assert received == value
     assert whole == list(value)
 
 

@@ -87,10 +87,10 @@ def test_servers_keep_their_order_and_those_that_are_disabled_are_left_out(load)
 def test_a_file_that_cannot_be_used_says_where_and_what_is_wrong(load, tmp_path, content, words):
     with pytest.raises(ConfigError) as raised:
         load(content)
-    said = str(raised.value)
-    assert words in said
-    assert said.startswith(str(tmp_path / "mcp.json"))
-    assert "\n" not in said
+    message = str(raised.value)
+    assert words in message
+    assert message.startswith(str(tmp_path / "mcp.json"))
+    assert "\n" not in message
 
 
 def test_a_file_that_is_not_there(tmp_path):

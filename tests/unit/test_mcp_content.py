@@ -17,8 +17,8 @@ DATA = base64.b64encode(b"x" * 10).decode()
 BIG = base64.b64encode(b"x" * 20_000).decode()
 
 
-def text(said: str) -> dict[str, Any]:
-    return {"type": "text", "text": said}
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
 
 
 def result_of(*parts: dict[str, Any], **others: Any) -> ToolResult:

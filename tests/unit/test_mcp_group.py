@@ -45,7 +45,7 @@ async def test_tools_have_names_that_tell_them_apart_in_a_stable_order():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "answer"),
     [
         (ToolCall("search", {"word": "a"}), "a here"),
         (ToolCall("web__search", {"word": "a"}), "web"),
@@ -54,7 +54,7 @@ async def test_tools_have_names_that_tell_them_apart_in_a_stable_order():
         (ToolCall("list", {}), "disk"),
     ],
 )
-async def test_calls_go_where_their_names_say(call, said):
+async def test_calls_go_where_their_names_say(call, answer):
     servers = {"disk": small("search", "list"), "web": small("search")}
     async with ServerGroup(servers) as group:
         processes = {}
@@ -63,10 +63,10 @@ async def test_calls_go_where_their_names_say(call, said):
             processes[name] = json.loads(result.content)["process"]
         execution = Execution(tools=await group.tools([search]))
         [run] = await execute_calls([call], execution=execution)
-    if said in processes:
-        assert json.loads(run.value)["process"] == processes[said]
+    if answer in processes:
+        assert json.loads(run.value)["process"] == processes[answer]
     else:
-        assert run.value == said
+        assert run.value == answer
 
 
 async def test_a_list_of_servers_is_named_as_they_are():
@@ -74,7 +74,7 @@ async def test_a_list_of_servers_is_named_as_they_are():
         assert names(await group.tools()) == ["x__a", "y__a"]
 
 
-async def test_one_that_cannot_be_started_closes_the_others_and_is_named():
+async def test_a_server_that_cannot_be_started_closes_the_others_and_is_named():
     good, bad = small("a"), MCPServer.stdio("no-such-program")
     with pytest.raises(ConfigError, match="server 'bad' could not be started: there is no program"):
         await ServerGroup({"good": good, "bad": bad}).__aenter__()
@@ -82,13 +82,13 @@ async def test_one_that_cannot_be_started_closes_the_others_and_is_named():
         await good.tools()
 
 
-async def test_all_that_cannot_be_started_are_named():
+async def test_all_servers_that_cannot_be_started_are_named():
     group = ServerGroup({name: MCPServer.stdio("no-such-program") for name in "ab"})
     with pytest.raises(ConfigError, match=r"server 'a' could not be .*; server 'b' could not be"):
         await group.__aenter__()
 
 
-async def test_it_can_go_on_without_one(caplog):
+async def test_a_group_can_go_on_without_a_server(caplog):
     servers = {"bad": MCPServer.stdio("no-such-program"), "good": small("a")}
     async with ServerGroup(servers, on_failure="skip") as group:
         assert names(await group.tools()) == ["a"]
@@ -96,7 +96,9 @@ async def test_it_can_go_on_without_one(caplog):
     assert "server 'bad' could not be started" in caplog.text
 
 
-async def test_the_tools_of_one_that_ended_for_good_stay_and_their_calls_say_why(tmp_path, caplog):
+async def test_the_tools_of_a_server_that_ended_for_good_stay_and_their_calls_say_why(
+    tmp_path, caplog
+):
     import sys
 
     copy = tmp_path / "server.py"
@@ -112,7 +114,7 @@ async def test_the_tools_of_one_that_ended_for_good_stay_and_their_calls_say_why
     assert "the tools of server 'fragile' are those it had before" in caplog.text
 
 
-async def test_it_may_be_closed_from_another_task():
+async def test_a_group_may_be_closed_from_another_task():
     group = ServerGroup({"one": small("a"), "two": small("a")})
     await asyncio.create_task(group.__aenter__())
     results = [await server.call("a", {}) for server in group.servers.values()]
@@ -149,6 +151,6 @@ def test_servers_that_could_not_be_told_apart_are_refused(servers, words):
     assert words in str(raised.value)
 
 
-def test_what_to_do_about_a_failure_is_one_of_two():
+def test_on_failure_is_one_of_two_words():
     with pytest.raises(ConfigError, match='on_failure must be "raise" or "skip"'):
         ServerGroup({}, on_failure="ignore")  # type: ignore[arg-type]

@@ -213,7 +213,7 @@ async def _returns_text(invocation: Invocation, next: Any) -> Any:
     return "text"
 
 
-def _is_no_coroutine_function(invocation: Invocation, next: Any) -> Any:
+def _is_not_a_coroutine_function(invocation: Invocation, next: Any) -> Any:
     return ToolResult("at once")
 
 
@@ -234,7 +234,7 @@ FAULTS = [
     (_raises_afterwards, "Middleware _raises_afterwards failed: OSError: too late"),
     (_returns_nothing, "it must return a ToolResult, and returned NoneType"),
     (_returns_text, "it must return a ToolResult, and returned str"),
-    (_is_no_coroutine_function, "Middleware _is_no_coroutine_function failed: TypeError"),
+    (_is_not_a_coroutine_function, "Middleware _is_not_a_coroutine_function failed: TypeError"),
     (_hands_on_nonsense, "next takes an Invocation, got ToolCall"),
     (_cancels_itself, "the tool cancelled itself: gave up"),
     (_exits, "the tool asked the program to exit with 2"),
@@ -276,7 +276,7 @@ async def test_outer_middleware_sees_the_failure_of_an_inner_one():
     )
 
 
-async def test_one_that_never_answers_runs_out_of_time():
+async def test_middleware_that_never_answers_runs_out_of_time():
     async def hang(invocation: Invocation, next: Any) -> ToolResult:
         if invocation.index == 1:
             await asyncio.Event().wait()
@@ -288,7 +288,7 @@ async def test_one_that_never_answers_runs_out_of_time():
     assert found[1].result.outcome == f"Tool 'ok' timed out after {SOON:g} s"
 
 
-async def test_one_that_never_answers_after_the_call_runs_out_of_time():
+async def test_middleware_that_never_answers_after_the_call_runs_out_of_time():
     async def hang(invocation: Invocation, next: Any) -> ToolResult:
         await next(invocation)
         await asyncio.Event().wait()
@@ -484,7 +484,7 @@ def without_pauses(monkeypatch):
     ],
     ids=repr,
 )
-async def test_what_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
+async def test_a_call_that_raised_or_ran_out_of_time_is_tried_again(failures, attempts, status):
     [record] = await records([call("flaky")], Flaky(*failures, timeout=0.1))
     assert (record.attempt, record.status) == (attempts, status)
 

@@ -208,8 +208,8 @@ async def test_the_words_of_other_servers_are_found(body, words):
 
 
 async def test_the_type_counts_where_the_code_only_repeats_the_status():
-    said = {"code": 400, "type": "exceed_context_size_error", "message": "request (9 tokens)"}
-    async with served(OPENAI, Reply({"error": said}, 400)) as (_, model):
+    details = {"code": 400, "type": "exceed_context_size_error", "message": "request (9 tokens)"}
+    async with served(OPENAI, Reply({"error": details}, 400)) as (_, model):
         error, _ = await failed(model)
     assert "refused a prompt that is too long (400: request (9 tokens)); send less" in str(error)
 

@@ -1,6 +1,6 @@
 """Answers with the provider's own calls that end before their end, over both SDKs: what was cut off is never run.
 
-An answer is cut behind each of its pieces and in the middle of each, by the end of the body and of the connection.
+An answer is cut after each of its pieces and in the middle of each, by the end of the body and of the connection.
 """
 
 from __future__ import annotations
@@ -119,9 +119,9 @@ async def test_a_whole_answer_runs_all_of_its_calls(provider, asked, ran):
 def cuts(provider: Provider) -> list[list[bytes]]:
     """The beginnings of an answer, up to the piece that says why it ended."""
     pieces = list(provider.calling[: provider.open])
-    behind = [pieces[:count] for count in range(len(pieces) + 1)]
+    after = [pieces[:count] for count in range(len(pieces) + 1)]
     inside = [[*pieces[:at], piece[: len(piece) // 2]] for at, piece in enumerate(pieces)]
-    return [*behind, *inside]
+    return [*after, *inside]
 
 
 @providers
@@ -137,7 +137,7 @@ async def test_nothing_of_an_answer_that_breaks_off_is_run_and_it_is_not_asked_f
 
 
 @providers
-async def test_a_connection_that_drops_behind_the_reason_has_lost_nothing(provider, asked, ran):
+async def test_a_connection_that_drops_after_the_reason_loses_nothing(provider, asked, ran):
     whole = Reply(provider.calling[: provider.open + 1], ending=Ending.DROPPED)
     async with provider.served(whole, Reply(provider.answering)) as (_, model):
         assert (await asked(model).run("?")).output == "3 and 7."
@@ -156,7 +156,7 @@ async def test_a_call_that_a_limit_cut_is_not_run_and_the_model_is_told(provider
 
 
 @providers
-async def test_a_call_that_is_refused_behind_it_is_not_run(provider, asked, ran):
+async def test_a_call_that_the_provider_refuses_after_it_is_not_run(provider, asked, ran):
     async with provider.served(Reply(provider.refusing)) as (_, model):
         with pytest.raises(LLMError, match="refused to answer"):
             await asked(model).run("?")

@@ -163,15 +163,15 @@ DELTAS = st.lists(
 
 @given(DELTAS, st.booleans())
 def test_whatever_a_provider_gives_is_calls_or_an_error_and_text_is_kept(deltas, may_call) -> None:
-    answer, made, said = NativeAnswer(drops_echo=False, may_call=may_call), [], ""
+    answer, made, written = NativeAnswer(drops_echo=False, may_call=may_call), [], ""
     for delta in deltas:
         made += answer.take(delta)
-        said += delta if isinstance(delta, str) else ""
+        written += delta if isinstance(delta, str) else ""
         if answer.is_broken:
             break
     made += answer.finish()
     kinds = [each["type"] for each in made]
-    assert "".join(each["content"] for each in made if each["type"] == "respond") == said
+    assert "".join(each["content"] for each in made if each["type"] == "respond") == written
     assert kinds.count("error") <= 1
     assert ("execute" in kinds) == ("call" in kinds)
     assert not ({"call", "error"} <= set(kinds))

@@ -36,9 +36,9 @@ async def test_a_chat_of_openai_has_the_calls_and_their_results():
     first, second = (asked.body for asked in server.requests)
     assert [tool["function"]["name"] for tool in first["tools"]] == ["add"]
     assert second["messages"][: len(first["messages"])] == first["messages"]
-    said, right, wrong = second["messages"][2:]
-    assert (said["role"], said["content"]) == ("assistant", "Adding.")
-    assert [each["id"] for each in said["tool_calls"]] == ["call_1", "call_2"]
+    assistant, right, wrong = second["messages"][2:]
+    assert (assistant["role"], assistant["content"]) == ("assistant", "Adding.")
+    assert [each["id"] for each in assistant["tool_calls"]] == ["call_1", "call_2"]
     assert right == {"role": "tool", "tool_call_id": "call_1", "content": "42"}
     assert wrong["tool_call_id"] == "call_2"
     assert wrong["content"].startswith("Error in tool call: ")
@@ -53,8 +53,8 @@ async def test_a_broken_call_is_shown_to_openai_as_text_that_it_takes():
     ):
         result = await Agent(model, tools=[add], driver="native").run("19 + 23?")
     assert [step.kind for step in result.steps] == ["error", "final_response"]
-    said, report = server.requests[1].body["messages"][2:]
-    assert said == {"role": "assistant", "content": 'add {"a": 1,}'}
+    assistant, report = server.requests[1].body["messages"][2:]
+    assert assistant == {"role": "assistant", "content": 'add {"a": 1,}'}
     assert report["role"] == "user"
 
 
@@ -74,8 +74,8 @@ async def test_a_chat_of_anthropic_has_the_signed_thinking_the_calls_and_their_r
         result = await Agent(model, tools=[add], driver="native").run("19 + 23?")
     assert result.output == "It is 42."
     assert result.steps[0].thoughts == "It is a sum."
-    said, results = server.requests[1].body["messages"][1:]
-    assert said["content"] == [
+    assistant, results = server.requests[1].body["messages"][1:]
+    assert assistant["content"] == [
         {"type": "thinking", "thinking": "It is a sum.", "signature": THOUGHT},
         {"type": "text", "text": "Adding."},
         {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 19, "b": 23}},

@@ -187,7 +187,7 @@ async def test_the_parts_of_the_usage_do_not_overlap(counts, expected):
     assert (await answer(STOP, usage(**counts), DONE))[0] == expected
 
 
-async def test_of_usages_in_every_chunk_the_last_counts():
+async def test_the_last_of_several_usages_counts():
     first = sse(
         {"choices": [{"index": 0, "delta": {"content": "a"}}], "usage": {"prompt_tokens": 1}}
     )
@@ -206,12 +206,12 @@ async def test_of_usages_in_every_chunk_the_last_counts():
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("sent", "expected"),
     [("stop", "stop"), ("length", "length"), ("tool_calls", "tool_calls"), ("max_tokens", "length"),
      ("function_call", "tool_calls"), ("model_length", "length"), ("odd", "odd")],
 )  # fmt: skip
-async def test_finish_reasons_have_one_set_of_names(said, read):
-    assert (await answer(delta(content="a"), delta(said), DONE))[-1] == Finish(read)
+async def test_finish_reasons_have_one_set_of_names(sent, expected):
+    assert (await answer(delta(content="a"), delta(sent), DONE))[-1] == Finish(expected)
 
 
 async def test_an_answer_whose_usage_came_is_complete_without_a_reason():
@@ -264,7 +264,7 @@ async def test_the_bytes_of_a_stream_may_be_cut_anywhere():
             assert await ask(model) == READ, cut
 
 
-async def test_and_everywhere():
+async def test_a_stream_may_be_cut_after_every_byte():
     assert await answer(*(STREAM[at : at + 1] for at in range(len(STREAM)))) == READ
     assert await answer(STREAM.replace(b"\n", b"\r\n")) == READ
 

@@ -1,4 +1,4 @@
-"""What is sent to a server that speaks OpenAI's API."""
+"""The requests that are sent to a server with OpenAI's API."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ async def test_headers_go_beside_the_body():
 
 
 @pytest.mark.parametrize("name", ["messages", "prompt", "stream"])
-def test_what_a_request_holds_is_no_setting(name):
-    with pytest.raises(ConfigError, match=f"{name} is no setting of a model"):
+def test_a_field_of_a_request_is_not_a_setting(name):
+    with pytest.raises(ConfigError, match=f"{name} is not a setting of a model"):
         OpenAIModel("m", base_url="http://localhost/v1", **{name: 1})
 
 

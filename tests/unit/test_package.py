@@ -25,7 +25,7 @@ def test_every_public_name_is_there():
 
 def test_type_checkers_read_the_same_names_from_the_same_modules():
     stub = ast.parse(Path(cogency_rs.__file__).with_suffix(".pyi").read_text())
-    said = {
+    typed = {
         (node.module, alias.name)
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
@@ -33,7 +33,7 @@ def test_type_checkers_read_the_same_names_from_the_same_modules():
         if alias.asname == alias.name
     }
     there = {(module, name) for module, names in cogency_rs._PUBLIC.items() for name in names}
-    assert said == {*there, ("_core", "__version__")}
+    assert typed == {*there, ("_core", "__version__")}
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ CASES = [
     case("cut off inside results", "<results>[1", result("[1")),
     case("cut off inside results' closing tag", "<results>[1]</results", result("[1]</results")),
     case("cut off inside an array", '<results>["a', result('["a')),
-    # Results that are none
+    # `<results>` that is text
     case("<results> in the middle of text", "a <results> b. 42.", respond("a <results> b. 42.")),
     case("<results> with text", "<results>a</results>b", respond("<results>a</results>b")),
     case("<results> with an object", "<results>{}</results>", respond("<results>{}</results>")),
@@ -164,7 +164,7 @@ CASES = [
         result("[1]"),
     ),
     case(
-        "<results> in a string of an array that is none",
+        "<results> in a string of an array that is not one of results",
         '<results>["<results>[1]</results>" 2',
         respond('<results>["'),
         result("[1]"),
@@ -235,7 +235,7 @@ CASES = [
         EXECUTE,
     ),
     case(
-        "the last name wins over one that is no string",
+        "the last name wins over one that is not a string",
         block('[{"name": 1, "args": {}, "name": "b"}]'),
         call("b", {}),
         EXECUTE,
@@ -392,7 +392,7 @@ CASES = [
         respond("ok"),
     ),
     case(
-        "the last name is no string",
+        "the last name is not a string",
         block('[{"name": "t", "args": {}, "name": 1}]') + "ok",
         MALFORMED,
         respond("ok"),
@@ -437,7 +437,7 @@ CASES = [
         f'<execute>[{{"name": "t</execute>done{block(T)}',
         MALFORMED,
         # `<execute>` of the second block stands inside the string, whose end is the next quote:
-        # from there on the JSON is broken, and the text behind the first `</execute>` is read anew.
+        # from there on the JSON is broken, and the text after the first `</execute>` is read anew.
         respond("done"),
         call("t", {}),
         EXECUTE,
@@ -450,7 +450,7 @@ CASES = [
         EXECUTE,
     ),
     case(
-        "broken behind a string that holds </execute>",
+        "broken after a string that holds </execute>",
         '<execute>["</execute>", oops]</execute>ok',
         MALFORMED,
         respond('", oops]</execute>ok'),
@@ -527,13 +527,13 @@ CASES = [
     case("cut off between calls", '<execute>[{"name": "t", "args": {}}, ', MALFORMED),
     case("cut off before the closing tag", f"<execute>{T}\n", call("t", {}), EXECUTE),
     case("cut off inside the closing tag", f"<execute>{T}</execut", call("t", {}), EXECUTE),
-    case("cut off behind an empty array", "<execute>[]", EXECUTE),
+    case("cut off after an empty array", "<execute>[]", EXECUTE),
     case(
-        "cut off behind an array that is not one of calls", "a<execute>[7]", respond("a"), MALFORMED
+        "cut off after an array that is not one of calls", "a<execute>[7]", respond("a"), MALFORMED
     ),
-    case("cut off behind something else", f"<execute>{T}]", MALFORMED),
+    case("cut off after something else", f"<execute>{T}]", MALFORMED),
     case(
-        "cut off behind a string that holds </execute>",
+        "cut off after a string that holds </execute>",
         '<execute>[{"name": "</execute>", "args": {"a": 1',
         MALFORMED,
     ),
@@ -557,7 +557,7 @@ def test_token_mode_gives_the_same_text(chunks, expected):
 
 @pytest.mark.parametrize("stream", ["event", "token"])
 @pytest.mark.parametrize("space", ["", "\n", " \n\n\t"])
-def test_space_around_the_calls_of_an_answer_is_no_text(stream, space):
+def test_space_around_the_calls_of_an_answer_is_not_text(stream, space):
     call = '<tool_call>{"name": "t", "arguments": {}}</tool_call>'
     parser = Parser(dialect="hermes", stream=stream)
     events = [*parser.feed(space + call + space + call + space), *parser.finish()]

@@ -20,16 +20,16 @@ def error_in(chunks: Iterable[str]) -> str:
 
 PLACES = [
     pytest.param("oops", 1, 1, id="the first character"),
-    pytest.param("  oops", 1, 3, id="behind blanks"),
+    pytest.param("  oops", 1, 3, id="after blanks"),
     pytest.param("\n\n oops", 3, 2, id="on the third line"),
-    pytest.param("[\r\n?", 2, 1, id="behind CRLF"),
+    pytest.param("[\r\n?", 2, 1, id="after CRLF"),
     pytest.param("[1, 2,\n 3 4]", 2, 4, id="a comma missing"),
     pytest.param('[{"name": "t" "args": {}}]', 1, 15, id="a comma missing between members"),
     pytest.param('[{"name" "t"}]', 1, 10, id="a colon missing"),
     pytest.param("[1}", 1, 3, id="the wrong bracket"),
     pytest.param("1 0", 1, 3, id="a second value"),
     pytest.param("[]]", 1, 3, id="a bracket too many"),
-    pytest.param("[] x", 1, 4, id="text behind the array"),
+    pytest.param("[] x", 1, 4, id="text after the array"),
     pytest.param("```json\n[]\n```", 1, 1, id="a fence"),
     pytest.param("[1", 1, 3, id="the closing tag where JSON goes on"),
     pytest.param("\n[1,\n", 3, 1, id="the closing tag on a line of its own"),
@@ -37,7 +37,7 @@ PLACES = [
     pytest.param('["\ud83d", ?]', 1, 7, id="a lone surrogate is one character"),
     pytest.param('["\u2028\x85\x0b", ?]', 1, 9, id="only a line feed starts a line"),
     pytest.param('["a\nb", ?]', 2, 5, id="a line feed inside a string counts"),
-    pytest.param("\u2003\u3000oops", 1, 3, id="behind Unicode blanks"),
+    pytest.param("\u2003\u3000oops", 1, 3, id="after Unicode blanks"),
 ]
 
 

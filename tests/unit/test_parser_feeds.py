@@ -93,7 +93,7 @@ from support.parsing import (
         ),
     ],
 )
-def test_token_mode_gives_text_as_soon_as_it_is_no_tag(chunks, expected):
+def test_token_mode_gives_text_as_soon_as_it_cannot_be_a_tag(chunks, expected):
     parser = Parser(stream="token")
     assert [joined(outline(parser.feed(chunk))) for chunk in chunks] == expected
 

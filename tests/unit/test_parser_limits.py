@@ -132,7 +132,7 @@ def test_tags_are_found_however_small_the_limit():
 
 @pytest.mark.parametrize("field", ["max_block_bytes", "max_depth", "max_calls"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "10", None], ids=repr)
-def test_a_limit_that_is_no_positive_int_is_refused(field, value):
+def test_a_limit_that_is_not_a_positive_int_is_refused(field, value):
     with pytest.raises(cogency_rs.ConfigError, match=field):
         Limits(**{field: value})
 

@@ -93,7 +93,7 @@ def test_parsers_do_not_share_state():
 
 
 @pytest.mark.parametrize("chunk", [None, b"a", 1, ["a"]], ids=repr)
-def test_a_chunk_that_is_no_str_is_a_type_error(chunk):
+def test_a_chunk_that_is_not_a_str_is_a_type_error(chunk):
     with pytest.raises(TypeError):
         Parser().feed(chunk)
 

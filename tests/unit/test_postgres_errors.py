@@ -230,7 +230,7 @@ def test_the_schema_is_ours_and_the_rest_the_driver_s():
         (f"postgresql://u:{SECRET}@db/app?schema=Robert'); --", "schema="),
     ],
 )
-def test_what_is_no_address_is_refused_and_not_repeated(dsn, part):
+def test_text_that_is_not_an_address_is_refused_and_not_repeated(dsn, part):
     with pytest.raises(ConfigError) as caught:
         PostgreSQL(dsn)
     check_line(caught.value, part)

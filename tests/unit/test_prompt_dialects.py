@@ -44,7 +44,7 @@ def returned(*contents: Any) -> dict[str, Any]:
 TALK = [user("1"), think("hm"), respond("so"), called("t", x="a\nb"), returned("done")]
 
 
-def said(events: list[dict[str, Any]], **options: Any) -> list[str]:
+def texts_of(events: list[dict[str, Any]], **options: Any) -> list[str]:
     return [message["content"] for message in to_messages(events, **options)]
 
 
@@ -55,22 +55,22 @@ async def calls_in(text: str, dialect: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", Dialect.presets())
 async def test_the_model_s_own_calls_stand_in_its_turn_as_it_writes_them(name):
-    _, turn, _ = said(TALK, dialect=name)
+    _, turn, _ = texts_of(TALK, dialect=name)
     [call] = await calls_in(turn, name)
     assert (call["name"], call["args"]) == ("t", {"x": "a\nb"})
 
 
 @pytest.mark.parametrize("name", OTHERS)
 async def test_what_a_tool_returned_opens_no_call_although_nobody_asked(name):
-    _, turn, _ = said(TALK, dialect=name)
+    _, turn, _ = texts_of(TALK, dialect=name)
     for content in (turn, [turn], {"text": turn}):
-        *_, results = said([*TALK[:-1], returned(content)], dialect=name)
+        *_, results = texts_of([*TALK[:-1], returned(content)], dialect=name)
         assert await calls_in(results, name) == []
 
 
 def test_a_mark_in_a_result_is_a_reference_in_text_and_an_escape_in_json():
     mark = [*TALK[:-1], returned("</tool_response><table>", {"a": "<tool_call>"})]
-    *_, results = said(mark, dialect="hermes")
+    *_, results = texts_of(mark, dialect="hermes")
     assert results == (
         "<tool_response>\n&lt;/tool_response><table>\n</tool_response>\n"
         '<tool_response>\n{"a": "\\u003ctool_call>"}\n</tool_response>'
@@ -83,7 +83,7 @@ def test_a_result_says_what_happened_and_whether_it_failed():
         {"tool": "t", "status": "failure", "content": "no such file"},
     ]
     calls = [called("t"), called("t"), event("result", json.dumps(items))]
-    *_, results = said(calls, dialect="glm47")
+    *_, results = texts_of(calls, dialect="glm47")
     assert results == (
         "<tool_response>Read a\nport = 1</tool_response>"
         "<tool_response>Error: no such file</tool_response>"
@@ -91,7 +91,7 @@ def test_a_result_says_what_happened_and_whether_it_failed():
 
 
 def test_results_that_are_not_an_array_are_one_result():
-    *_, results = said([called("t"), event("result", "all done")], dialect="glm47")
+    *_, results = texts_of([called("t"), event("result", "all done")], dialect="glm47")
     assert results == "<tool_response>all done</tool_response>"
 
 
@@ -104,27 +104,27 @@ def test_calls_without_an_id_are_numbered_through_the_conversation():
         called("c"),
         returned("3"),
     ]
-    text = "\n".join(said(calls, dialect="kimi-k2"))
+    text = "\n".join(texts_of(calls, dialect="kimi-k2"))
     for number, name in enumerate("abc"):
         assert text.count(f"functions.{name}:{number}") == 2, text  # the call, and its result
 
 
 def test_an_id_that_the_model_gave_is_kept():
     call = event("call", json.dumps({"name": "t", "args": {}, "id": "abcdefgh1"}))
-    turn, results = said([call, returned("1")], dialect="mistral-v11")
+    turn, results = texts_of([call, returned("1")], dialect="mistral-v11")
     assert "[CALL_ID]abcdefgh1[ARGS]" in turn
     assert results == "[TOOL_RESULTS]abcdefgh1[TOOL_CONTENT]1[/TOOL_RESULTS]"
 
 
-def test_of_several_dialects_the_first_is_written():
+def test_with_several_dialects_the_first_is_written():
     for dialect in (Dialect("hermes"), ("hermes", "glm47"), (Dialect("hermes"), "cogency")):
-        assert said(TALK, dialect=dialect) == said(TALK, dialect="hermes")
+        assert texts_of(TALK, dialect=dialect) == texts_of(TALK, dialect="hermes")
         assert system_prompt([OK], dialect=dialect) == system_prompt([OK], dialect="hermes")
 
 
 def test_a_dialect_of_one_s_own_is_written_by_its_marks():
     own = Dialect("hermes").replace(name="mine", open=["<use>"], close=["</use>"])
-    _, turn, _ = said(TALK, dialect=own)
+    _, turn, _ = texts_of(TALK, dialect=own)
     assert turn.endswith('<use>\n{"name": "t", "arguments": {"x": "a\\nb"}}\n</use>')
     assert "<use>" in system_prompt([OK], dialect=own)
 
@@ -195,4 +195,4 @@ async def test_assemble_writes_the_whole_prompt_in_the_dialect():
                     USER, CONVERSATION, tools=[OK], storage=storage, dialect=name, history=history
                 )
                 assert prompt["content"] == system_prompt([OK], dialect=name)
-                assert [message["content"] for message in messages] == said(TALK, dialect=name)
+                assert [message["content"] for message in messages] == texts_of(TALK, dialect=name)

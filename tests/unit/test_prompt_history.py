@@ -81,7 +81,7 @@ async def test_a_window_counts_messages_before_they_are_merged():
     assert await prompt([user("1"), user("2"), user("3")], History(window=2)) == [by_user("2\n\n3")]
 
 
-async def test_what_was_said_before_the_first_question_goes_first():
+async def test_rows_before_the_first_question_are_left_out_first():
     rows = [respond("welcome"), user(), respond()]
     assert await prompt(rows, History(window=2)) == [by_user(), by_assistant("so")]
     assert await prompt(rows, History(window=3)) == [
@@ -97,7 +97,7 @@ async def test_without_a_question_all_is_shown():
 
 
 @pytest.mark.parametrize("history", [History(window=5), History(max_tokens=5)])
-async def test_what_is_loaded_grows_until_enough_turns_are_there(history):
+async def test_more_rows_are_loaded_until_enough_turns_are_there(history):
     store = Store([user("ab"), respond("cdef")] * 1000)
     assert len(await prompt(store, history)) == 4
     assert store.limits == [64]
@@ -220,7 +220,7 @@ MERGED: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant(CALL), by_user("<results>\n[1]\n</results>\n\nand?")],
     ),
     (
-        "what was said after results that are empty",
+        "text after results that are empty",
         [called(), result(""), respond()],
         [by_assistant(f"{CALL}\n\nso")],
     ),

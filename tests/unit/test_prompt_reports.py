@@ -46,7 +46,7 @@ def folded(events: list[Event], **options: Any) -> list[Said]:
 FOLDS: list[tuple[str, list[Event], list[Said]]] = [
     ("a report stands after the text", [error()], [by_assistant("<x>"), by_user("Again.")]),
     (
-        "the text is joined to what was said and thought in that step",
+        "the raw text is joined to the text and thoughts of that step",
         [user(), think(), respond(), error()],
         [by_user(), by_assistant("<think>hm</think>", "so", "<x>"), by_user("Again.")],
     ),
@@ -56,7 +56,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_user(), by_user("Again.")],
     ),
     (
-        "without a raw text there is what was said",
+        "without a raw text only the step's text is shown",
         [respond(), error("")],
         [by_assistant("so"), by_user("Again.")],
     ),
@@ -66,7 +66,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
         [by_assistant("1"), by_user("a"), by_assistant("so", "2"), by_user("b"), by_user("c")],
     ),
     (
-        "what is said after one is a message of its own",
+        "text after a report is a message of its own",
         [respond("a"), error(), respond("b"), think("c")],
         [by_assistant("a", "<x>"), by_user("Again."), by_assistant("b", "<think>c</think>")],
     ),
@@ -100,13 +100,13 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
     # A report is not shown any more when a later step succeeded
     ("a call follows", [error(), called(), result()], [by_assistant(CALL), results()]),
     (
-        "a call follows, and what was said stays",
+        "a call follows, and the text stays",
         [think("a"), error(), respond("b"), error(), called(), result()],
         [by_assistant("<think>a</think>", "b", CALL), results()],
     ),
     ("a call follows and has no results", [error(), called()], [by_assistant(CALL), interrupted()]),
     ("a question follows", [respond(), error(), user()], [by_assistant("so"), by_user()]),
-    ("a question follows, and nothing was said", [error(), user()], [by_user()]),
+    ("a question follows, and there was no text", [error(), user()], [by_user()]),
     ("results follow that no call precedes", [respond(), error(), result()], [by_assistant("so")]),
     # Malformed reports
     *(

@@ -426,11 +426,11 @@ def test_how_the_text_is_cut_never_matters(data, thought, text, is_broken) -> No
     edges = [0, *cuts, len(written)]
 
     def read(pieces: list[str]) -> Any:
-        reader, said = DecisionReader(), {"think": "", "respond": ""}
+        reader, texts = DecisionReader(), {"think": "", "respond": ""}
         for piece in pieces:
             for event in reader.feed(piece):
-                said[event["type"]] += event["content"]
-        return said, reader.finish("stop")
+                texts[event["type"]] += event["content"]
+        return texts, reader.finish("stop")
 
     pieces = [written[start:end] for start, end in pairwise(edges)]
     assert read(pieces) == read([written])

@@ -71,14 +71,14 @@ class Talk:
         for _ in range(most):
             self.prompts.append(await self.prompt())
             source = parse_tokens(self._say(), errors="event", lenient=True)
-            said = ""
+            answered = ""
             async with aclosing(self.turns.process(source)) as events:
                 async for event in events:
                     self.events.append(event)
                     if event["type"] == "respond":
-                        said += event["content"]
+                        answered += event["content"]
             if self.turns.outcome not in GO_ON:
-                return said
+                return answered
         raise AssertionError("the model did not come to an answer")
 
     async def _say(self) -> AsyncIterator[Any]:
@@ -334,7 +334,7 @@ async def test_a_row_of_an_unknown_type_is_refused():
         assert await log.load_messages("c", "u") == []
 
 
-async def test_ids_that_are_swapped_are_noticed():
+async def test_swapped_ids_are_noticed():
     async with SQLite(":memory:") as log:
         await log.save_message("talk", "ada", "user", "Hello.")
         assert len(await assemble("ada", "talk", tools=[], storage=log)) == 2

@@ -162,8 +162,8 @@ def dialect_of(render: dict[str, Any]) -> str:
 def events_of(render: dict[str, Any]) -> list[dict[str, str]]:
     """The conversation that was rendered, from the assistant's turn on."""
     rendered = render["rendered"]
-    said = [("think", "RSN"), ("respond", "TXT")]
-    events = [(kind, text) for kind, text in said if text in render["assistant"]]
+    pieces = [("think", "RSN"), ("respond", "TXT")]
+    events = [(kind, text) for kind, text in pieces if text in render["assistant"]]
     results: list[dict[str, str]] = []
     for number, args in enumerate(ARGUMENTS, 1):
         if f"RES{number}" in rendered:

@@ -81,7 +81,7 @@ def test_a_value_is_cut_in_its_json_and_becomes_text(value, most):
 
 
 @given(st.text(max_size=60), bounds)
-def test_whatever_stands_there_the_text_is_no_longer_than_the_bound_and_its_notice(stored, most):
+def test_the_text_of_any_result_is_at_most_as_long_as_the_bound_and_the_notice(stored, most):
     if not stored:
         return
     try:
@@ -136,7 +136,7 @@ def test_wrong_options_are_refused(options, error):
 
 @tool(max_result_chars=5)
 def brief() -> str:
-    """Return much, of which little is shown."""
+    """Return much text. Only a little of it is shown."""
     return ""
 
 

@@ -71,7 +71,7 @@ async def test_sqlite_costs_no_task(made, tmp_path):
     assert made[1:] == ["ToolBatch._attempt"]  # the first task is the test's own
 
 
-async def test_a_storage_whose_saves_are_coroutines_is_brought_to_its_end_in_a_task(made):
+async def test_a_save_that_is_a_coroutine_is_completed_in_a_task(made):
     log = Log(before=2)
     await carry_out(accumulator(with_tools(OK, storage=log)), parse_tokens(block("ok")))
     assert types(log.rows) == ["call", "result"]

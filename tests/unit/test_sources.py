@@ -102,7 +102,7 @@ def test_anything_but_a_parser_or_a_turn_is_refused(sink):
         Source(Items(), sink)
 
 
-async def test_it_reads_on_until_there_is_something_to_hand_out():
+async def test_a_source_reads_on_until_there_is_something_to_hand_out():
     items = Items("<think>a", "b", "c</think>", "d")
     source = Source(items, parser := Parser())
     assert content(await source) == ["abc"]
@@ -157,7 +157,7 @@ async def test_a_kind_of_str_is_handed_on_as_str(sink):
     assert type(event["content"]) is str
 
 
-def test_what_the_iterator_waits_for_passes_through():
+def test_awaitables_of_the_iterator_pass_through():
     items = Items("a")
     items.awaitable = items.own
     assert run(Source(items, Parser(stream="token")))[0] == [None]
@@ -198,7 +198,7 @@ def test_what_is_thrown_and_not_caught_comes_back_and_the_next_item_is_awaited()
     assert content(run(source)[1]) == ["a"]
 
 
-def test_thrown_before_anything_is_awaited_it_is_simply_raised():
+def test_an_error_thrown_before_anything_is_awaited_is_simply_raised():
     with pytest.raises(ZeroDivisionError):
         Source(Items("a"), Parser()).throw(ZeroDivisionError())
 
@@ -273,7 +273,7 @@ def test_a_cycle_through_a_source_is_collected(waits):
 async def test_an_empty_chunk_gives_no_event(stream):
     source = Source(Items("a", "", "b", ""), parser := Parser(stream=stream))
     events = []
-    while (came := await source) is not None:
-        events += came if isinstance(came, list) else [came]
+    while (handed_out := await source) is not None:
+        events += handed_out if isinstance(handed_out, list) else [handed_out]
     assert "".join(content(events + parser.finish())) == "ab"
     assert all(content(events))

@@ -45,8 +45,8 @@ def said_by_openai(text: str = OSLO) -> Reply:
     return reply(delta(content=text), STOP, DONE)
 
 
-def said_by_anthropic(said: str = OSLO) -> Reply:
-    return Reply([start(), *text(0, said), *end()])
+def answer_of_anthropic(answer: str = OSLO) -> Reply:
+    return Reply([start(), *text(0, answer), *end()])
 
 
 async def runs(served: Any, *replies: Reply, count: int = 1, **options: Any) -> list[Any]:
@@ -69,7 +69,7 @@ async def test_openai_is_sent_the_schema_and_the_words():
 async def test_anthropic_is_sent_the_schema_beside_the_effort():
     [sent] = await runs(
         anthropic_served.served,
-        said_by_anthropic(),
+        answer_of_anthropic(),
         structured_output=True,
         output_config={"effort": "low"},
     )
@@ -104,8 +104,8 @@ async def test_anthropic_that_refuses_the_schema_is_asked_in_words_and_keeps_the
     sent = await runs(
         anthropic_served.served,
         refusal("output_config.format: this model does not support structured outputs"),
-        said_by_anthropic(),
-        said_by_anthropic(),
+        answer_of_anthropic(),
+        answer_of_anthropic(),
         count=2,
         structured_output=True,
         output_config={"effort": "low"},

@@ -233,7 +233,7 @@ async def test_true_is_the_global_provider_whatever_that_is():
     await agent("Hi.", telemetry=True).run("?")
 
 
-def test_where_it_is_off_opentelemetry_is_not_even_imported():
+def test_opentelemetry_is_not_imported_when_telemetry_is_off():
     code = """
 import asyncio, sys
 from cogency_rs import Agent, tool, uninstrument

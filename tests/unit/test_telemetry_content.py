@@ -36,7 +36,7 @@ async def tell(word: str) -> str:
 SECRETS = calls(call("tell", word="secret-1"), call("tell", word="secret-3"))
 
 
-async def test_spans_hold_nothing_that_was_said_unless_that_is_asked_for(traces):
+async def test_spans_hold_no_content_unless_that_is_asked_for(traces):
     answers = ["<think>secret-5</think>" + SECRETS, LLMError("secret-6")]
     mine = agent(*answers, tools=[tell], telemetry=traces.provider, instructions="secret-7")
     with pytest.raises(LLMError):
@@ -44,7 +44,7 @@ async def test_spans_hold_nothing_that_was_said_unless_that_is_asked_for(traces)
     assert "secret" not in text_of(traces)
 
 
-async def test_asked_for_spans_hold_the_messages_the_arguments_and_the_results(traces):
+async def test_spans_hold_messages_arguments_and_results_if_that_is_asked_for(traces):
     telemetry = Telemetry(traces.provider, capture_content=True)
     mine = agent(
         SECRETS, [TextDelta("secret-6"), Finish("stop")], tools=[tell], telemetry=telemetry

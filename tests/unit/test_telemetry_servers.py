@@ -39,14 +39,14 @@ def test_what_is_not_an_address_says_nothing(url):
 
 async def test_a_request_says_where_its_service_is(traces, metrics):
     instrument(traces.provider, meter_provider=metrics.provider)
-    said = reply(
+    answer = reply(
         delta(content="Hi."),
         STOP,
         usage(prompt_tokens=3, completion_tokens=2, total_tokens=5),
         DONE,
     )
     async with (
-        ModelServer([said]) as server,
+        ModelServer([answer]) as server,
         OpenAIModel("m", base_url=f"{server.url}/v1") as model,
     ):
         await Agent(model).run("?")
@@ -93,7 +93,7 @@ async def test_a_program_gets_the_trace_in_the_request_and_its_parent_is_the_cal
     }
 
 
-async def test_so_does_a_server_over_http_and_the_call_says_where_that_is(traces):
+async def test_a_server_over_http_gets_the_trace_too_and_the_call_says_where_that_server_is(traces):
     instrument(traces.provider)
     with listening() as (url, _):
         execution = await called(MCPServer.http(url), "trace")

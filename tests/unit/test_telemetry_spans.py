@@ -84,7 +84,7 @@ async def test_a_call_says_which_tool_ran_for_which_call(traces):
     }
 
 
-async def test_tokens_that_were_only_estimated_are_those_of_the_run_and_said_to_be(traces, metrics):
+async def test_estimated_tokens_are_only_on_the_run_and_marked_as_estimates(traces, metrics):
     instrument(traces.provider, meter_provider=metrics.provider)
     result = await agent("Hi.").run("?")
     run, chat = map(attributes, traces.spans)
@@ -101,10 +101,10 @@ async def test_settings_of_a_request_are_on_its_span(traces):
             return ModelRequest(request.messages, settings=settings, id=request.id)
 
     await agent("Hi.", telemetry=traces.provider, hooks=[Cool()]).run("?")
-    said = attributes(traces.named("chat scripted"))
-    assert said["gen_ai.request.temperature"] == 0.5
-    assert said["gen_ai.request.max_tokens"] == 10
-    assert "gen_ai.request.stop_sequences" not in said
+    recorded = attributes(traces.named("chat scripted"))
+    assert recorded["gen_ai.request.temperature"] == 0.5
+    assert recorded["gen_ai.request.max_tokens"] == 10
+    assert "gen_ai.request.stop_sequences" not in recorded
 
 
 # Errors

@@ -52,9 +52,9 @@ deltas = st.one_of(
 @settings(deadline=None)
 @given(st.lists(st.lists(deltas), min_size=1), st.booleans(), st.lists(half))
 @example([["\u2028\r\n\x85", TextDelta(""), Usage(), Finish(None)]], False, ["\ud800"])
-def test_every_answer_comes_back_as_it_was(answers: Any, timing: bool, said: list[str]):
+def test_every_answer_comes_back_as_it_was(answers: Any, timing: bool, texts: list[str]):
     async def there_and_back(path: Path) -> None:
-        request = asks(*(says(text) for text in said))
+        request = asks(*(says(text) for text in texts))
         await recorded(path, *answers, requests=[request] * len(answers), timing=timing)
         replay = ReplayModel(path)
         assert [await pieces_of(replay, request) for _ in answers] == answers
@@ -92,7 +92,7 @@ async def test_a_line_says_what_was_asked_and_answered(path: Path):
     }
 
 
-async def test_what_is_as_usual_is_not_written(path: Path):
+async def test_usual_values_are_not_written(path: Path):
     await recorded(path, "Hello")
     assert lines_of(path)[0]["request"] == {"messages": HI.messages}
 
@@ -149,7 +149,7 @@ async def test_an_answer_that_was_closed_is_closed_again(path: Path):
     assert lines_of(path)[0]["end"] == "closed"
 
 
-async def test_a_closed_answer_has_no_end_to_read_on_to(path: Path):
+async def test_a_closed_answer_cannot_be_read_further(path: Path):
     model = record(ScriptedModel(["a long text"]), path)
     async with aclosing(model.stream(HI)) as stream:
         await anext(stream)
@@ -160,7 +160,7 @@ async def test_a_closed_answer_has_no_end_to_read_on_to(path: Path):
         replay.assert_complete()
 
 
-async def test_a_cancelled_answer_is_kept_up_to_there(path: Path):
+async def test_a_cancelled_answer_is_kept_up_to_its_cancellation(path: Path):
     waits = asyncio.Event()
 
     async def answer(request: ModelRequest) -> Any:

@@ -72,7 +72,7 @@ def answers(id: str) -> dict[str, Any]:
          "messages[1].tool_call_id differs at character 3: it was 'id 1', and is 'id 2'"),
     ],
 )  # fmt: skip
-async def test_a_request_that_is_not_the_recorded_one_is_an_error(
+async def test_a_request_that_differs_from_the_recorded_one_is_an_error(
     path: Path, then: Any, now: Any, difference: str
 ):
     await recorded(path, "Hello", requests=[asks(*then)])
@@ -106,12 +106,12 @@ async def test_other_tools_are_a_difference(path: Path):
          [json.loads(json.dumps(ASSISTANT).replace('"b"', '"c"')), answers("a"), answers("c")]),
     ],
 )  # fmt: skip
-async def test_what_means_the_same_is_the_same(path: Path, then: Any, now: Any):
+async def test_requests_that_mean_the_same_are_the_same(path: Path, then: Any, now: Any):
     await recorded(path, "Hello", requests=[asks(*then)])
     assert await pieces_of(ReplayModel(path), asks(*now))
 
 
-async def test_what_differs_each_time_can_be_taken_away(path: Path):
+async def test_text_that_differs_each_time_can_be_removed(path: Path):
     def without_digits(text: str) -> str:
         return "".join(char for char in text if not char.isdigit())
 

@@ -159,7 +159,7 @@ async def test_without_a_turn_a_function_gets_the_events():
         await execute_tools(calls, execution=execution, on_event=5)  # type: ignore[arg-type]
 
 
-async def test_a_function_that_fails_harms_nothing(caplog):
+async def test_an_on_event_that_fails_harms_nothing(caplog):
     def listen(event: Any) -> None:
         raise LookupError("not today")
 
@@ -228,7 +228,7 @@ async def test_a_tool_can_end_the_run_once_its_batch_is_settled(mode):
     assert (turns.outcome, turns.stopped) == (TurnOutcome.ACTED, None)
 
 
-async def test_nothing_more_of_a_foreign_parser_is_read_then():
+async def test_nothing_more_of_a_foreign_parser_is_read_after_a_stop():
     stored = json.dumps({"name": "stop", "args": {"why": "enough"}})
     source = Chunks(event("call", stored), event("execute"), event("respond", "on"))
     turns = turns_with(stop)
@@ -238,7 +238,7 @@ async def test_nothing_more_of_a_foreign_parser_is_read_then():
 
 
 @pytest.mark.parametrize("why", [None, 5, b"x"])
-async def test_a_reason_that_is_no_text_is_the_call_s_failure(why):
+async def test_a_reason_that_is_not_text_is_the_call_s_failure(why):
     @tool
     async def end(context: ToolContext) -> None:
         """End."""

@@ -267,7 +267,7 @@ def test_models_of_the_same_name_have_definitions_of_their_own():
     assert properties["c"]["items"]["$ref"] in ("#/$defs/User_2", "#/$defs/User_3")
 
 
-def test_what_a_hint_is_for_may_stand_beside_what_pydantic_knows():
+def test_a_description_may_stand_beside_annotations_of_pydantic():
     made = takes(Annotated[int, annotated_types.Gt(0), Param("how many", le=9)])
     assert made.json_schema["properties"]["x"] == {
         "type": "integer",

@@ -334,7 +334,7 @@ def test_without_pydantic_a_hint_of_another_kind_is_an_error_that_says_what_to_i
     assert message.endswith(", which needs pydantic: pip install 'cogency-rs[schema]'")
 
 
-def test_notes_that_are_for_others_are_passed_over(monkeypatch):
+def test_annotations_for_others_are_passed_over(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
     made = takes(Annotated[int, 7, "how many", object()])
     assert schema_of(made) == (INTEGER | {"description": "how many"}, None)
@@ -544,7 +544,7 @@ def echo(hint: Any) -> FunctionTool[..., Any]:
 
 @slow
 @given(hints, st.data())
-def test_what_is_taken_is_what_the_schema_says(case, data):
+def test_the_values_taken_are_those_that_the_schema_admits(case, data):
     made = takes(case.hint)
     value = data.draw(json_values | case.pairs.map(lambda pair: pair[0]).filter(is_finite))
     validator = jsonschema.Draft202012Validator(made.json_schema)

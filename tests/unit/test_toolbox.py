@@ -81,8 +81,8 @@ TOOLS = [
 async def test_what_a_call_means(server, name, meant):
     call = ToolCall(name, {}, server=server)
     [execution] = await execute_calls([call], execution=Execution(tools=TOOLS))
-    said = execution.error or execution.value
-    assert said.startswith(meant)
+    answer = execution.error or execution.value
+    assert answer.startswith(meant)
     assert (execution.error is None) == ("@" in meant)
 
 

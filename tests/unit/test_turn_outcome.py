@@ -1,4 +1,4 @@
-"""How a turn came out: an outcome for the program that asks the model again, and rows that lose no text."""
+"""The outcome of a turn, for the program that may ask the model again; and rows that lose no text."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ async def steps(*replies: Any) -> list[Usage]:
     return [step.usage for step in result.steps]
 
 
-async def test_a_server_that_counts_along_is_believed():
+async def test_the_usage_in_the_last_chunk_read_counts():
     """The last figure before the answer is closed counts, and nothing is estimated."""
     pytest.importorskip("openai")
     first = reply(
@@ -51,7 +51,7 @@ async def test_a_server_that_counts_along_is_believed():
     assert await steps(first, last) == [Usage(50, 20), Usage(80, 4)]
 
 
-async def test_of_a_server_that_counts_at_the_end_only_it_is_estimated_and_says_so():
+async def test_usage_is_an_estimate_if_the_server_counts_only_at_the_end():
     pytest.importorskip("openai")
     counts = usage(prompt_tokens=50, completion_tokens=30)
     first = reply(delta(content=CALL), delta(content="<results>[]"), STOP, counts, DONE)
@@ -62,7 +62,7 @@ async def test_of_a_server_that_counts_at_the_end_only_it_is_estimated_and_says_
     assert whole == Usage(80, 4)
 
 
-async def test_in_a_dialect_whose_calls_run_when_the_answer_ends_the_server_s_figure_is_read():
+async def test_the_server_s_usage_is_read_if_calls_run_when_the_answer_ends():
     call = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
     model = ScriptedModel([[call, Usage(50, 30)], ["3.", Usage(80, 4)]])
     result = await Agent(model, tools=[add], dialect="hermes").run("1 + 2?")

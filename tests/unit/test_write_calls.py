@@ -40,7 +40,7 @@ def test_calls_that_lack_an_id_are_numbered_where_there_must_be_one():
 
 
 @pytest.mark.parametrize("name", Dialect.presets())
-def test_no_calls_are_no_text(name):
+def test_no_calls_give_an_empty_text(name):
     assert Dialect(name).write_calls([]) == ""
 
 
@@ -60,7 +60,7 @@ def test_anything_but_a_call_is_refused(call, error, message):
         Dialect("hermes").write_calls([call])
 
 
-def test_models_are_of_the_preset_and_of_what_is_made_of_it():
+def test_a_dialect_made_from_a_preset_keeps_its_models():
     assert "Qwen3" in Dialect("hermes").models
     assert Dialect("hermes").replace(name="mine").models == Dialect("hermes").models
     assert Dialect("cogency").models == ""

@@ -53,46 +53,46 @@ class Agent(Generic[Deps, Output]):
         tools: what it may call: functions with `@tool`, or any `Tool`.
         servers: MCP servers whose tools it may call too, by name or in a list. They are started with a run and closed
             after it; inside `async with agent:` they stay. Each run has the tools that they offer when it begins.
-        driver: how it is asked: `"text"` where it writes its calls as text, `"native"` where its provider has tool
-            calls of its own, `"react"` for one JSON decision a step; or any `Driver`.
-        dialect: of the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
-        lenient: of the same: read calls as small models write them, too.
-        instructions: what is asked of the model, in the system prompt.
-        identity: who it is, in the system prompt; a neutral sentence where not given.
-        output_type: what the final answer is: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter of
-            a tool may be. The model is asked for it as JSON, told what is wrong with what it writes, and
-            `RunResult.output` is the value. Text where it is not given.
-        storage: the log; in memory where not given, so that it is gone with the agent.
-        limits: how much one run may take.
-        recovery: how long one goes on with errors.
+        driver: how the model is asked: `"text"` if it writes its calls as text, `"native"` if its provider has tool
+            calls of its own, `"react"` for one JSON decision in each step; or any `Driver`.
+        dialect: for the driver `"text"`: how the model writes its calls; see `Dialect.presets()`.
+        lenient: for the driver `"text"`: read calls as small models write them, too.
+        instructions: instructions for the model, in the system prompt.
+        identity: who the model is, in the system prompt; by default a neutral sentence.
+        output_type: the type of the final answer: a dataclass, a `TypedDict`, a pydantic model, or whatever a parameter
+            of a tool may be. The model is asked for it as JSON and told what is wrong with its answer;
+            `RunResult.output` is the value. By default the answer is text.
+        storage: the log; by default in memory, so that it is gone with the agent.
+        limits: how much one run may use.
+        recovery: how long a run goes on with errors.
         history: how much of a conversation the model is shown.
-        hooks: what is asked around runs, steps, requests and calls.
-        middleware: what stands around every call, the outermost first.
-        approve: asked of calls of tools that require approval. Without it the run stops as `waiting` before a batch
-            that has one, and `resume` goes on.
-        approval_timeout: seconds to wait for its answer; none in time is a denial.
-        tool_timeout: seconds one call may take, where its tool says nothing else.
+        hooks: called around runs, steps, requests and calls.
+        middleware: functions around every call, the outermost first.
+        approve: decides about calls of tools that require approval. Without it the run stops as `waiting` before a
+            batch that has such a call, and `resume` goes on.
+        approval_timeout: seconds to wait for its answer; then the call is denied.
+        tool_timeout: seconds one call may take, unless its tool has a limit of its own.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
-        require_tool: whether each answer must call a tool. The run is then over when a tool ends it.
+        require_tool: whether each answer must call a tool. Then only a tool can complete the run.
         stop_at_tools: names of tools after which the run is over, as with `@tool(ends_run=True)`.
         finish_reasons: the provider's words for which a run stops, such as `"content_filter"`.
         on_failure: `"raise"` to raise `ToolError` when a call fails, once its batch is in the log.
-        on_block: `"stop"` to stop the run where a hook blocks a call; those after it are not started.
-        on_busy: where another run has the conversation: `"wait"` for it, or `"error"`.
-        calls: `"stream"` to show calls before they are complete, too, where the driver can.
+        on_block: `"stop"` to stop the run when a hook blocks a call; the calls after it are not started.
+        on_busy: if another run has the conversation: `"wait"` for it, or `"error"`.
+        calls: `"stream"` to show calls before they are complete, too, if the driver can.
         eager: whether calls of tools that are `read_only` begin while the model still writes the rest of its batch; see
             `Accumulator`.
         sandbox_dir: handed to tools that are objects; see `Execution`.
-        access: likewise.
+        access: handed to them too; see `Execution`.
         name: what traces and errors call the agent.
         telemetry: `True` or a tracer provider for spans and metrics of its runs, or a `Telemetry`; needs the extra
-            `otel`. Without it, a run has what the run that calls it has, or what `instrument` turned on.
+            `otel`. Without it, a run uses the telemetry of the run that calls it, or that of `instrument`.
 
     Raises:
-        ConfigError: there is no model, or it cannot be asked; two tools of one name; a hook that is not `Hooks`; an
-            option that no run could keep. Says what to do.
+        ConfigError: there is no model, or it cannot be asked; two tools have one name; a hook is not a `Hooks`; or an
+            option has a value that no run could keep. The message says what to do.
 
-    One agent may have any number of runs at once; those of one conversation wait for each other.
+    One agent may have any number of runs at once; runs of one conversation wait for each other.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class Agent(Generic[Deps, Output]):
         known = toolbox.names
         stopping = frozenset(stop_at_tools)
         unknown = sorted(stopping - known.keys())
-        if unknown and not servers:  # which may have it
+        if unknown and not servers:  # a server may have it
             raise ConfigError(
                 f"stop_at_tools names {unknown[0]!r}, and there is no such tool. Tools: {', '.join(known)}"
             )
         around = tuple(middleware)
-        BatchOptions(  # refuses what no batch could keep
+        BatchOptions(  # refuses values that no batch could keep
             tool_timeout=tool_timeout,
             max_concurrency=max_concurrency,
             middleware=around,
@@ -229,21 +229,21 @@ class Agent(Generic[Deps, Output]):
         """Answer a question.
 
         Args:
-            question: what the user asks.
-            conversation_id: the conversation that goes on; a new one where not given.
-            user_id: whose it is.
-            deps: what tools reach through `ToolContext.deps`, and hooks through `ctx.deps`.
-            limits: in place of the agent's own, for this run.
+            question: the user's question.
+            conversation_id: the conversation to go on with; a new one by default.
+            user_id: the id of its user.
+            deps: an object that tools reach as `ToolContext.deps`, and hooks as `ctx.deps`.
+            limits: the limits of this run, in place of the agent's own.
 
         Raises:
             BusyError: another run has the conversation, with `on_busy="error"`.
-            HookError: a hook failed; says which.
+            HookError: a hook failed; the message says which.
             ToolError: a call failed, with `on_failure="raise"`; its `executions` are those of the batch.
             StorageError: the log could not be read or written.
             asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and every
                 call has its result in the log.
 
-        What the model raises passes on unchanged.
+        Exceptions of the model pass on unchanged.
         """
         run = self._run(question, conversation_id, user_id, deps, "event", limits)
         return await _over(run)
@@ -258,10 +258,10 @@ class Agent(Generic[Deps, Output]):
         limits: UsageLimits | None = None,
         mode: StreamMode = "token",
     ) -> EventStream[Output]:
-        """Answer a question, and give the events while it is answered; takes and raises what `run` does.
+        """Answer a question, and yield the events meanwhile; takes and raises the same as `run`.
 
         Args:
-            question: see `run`, as for the rest.
+            question: see `run`.
             conversation_id: see `run`.
             user_id: see `run`.
             deps: see `run`.
@@ -269,9 +269,9 @@ class Agent(Generic[Deps, Output]):
             mode: `"token"` for text as it arrives, `"event"` for whole texts.
 
         Returns:
-            An async iterator of event dicts, to be closed if it is left early. Besides those of a turn there are
-            `user` (the question), `metric` after each step (tokens and seconds of the `step` and in `total`),
-            `interrupt` and `cancelled` where it was asked to stop. Its `result` is there when it is over.
+            An async iterator of event dicts; close it if you leave it early. Besides the events of a turn there are
+            `user` (the question), `metric` after each step (tokens and seconds of the `step` and in `total`), and
+            `interrupt` and `cancelled` if the run was asked to stop. Its `result` is set after the last event.
         """
         return EventStream(self._run(question, conversation_id, user_id, deps, mode, limits))
 
@@ -284,7 +284,7 @@ class Agent(Generic[Deps, Output]):
         deps: Deps | None = None,
         limits: UsageLimits | None = None,
     ) -> StepStream[Output]:
-        """Answer a question, and give each `Step` when it is over; takes and raises what `run` does."""
+        """Answer a question, and yield each `Step` when it is over; takes and raises the same as `run`."""
         return StepStream(self._run(question, conversation_id, user_id, deps, "event", limits))
 
     async def resume(
@@ -296,22 +296,22 @@ class Agent(Generic[Deps, Output]):
         deps: Deps | None = None,
         limits: UsageLimits | None = None,
     ) -> RunResult[Output]:
-        """Go on where a run of a conversation stopped: it waited for somebody, or its program ended.
+        """Go on where a run of a conversation stopped, because it waited for somebody or its program ended.
 
-        Calls that were running when a program ended are not run again, and the model is told that it is not known
-        whether they happened; but those of tools that are `idempotent` or `read_only` are.
+        Calls that were running when a program ended are not run again, except calls of tools that are `idempotent` or
+        `read_only`. The model is told that it is not known whether the others happened.
 
         Args:
             conversation_id: which conversation.
-            decisions: what somebody decided of the calls that wait, by id: `True`, `False`, `ToolApproved(args=...)` or
-                `ToolDenied("why")`. While one of them is missing the run goes on waiting; what was decided is kept. An
-                id that nothing waits for is ignored, and logged.
-            user_id: whose it is.
+            decisions: decisions about the calls that wait, by id: `True`, `False`, `ToolApproved(args=...)` or
+                `ToolDenied("why")`. While one of them is missing, the run goes on waiting; decisions are kept. A
+                decision for an id that is not waiting is ignored, and logged.
+            user_id: the id of its user.
             deps: see `run`.
             limits: see `run`.
 
         Returns:
-            The result of the run; of a conversation that has been answered, that answer.
+            The result of the run. If the conversation has its answer already, the result has that answer.
         """
         return await _over(
             self._resumed(conversation_id, decisions, user_id, deps, "event", limits)
@@ -327,11 +327,11 @@ class Agent(Generic[Deps, Output]):
         limits: UsageLimits | None = None,
         mode: StreamMode = "token",
     ) -> EventStream[Output]:
-        """Do what `resume` does, and give the events meanwhile, as `stream` does."""
+        """Do the same as `resume`, and yield the events meanwhile, as `stream` does."""
         return EventStream(self._resumed(conversation_id, decisions, user_id, deps, mode, limits))
 
     def run_sync(self, question: str, **options: Any) -> RunResult[Output]:
-        """Do what `run` does, where no event loop runs. Ctrl-C cancels the run.
+        """Do the same as `run`, where no event loop runs. Ctrl-C cancels the run.
 
         Raises:
             RuntimeError: an event loop runs here: there, `await agent.run(...)`.
@@ -343,10 +343,10 @@ class Agent(Generic[Deps, Output]):
         raise RuntimeError("an event loop runs here: write `await agent.run(...)`")
 
     def as_tool(self, name: str, description: str) -> FunctionTool[..., Any]:
-        """Make a tool of the agent, for another one.
+        """Make the agent a tool of another agent.
 
-        A call is a run of its own, in a conversation of its own. It ends with the run that called it: when that is
-        cancelled it is, and what it takes counts for that run's limits.
+        A call is a run of its own, in a conversation of its own. If the run that called it is cancelled, so is this
+        one, and what this one uses counts towards the caller's limits.
 
         Args:
             name: what the model calls it by.
@@ -361,7 +361,7 @@ class Agent(Generic[Deps, Output]):
     def _called(
         self, question: str, context: ToolContext[Any], parent: Run | None
     ) -> EventStream[Output]:
-        """Start a run for another agent."""
+        """Start a run for another agent's run."""
         deps: Any = context.deps
         return EventStream(self._run(question, None, context.user_id, deps, "event", None, parent))
 
@@ -424,7 +424,7 @@ class Agent(Generic[Deps, Output]):
 
 
 async def _over(run: Run) -> RunResult[Any]:
-    """Carry a run out; its result."""
+    """Carry out a run; returns its result."""
     async with aclosing(run.events()) as events:
         async for _ in events:
             pass

@@ -22,15 +22,15 @@ class RunContext(Generic[Deps]):
     Attributes:
         run_id: the run's own id.
         conversation_id: which conversation.
-        user_id: whose; may be empty.
-        deps: what the program gave to the run.
-        question: what the user asked; "" of a run that is resumed.
+        user_id: the id of its user; may be empty.
+        deps: the object that the program gave to the run.
+        question: the user's question; "" if the run is resumed.
         storage: the log.
-        state: what hooks note, by name; tools read it. It lasts as long as the run.
+        state: a dict for the notes of hooks; tools read it. It lasts as long as the run.
         steps: the steps that are over.
         step: the number of the step that runs, from 0.
-        parent: the run that called this one, where its agent is a tool of another; otherwise `None`.
-        account: what the run has taken, against its limits.
+        parent: the run that called this one, if its agent is a tool of another; else `None`.
+        account: what the run has used, against its limits.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RunContext(Generic[Deps]):
 
     @property
     def usage(self) -> Usage:
-        """The tokens that were used so far, also by the runs that this one called."""
+        """The tokens used so far, also by the runs that this one called."""
         return self.account.usage
 
     @property
@@ -77,33 +77,33 @@ class RunContext(Generic[Deps]):
         reason: StopReason = StopReason.STOP_REQUESTED,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        """Ask that the run stops after the present step."""
+        """Ask the run to stop after the current step."""
         self.add(StopSignal.of(StopRun(message, reason=reason, context=context), "hook"))
 
     def go_on(self) -> None:
-        """Ask that the run goes on after the present step, also where something asked that it stops.
+        """Ask the run to go on after the current step, even if something asked it to stop.
 
-        What a person asked through `RunStream.stop` stays.
+        A request through `RunStream.stop` is not overruled.
         """
         self._is_to_go_on = True
 
     def add(self, signal: StopSignal) -> None:
-        """Note that something asks that the run stops."""
+        """Note a reason to stop the run."""
         self._signals.append(signal)
 
     @property
     def signals(self) -> list[StopSignal]:
-        """What asks that the run stops, in the order in which it came."""
+        """The reasons to stop the run, in the order in which they came."""
         return self._signals
 
     @property
     def is_to_go_on(self) -> bool:
-        """Whether a hook asked that the run goes on, and no person that it stops."""
+        """Whether a hook asked the run to go on, and no person asked it to stop."""
         return self._is_to_go_on and not any(
             signal.reason is StopReason.USER_REQUESTED for signal in self._signals
         )
 
     def went_on(self) -> None:
-        """The run goes on: what asked for its end, and against it, was about the step before."""
+        """Forget the requests to stop and to go on, since the run goes on: they were about the step before."""
         self._signals = []
         self._is_to_go_on = False

@@ -1,4 +1,4 @@
-"""A step that may last so long and no longer."""
+"""A time limit for a step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Deadline:
     """Ends a step when the time of its run is over.
 
     Attributes:
-        is_over: whether it did.
+        is_over: whether it has ended the step.
     """
 
     def __init__(self, account: Account) -> None:
@@ -26,7 +26,7 @@ class Deadline:
         self.is_over = False
 
     def until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-        """The events that come in time. After that their source is closed: its calls are cancelled and settled."""
+        """Yield the events that come in time, then close their source: its calls are cancelled and settled."""
         return events if self._account.seconds_left is None else self._until(events)
 
     async def _until(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

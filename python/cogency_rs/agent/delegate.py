@@ -1,4 +1,4 @@
-"""An agent as a tool of another: a run of its own, that counts for the run which called it and ends with it."""
+"""An agent as a tool of another: a run of its own, which counts towards its caller's limits and ends with it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["Delegate", "calling", "has_delegate"]
 
 _present: ContextVar[Run | None] = ContextVar("cogency_rs_run", default=None)
-"""The run whose call the present task carries out."""
+"""The run whose call the current task carries out."""
 
 
 def calling(run: Run) -> Middleware:
-    """Tell the tools of a run that it is the one that calls them; in the task of each call."""
+    """Make middleware that tells tools which run calls them, in the task of each call."""
 
     async def layer(invocation: Invocation, next: Next) -> ToolResult:
         token = _present.set(run)
@@ -39,7 +39,7 @@ class Delegate:
 
     Args:
         name: the agent's, for errors.
-        start: starts a run for a question, as a call of a tool; told of the run that calls it.
+        start: starts a run for a question, as a call of a tool; it is given the calling run.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Delegate:
         self._start = start
 
     async def ask(self, question: str, context: ToolContext[Any]) -> Any:
-        """Carry a run out; its output."""
+        """Carry out a run; returns its output."""
         stream = self._start(question, context, _present.get())
         async with stream:
             async for _ in stream:
@@ -58,8 +58,8 @@ class Delegate:
         if result.status == "completed":
             return result.output
         why = result.stop.message if result.stop is not None else result.status
-        said = f" The last it said: {result.output}" if result.output else ""
-        raise ToolError(f"agent {self._name!r} stopped before it had an answer: {why}.{said}")
+        last = f" The last it said: {result.output}" if result.output else ""
+        raise ToolError(f"agent {self._name!r} stopped before it had an answer: {why}.{last}")
 
 
 def has_delegate(tools: Iterable[Any]) -> bool:

@@ -1,7 +1,7 @@
-"""The rows of a log as what was said: for drivers that write their own prompt.
+"""The rows of a log as passages of a dialogue, for drivers that write their own prompt.
 
-The rules are those of the core's fold. Calls without results have a failure each; results without calls are left out; a
-report is there until a call, results or a question follows.
+The rules are those of the core's fold. A call without a result gets a failure; results without calls are left out; a
+report is kept until a call, results or a question follows.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ INTERRUPTED = "Interrupted before completion"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the user said."""
+    """A message of the user."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What became of a call, as the model is shown it.
+    """The result of a call, as the model is shown it.
 
     Attributes:
         value: the content of a success, any value of JSON; the message of a failure.
-        outcome: what a success says beside its content; "" for nothing.
+        outcome: the outcome of a success, beside its content; "" for none.
         is_error: whether it failed.
     """
 
@@ -58,13 +58,13 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ModelPassage:
-    """What the model said, up to the results of its calls if it made any.
+    """The model's output, up to the results of its calls if it made any.
 
     Attributes:
         thoughts: its reasoning.
-        texts: what it said to the user.
-        calls: what it asked for, each with an id.
-        outcomes: what became of them; one for each.
+        texts: its texts for the user.
+        calls: its calls, each with an id.
+        outcomes: their results, one for each call.
     """
 
     thoughts: tuple[str, ...] = ()
@@ -74,17 +74,17 @@ class ModelPassage:
 
     @property
     def text(self) -> str:
-        """What it said to the user, one line after the other."""
+        """Its texts for the user, each on lines of its own."""
         return "\n".join(text for text in self.texts if text.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the model wrote that could not be used, and what it is told of that.
+    """Output of the model that could not be used, and what the model is told about it.
 
     Attributes:
-        raw: its own text; may be empty.
-        content: what it is told.
+        raw: the model's own text; may be empty.
+        content: the report for the model.
     """
 
     raw: str
@@ -99,15 +99,15 @@ class Bounds:
     """How many characters of each result's content are shown.
 
     Attributes:
-        all: of tools that have no bound of their own; `None` for all characters.
-        tools: of single tools, by name.
+        all: the bound for tools without one of their own; `None` for all characters.
+        tools: the bounds of single tools, by name.
     """
 
     all: int | None = None
     tools: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def cut(self, tool: str, value: Any) -> Any:
-        """A content as it is shown: what is too long is text, and says how much is missing."""
+        """A content as it is shown. If it is too long it becomes text, which says how much is missing."""
         most = self.tools.get(tool, self.all)
         if most is None:
             return value
@@ -119,7 +119,7 @@ class Bounds:
 
 
 def compact_json(value: Any) -> str:
-    """A value as JSON without spaces; characters as they are, unless UTF-8 has no bytes for one."""
+    """A value as JSON without spaces; characters are not escaped, unless UTF-8 cannot encode one."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
@@ -148,11 +148,11 @@ def stored_calls(rows: Sequence[Any]) -> dict[int, ToolCall]:
 
 
 def with_ids(calls: dict[int, ToolCall], records: Sequence[CallRecord]) -> dict[int, ToolCall]:
-    """Give each call an id: its own, or that of its record, or one by its place, which stays.
+    """Give each call an id: its own, or that of its record, or a stable one made from its place.
 
     Args:
         calls: by place, oldest first.
-        records: what the log knows of all calls of the conversation, oldest first.
+        records: the records of all calls of the conversation, oldest first.
     """
     found = dict(calls)
     # A history leaves out the oldest rows, so they are matched from the end.
@@ -176,9 +176,9 @@ def dialogue(
     """Fold rows.
 
     Args:
-        rows: with `type` and `content`, oldest first.
-        calls: those among them, with ids, by the place of their row; ids by place where not given.
-        bounds: how much of results is shown.
+        rows: rows with `type` and `content`, oldest first.
+        calls: the calls among them, with ids, by the place of their row; by default ids are made from the places.
+        bounds: how much of each result is shown.
 
     The cost is linear in the rows.
     """
@@ -222,7 +222,7 @@ def _report(content: str) -> Report | None:
 
 
 class _Fold:
-    """What was said since the last results, and all that is complete."""
+    """The open passage since the last results, and all complete passages."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -244,14 +244,14 @@ class _Fold:
         if not self._calls:
             self._forget_reports()
             return
-        # A report that came after the calls is of the same answer: it is shown after their results.
+        # A report that came after the calls belongs to the same answer: it is shown after their results.
         late = [piece for piece in self.pieces if isinstance(piece, Report)]
         self._forget_reports()
         self._close(self.pieces, self._outcomes(content))
         self.pieces = [*late]
 
     def end(self) -> list[Passage]:
-        """All passages, with those that are not over."""
+        """Return all passages, with the open one."""
         stretch: list[tuple[str, str] | Report] = []
         for piece in self.pieces:
             if isinstance(piece, Report):
@@ -269,17 +269,17 @@ class _Fold:
     def _close(
         self, pieces: Sequence[tuple[str, str] | Report], outcomes: Sequence[CallOutcome]
     ) -> None:
-        said = [piece for piece in pieces if not isinstance(piece, Report)]
+        kept = [piece for piece in pieces if not isinstance(piece, Report)]
         calls, self._calls = self._calls, []
-        # Results are saved right after their calls, so it is the first calls that lack them.
+        # Results are saved right after their calls, so the first calls are those that lack them.
         missing = len(calls) - len(outcomes)
         failed = [CallOutcome(INTERRUPTED, is_error=True)] * missing
         outcomes = [*failed, *outcomes[max(-missing, 0) :]]
-        if said or calls:
+        if kept or calls:
             self._passages.append(
                 ModelPassage(
-                    tuple(text for kind, text in said if kind == "think"),
-                    tuple(text for kind, text in said if kind == "respond"),
+                    tuple(text for kind, text in kept if kind == "think"),
+                    tuple(text for kind, text in kept if kind == "respond"),
                     tuple(calls),
                     tuple(outcomes),
                 )
@@ -294,7 +294,7 @@ class _Fold:
             case [*listed]:
                 return [self._outcome(item) for item in listed]
             case _:
-                return [CallOutcome(content)]  # no program of ours wrote it
+                return [CallOutcome(content)]  # another program wrote it
 
     def _outcome(self, item: Any) -> CallOutcome:
         if not is_object(item):

@@ -1,4 +1,4 @@
-"""How much a run may take, and what it has taken."""
+"""How much a run may use, and how much it has used."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Account", "UsageLimits"]
 class UsageLimits:
     """Bounds of one run, and of the runs of agents that are its tools.
 
-    Where one is reached, the run stops before its next step; it does not fail.
+    A run that reaches one stops before its next step; it does not fail.
 
     Attributes:
         steps: answers of the model; `None` for any number.
-        tool_calls: calls that are carried out. Those beyond are refused, and the model is told; a run of whose step all
-            calls were refused for this stops.
+        tool_calls: calls that are carried out. Further calls are refused, and the model is told; after a step in which
+            every call was refused for this, the run stops.
         total_tokens: tokens of all kinds: read, written, cached, reasoned.
-        seconds: since the run began. A step that takes longer is stopped: its running calls are cancelled, and have
-            their results in the log.
+        seconds: seconds since the run began. A step that takes longer is stopped: its running calls are cancelled, and
+            have their results in the log.
 
     Raises:
         ConfigError: a bound below 1, or seconds that are not above 0.
@@ -43,14 +43,14 @@ class UsageLimits:
 
 
 class Account:
-    """What a run has taken, and what it may still take.
+    """What a run has used, and what it may still use.
 
-    What it takes counts for the run that called it, too, and so on upwards; and where one of those has reached a limit,
-    so has it.
+    Its use counts for the run that called it, too, and so on upwards; if one of those has reached a limit, so has this
+    run.
 
     Args:
-        limits: of the run.
-        parent: of the run that called it.
+        limits: the limits of the run.
+        parent: the account of the run that called it.
 
     Attributes:
         steps: answers of the model.
@@ -75,12 +75,12 @@ class Account:
 
     @property
     def seconds(self) -> float:
-        """How long the run has taken."""
+        """How long the run has lasted."""
         return 0.0 if self._began is None else monotonic() - self._began
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it may still take; `None` for as long as it likes. Below 0 when the time is over."""
+        """How long it may still last; `None` for no limit, negative when the time is over."""
         limit = self._limits.seconds
         return None if limit is None else limit - self.seconds
 
@@ -96,11 +96,11 @@ class Account:
 
     @property
     def counts_calls(self) -> bool:
-        """Whether a limit of calls has to be kept."""
+        """Whether there is a limit of calls."""
         return any(account._limits.tool_calls is not None for account in self._upwards)
 
     def take_call(self) -> StopSignal | None:
-        """Count a call, if it may be carried out; otherwise say why not."""
+        """Count a call, if it may be carried out; else return why not."""
         for account in self._upwards:
             most = account._limits.tool_calls
             if most is not None and account.tool_calls >= most:
@@ -111,12 +111,12 @@ class Account:
         return None
 
     def give_back_call(self) -> None:
-        """A call that was counted does not count."""
+        """Take back the count of a call."""
         for account in self._upwards:
             account.tool_calls -= 1
 
     def reached(self) -> Iterator[StopSignal]:
-        """The limits for which no further step may begin."""
+        """The limits that keep a further step from beginning."""
         for account in self._upwards:
             limits, used = account._limits, account.usage
             if (most := limits.steps) is not None and account.steps >= most:
@@ -129,6 +129,6 @@ class Account:
                 yield account.out_of_time()
 
     def out_of_time(self) -> StopSignal:
-        """That the time is over."""
+        """The signal that the time is over."""
         message = f"Time limit reached: {self.seconds:.1f}/{self._limits.seconds:g} s"
         return StopSignal(StopReason.TIME_LIMIT, message, source="limits")

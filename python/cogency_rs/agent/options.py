@@ -1,4 +1,4 @@
-"""Checks what an agent is given, so that what cannot work is refused when the agent is made."""
+"""Checks the arguments of an agent, so that one that cannot work is refused when the agent is made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DRIVERS: dict[str, Callable[[], Driver]] = {"native": NativeDriver, "react": Re
 
 
 def storage_of(storage: Any, on_busy: str) -> Any:
-    """The log, if it can be one."""
+    """Return the storage, if it can be the agent's log."""
     if storage is None:
         return Memory()
     given: object = storage
@@ -41,7 +41,7 @@ def storage_of(storage: Any, on_busy: str) -> Any:
 
 
 def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
-    """How the model is asked."""
+    """Return the driver that an argument means."""
     if driver == "text":
         return TextDriver(dialect or "cogency", lenient=lenient)
     if dialect is not None:
@@ -62,7 +62,7 @@ def driver_of(driver: Any, dialect: Dialects | None, lenient: bool) -> Driver:
 
 
 def instance_of(kind: Any, name: str, given: Any) -> Any:
-    """An option that is of a class, or what it is by default."""
+    """Return an option that must be of a class, or its default."""
     if given is None:
         return kind()
     if not isinstance(given, kind):

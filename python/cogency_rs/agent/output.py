@@ -1,4 +1,4 @@
-"""What the final answer of a run is to be: text, or a value of some type that the model writes as JSON."""
+"""The type of a run's final answer: text, or a value that the model writes as JSON."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Fault", "OutputReader", "TextOutput", "ValueOutput", "output_of"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why an answer is not what was asked for.
+    """Why an answer does not have the type that was asked for.
 
     Attributes:
-        message: what the model is told: what was wrong, and what to write instead.
+        message: what the model is told: what is wrong, and what to write instead.
     """
 
     message: str
@@ -30,7 +30,7 @@ class OutputReader(Protocol):
 
     @property
     def instructions(self) -> str:
-        """What the model is told of it in the system prompt; "" for nothing."""
+        """What the system prompt says about it; "" for nothing."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class OutputReader(Protocol):
         ...
 
     def read(self, text: str) -> Any:
-        """The value that the text of an answer stands for, or a `Fault`."""
+        """The value that the text of an answer means, or a `Fault`."""
         ...
 
 
@@ -62,14 +62,14 @@ class ValueOutput:
     """The answer as a value, which the model writes as JSON.
 
     Args:
-        hint: what the value is: whatever a parameter of a tool may be.
+        hint: the type of the value; anything that a parameter of a tool may be.
 
     Attributes:
-        instructions: what the system prompt says of it.
-        schema: the JSON Schema of the value, where it is an object; providers take no other.
+        instructions: what the system prompt says about it.
+        schema: the JSON Schema of the value, if it is an object; providers take no other.
 
     Raises:
-        ConfigError: JSON has nothing of the kind; says why.
+        ConfigError: JSON cannot hold such a value; the message says why.
     """
 
     def __init__(self, hint: Any) -> None:
@@ -97,7 +97,7 @@ class ValueOutput:
         )
 
     def read(self, text: str) -> Any:
-        """The value, or a `Fault`. It may stand in a Markdown fence; the cost is linear."""
+        """The value, or a `Fault`. The value may stand in a Markdown fence; the cost is linear."""
         fenced = _FENCE.search(text)
         written = fenced[1] if fenced else text
         try:
@@ -121,11 +121,11 @@ class ValueOutput:
 
 
 def _flattened(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """A schema that is a reference, as what it refers to: providers want an object at the top."""
+    """Replace a schema that is a reference by its target: providers want an object at the top."""
     reference = schema.get("$ref", "")
     return dict(definitions.get(reference.rpartition("/")[2], schema)) if reference else schema
 
 
 def output_of(output_type: Any) -> OutputReader:
-    """What reads answers of a type; text where it is `None` or `str`."""
+    """Return the reader for answers of a type; for `None` and `str` that of text."""
     return TextOutput() if output_type in (None, str) else ValueOutput(output_type)

@@ -1,4 +1,4 @@
-"""The system prompts of an agent, each written once: they say the same in every run with the same tools."""
+"""The system prompts of an agent. Each is written once, since it is the same in every run with the same tools."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable, Hashable
 __all__ = ["Prompts"]
 
 MOST_KEPT = 64
-"""Prompts that are kept; tools that are visible in some runs only make several."""
+"""How many prompts are kept; tools that are visible only in some runs lead to several."""
 
 
 class Prompts:
-    """Prompts that were written, by what they depend on."""
+    """The prompts written so far, by the values that they depend on."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, str] = {}
 
     def get(self, key: Hashable, write: Callable[[], str]) -> str:
-        """The prompt of a key; `write` makes it where it is not kept."""
+        """The prompt of a key; `write` makes it if it is not kept."""
         kept = self._kept.get(key)
         if kept is None:
             kept = write()

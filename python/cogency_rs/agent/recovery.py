@@ -11,7 +11,7 @@ from .results import StopReason, StopSignal
 __all__ = ["Recovery", "Repetition"]
 
 ErrorKey = tuple[str, str]
-"""What kind of error it is, and of which tool; "" for none."""
+"""The kind of an error, and its tool; "" for no tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Recovery:
     """How long a run goes on with errors.
 
     Attributes:
-        same_error_limit: after so many equal errors in a row, by kind and tool, the run stops; any success begins
-            anew. `None` for never.
+        same_error_limit: after so many equal errors in a row, by kind and tool, the run stops; a success resets the
+            count. `None` for never.
 
     Raises:
         ConfigError: the limit is below 1.
@@ -41,12 +41,12 @@ class Repetition:
         self._count = 0
 
     def enter(self, errors: Iterable[tuple[ErrorKey, str] | None]) -> StopSignal | None:
-        """Take what happened in a step, in order: errors and what they say, or `None` for a success.
+        """Take the events of a step, in order: errors with their messages, or `None` for a success.
 
         Equal errors of one step count once: the model has not yet read the first.
 
         Returns:
-            A signal, where the limit is reached.
+            A signal, if the limit is reached.
         """
         counted: ErrorKey | None = None  # in this step
         for error in errors:
@@ -68,7 +68,7 @@ class Repetition:
 
 
 _MOST = 300
-"""Characters that are quoted of an error."""
+"""How many characters of an error are quoted."""
 
 
 def _quoted(text: str) -> str:

@@ -16,7 +16,7 @@ class ModelResponse:
     Attributes:
         request_id: the `ModelRequest` that it answers.
         deltas: its pieces, in order.
-        usage: the tokens it took.
+        usage: the tokens that it used.
     """
 
     request_id: str
@@ -35,6 +35,6 @@ class ModelResponse:
 
     @property
     def finish_reason(self) -> str | None:
-        """Why the model stopped, if it said so."""
+        """Why the model stopped, if that is known."""
         reasons = [delta.reason for delta in self.deltas if isinstance(delta, Finish)]
         return reasons[-1] if reasons else None

@@ -35,14 +35,14 @@ else:  # Python 3.11 knows no defaults
     Output = TypeVar("Output")
 
 RunStatus = Literal["pending", "in_progress", "waiting", "completed", "stopped", "failed"]
-"""How far a run has come. `failed` only if the run did, not if a tool of it did."""
+"""The state of a run. `failed` means that the run failed; a tool that fails does not fail it."""
 
 StepKind = Literal["error", "tool_execution", "final_response"]
-"""What a step was: output that could not be used, calls, or an answer."""
+"""The kind of a step: output that could not be used, calls, or an answer."""
 
 
 class StopReason(StrEnum):
-    """Why a run stopped, in the order in which they count where there are several."""
+    """Why a run stopped. If there are several reasons, the first in this order counts."""
 
     ERROR = "error"
     STOP_REQUESTED = "stop_requested"
@@ -61,13 +61,13 @@ _PRECEDENCE = {reason: place for place, reason in enumerate(StopReason)}
 
 @dataclass(frozen=True, slots=True)
 class StopSignal:
-    """That a run is to stop, and why.
+    """A reason to stop a run.
 
     Attributes:
-        reason: what kind of reason it is.
+        reason: the kind of reason.
         message: the reason in words.
-        context: what else there is to say, by name.
-        source: who says it: a tool's or a hook's name, `"limits"`, `"recovery"`, `"model"` or `"user"`.
+        context: further facts, by name.
+        source: where it comes from: a tool's or a hook's name, `"limits"`, `"recovery"`, `"model"` or `"user"`.
     """
 
     reason: StopReason
@@ -77,7 +77,7 @@ class StopSignal:
 
     @classmethod
     def of(cls, stop: StopRun, source: str = "") -> StopSignal:
-        """What a tool or a hook raised."""
+        """The signal for an exception that a tool or a hook raised."""
         context, source = stop.context, source or stop.source
         try:
             reason = StopReason(stop.reason)
@@ -87,25 +87,26 @@ class StopSignal:
 
 
 def first_signal(signals: Iterable[StopSignal]) -> StopSignal | None:
-    """The signal that counts: the first of those whose reason comes first; `None` if there is none."""
+    """The signal that counts: the first with the reason that comes first in `StopReason`; `None` if there is none."""
     return min(signals, key=lambda signal: _PRECEDENCE[signal.reason], default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One answer of the model, and what came of it.
+    """One answer of the model, and its results.
 
     Attributes:
-        index: which step of the run, from 0.
-        kind: what it was.
-        outcome: how the turn came out.
-        text: what it says to the user, joined and stripped.
-        thoughts: its reasoning, likewise.
-        calls: what it asked for, as the model wrote it.
-        executions: what became of the calls, in their order; and, as failures, what a driver could make no call of.
-        usage: the tokens it took.
+        index: the number of the step in the run, from 0.
+        kind: what kind of step it was.
+        outcome: the outcome of its turn.
+        text: its text for the user, joined and stripped.
+        thoughts: its reasoning, joined and stripped.
+        calls: its calls, as the model wrote them.
+        executions: the executions of the calls, in their order; and a failure for each call that a driver could not
+            read.
+        usage: the tokens that it used.
         finish_reason: why the model stopped writing, in its provider's word.
-        error: what was wrong with it, as the model is told; `None` if nothing was.
+        error: what was wrong with it, in the words for the model; `None` if nothing was.
     """
 
     index: int
@@ -122,18 +123,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Generic[Output]):
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        output: the final answer: its text, or the value of `output_type`; of a run that a tool ended, what that tool
-            gave. Of any other run that did not complete, what the last step said.
+        output: the final answer: its text, or the value of `output_type`. If a tool ended the run, that tool's result;
+            if the run did not complete, the text of the last step.
         status: how it ended.
-        stop: why it stopped; `None` where the model simply answered.
+        stop: why it stopped; `None` if the model simply answered.
         usage: the tokens of all its steps.
         steps: its steps, in order.
-        waiting: the calls that wait for somebody's agreement, with their ids; see `Agent.resume`.
-        conversation_id: which conversation; to be given to the next run.
-        run_id: the run's own.
+        waiting: the calls that wait for approval, with their ids; see `Agent.resume`.
+        conversation_id: the conversation's id, for the next run.
+        run_id: the run's own id.
     """
 
     output: Output

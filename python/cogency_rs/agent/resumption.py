@@ -24,10 +24,10 @@ logger: logging.Logger = logging.getLogger(__name__)
 def check_decisions(
     conversation_id: str, state: StoredState, decisions: Mapping[str, Decision]
 ) -> None:
-    """See whether there is something to resume, and what waits for these decisions; those too late are logged.
+    """Check that there is something to resume that waits for these decisions; decisions that come too late are logged.
 
     Raises:
-        ConfigError: the log has no such conversation, or nothing in it ever waited for one of them.
+        ConfigError: the log has no such conversation, or no call in it ever waited for one of the decisions.
     """
     if state.last is None:
         raise ConfigError(
@@ -45,7 +45,7 @@ def check_decisions(
 
 
 async def undecided(batch: OpenBatch, tools: Toolbox) -> list[ToolCall]:
-    """Those of its calls that somebody has yet to agree to."""
+    """The calls of a batch that somebody must still decide about."""
     open_ids = batch.not_begun - batch.decided().keys()
     return [
         call
@@ -55,7 +55,7 @@ async def undecided(batch: OpenBatch, tools: Toolbox) -> list[ToolCall]:
 
 
 def approved_by(decided: Mapping[str, Decision], otherwise: Approve | None) -> Approve:
-    """Answer with what was decided; who is asked `otherwise` decides of the rest."""
+    """Answer with the decisions made before; `otherwise` decides about other calls."""
 
     async def approve(ctx: ToolContext[Any], call: ToolCall) -> ToolApproved | ToolDenied | bool:
         if ctx.execution_id in decided:

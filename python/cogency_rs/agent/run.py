@@ -1,9 +1,9 @@
-"""One run: steps of the model until it has answered, or something asks it to stop.
+"""One run: steps of the model until it has answered or has a reason to stop.
 
-What follows a step is decided in the core (`decide`); here is what is done about it.
+The core decides what follows a step (`decide`); this file carries that out.
 
-Invariants: every call in the log has its result there when a run is over, unless the run waits for somebody; what asks
-for a stop is heeded between steps, when the batch is settled; a run that is cancelled leaves a row that says so.
+Invariants: when a run is over, every call in the log has its result there, unless the run waits for approval; a request
+to stop is heeded between steps, when the batch is settled; a run that is cancelled leaves a row that says so.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 _CUT = "You were interrupted after what you said last, which the user has read. Go on from there, and do not repeat it."
 
 Beginning = tuple[list[dict[str, Any]], RunningStep | None]
-"""The events that a run begins with, and the step that it goes on with where an earlier run left one."""
+"""The events with which a run begins, and the step to go on with if an earlier run left one."""
 
 
 class Run:
@@ -52,16 +52,16 @@ class Run:
 
     Args:
         settings: the agent's.
-        ctx: what hooks and drivers see.
+        ctx: the run as hooks and drivers see it.
         stream: whether text comes as it arrives.
-        decisions: of a run that is resumed, what somebody decided.
-        is_new: whether nothing can be in the log of its conversation yet.
-        is_resumed: whether it goes on where an earlier one stopped, and asks no question.
-        parent: the run that called it, where its agent is a tool of another.
+        decisions: the decisions about calls, if the run is resumed.
+        is_new: whether the log cannot have any row of its conversation yet.
+        is_resumed: whether it goes on where an earlier run stopped, and asks no question.
+        parent: the run that called it, if its agent is a tool of another.
 
     Attributes:
-        result: what came of it, once it is over.
-        status: how far it has come.
+        result: its result, once it is over.
+        status: its state.
         triggers: its hooks.
     """
 
@@ -93,11 +93,11 @@ class Run:
         self.result: RunResult[Any] | None = None
 
     def stop(self, message: str = "") -> None:
-        """Ask that the run stops at its next boundary, when its calls have their results; from any thread."""
+        """Ask the run to stop before its next step, when its calls have their results; from any thread."""
         self._asked = message
 
     def events(self) -> AsyncGenerator[Any, None]:
-        """Carry the run out: its events, and a `Step` after those of each step."""
+        """Carry out the run: yields its events, and a `Step` after the events of each step."""
         settings = self._settings
         tracing = settings.tracing or current()
         if tracing is None:
@@ -116,12 +116,12 @@ class Run:
                 events, step = await (self._go_on() if self._is_resumed else self._ask_question())
                 for event in events:
                     yield event
-                # The steps stand here, and not in generators of their own, each of which every event would pass.
+                # The steps stand here and not in generators of their own, because every event would pass through those.
                 while step is not None or (step := await self._next_step()) is not None:
-                    said = step.said
+                    content = step.content
                     try:
                         async for event in step.events:
-                            said.take(event)
+                            content.take(event)
                             yield event
                     finally:
                         await step.events.aclose()
@@ -143,7 +143,9 @@ class Run:
                     self.status = "stopped"
                     self.ctx.add(StopSignal(StopReason.USER_REQUESTED, "cancelled", source="user"))
                     await self._log.note_cancellation()
-                elif isinstance(left, GeneratorExit):  # it is over, and only its end was not read
+                elif isinstance(
+                    left, GeneratorExit
+                ):  # the run is over, and only its end was not read
                     await self._finish_unread()
                 self.result = self.result or self._make_result()
                 raise
@@ -158,7 +160,7 @@ class Run:
     # Its beginning
 
     def _claim(self) -> AbstractAsyncContextManager[Any]:
-        """The conversation for this run alone, where the log can give that."""
+        """Claim the conversation for this run alone, if the log has claims."""
         storage = self._settings.storage
         given: object = storage
         if not hasattr(type(given), "claim"):
@@ -169,7 +171,7 @@ class Run:
         return claim
 
     def _served(self) -> AbstractAsyncContextManager[None]:
-        """The agent's servers, with the tools that they offer now."""
+        """Start the agent's servers, with the tools that they offer now."""
         serving = self._settings.serving
         return nullcontext() if serving is None else self._serving(serving)
 
@@ -193,7 +195,7 @@ class Run:
         self._tools = settings.toolbox
 
     def _prepare(self) -> None:
-        """Make what the steps share."""
+        """Make the objects that the steps share."""
         settings = self._settings
         parts = [settings.instructions, settings.output.instructions]
         runtime = Runtime(
@@ -216,12 +218,12 @@ class Run:
         self._stepping = Stepping(self, settings, runtime, self._log, "wait" if waits else approve)
 
     def _approve(self) -> Approve | None:
-        """Who is asked: of an agent that is a tool, and says nothing itself, who its caller asks."""
+        """Return who decides about calls: for an agent that is a tool and has no `approve`, that of its caller."""
         approve, parent = self._settings.approve, self._parent
         return approve if approve is not None or parent is None else parent._approve()
 
     async def _ask_question(self) -> Beginning:
-        """Settle what an earlier run left, and put the question into the log."""
+        """Settle calls that an earlier run left, and save the question in the log."""
         ctx, storage = self.ctx, self._settings.storage
         rows: list[Row] = []
         calls: list[CallRecord] = []
@@ -258,7 +260,7 @@ class Run:
         return [], None
 
     async def _go_on_with(self, batch: OpenBatch) -> RunningStep | None:
-        """Carry out calls that an earlier run left, if nobody has yet to agree to them."""
+        """Carry out calls that an earlier run left, unless one still waits for a decision."""
         approve = self._approve()
         waiting = [] if approve is not None else await undecided(batch, self._tools)
         if waiting:
@@ -280,7 +282,7 @@ class Run:
     # Its steps
 
     async def _next_step(self) -> RunningStep | None:
-        """Ask the model once more; `None` where the run is over, or stops."""
+        """Ask the model once more; `None` if the run is over, or stops."""
         if self.status != "in_progress" or await self._is_stopped(self.ctx.account.reached()):
             return None
         if self.triggers.has("before_step"):
@@ -291,7 +293,7 @@ class Run:
         return self._stepping.ask()
 
     async def _finish_step(self, step: RunningStep) -> FinishedStep:
-        """Put together what came of a step, and do what follows it."""
+        """Put together the results of a step, and do what follows it."""
         done = await self._stepping.finish(step)
         self.ctx.steps.append(done.step)
         self.ctx.step += 1
@@ -316,7 +318,7 @@ class Run:
         return True
 
     def _asked_for(self) -> Iterator[StopSignal]:
-        """What a person asked of this run, or of the one that called it."""
+        """The requests of a person to stop this run, or the run that called it."""
         run: Run | None = self
         while run is not None:
             if run._asked is not None:
@@ -386,7 +388,7 @@ class Run:
         )
 
     async def _finish_unread(self) -> None:
-        """Tell hooks of the result, where nobody is left who could be told that one of them failed."""
+        """Pass the result to hooks when the caller is gone, so that a hook's error can no longer be raised."""
         if self._is_finished:
             return
         try:
@@ -395,7 +397,7 @@ class Run:
             logger.exception("A hook failed at the end of a run")
 
     async def _tell_of(self, error: Exception) -> None:
-        """Tell hooks of the error that ends the run; what they raise themselves must not hide it."""
+        """Pass the error that ends the run to hooks; their own exceptions must not hide it."""
         try:
             await self.triggers.tell("on_error", error)
             if not self._is_finished:
@@ -405,7 +407,7 @@ class Run:
 
 
 def _schema_for(settings: AgentSettings) -> Mapping[str, Any] | None:
-    """The schema that the model is sent: where every answer calls a tool, none is of that form."""
+    """The schema that the model is sent; `None` if every answer must call a tool, which none of that form does."""
     wants = (
         getattr(settings.model, "structured_output", False) is True
     )  # a mock has every attribute

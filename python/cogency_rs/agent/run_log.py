@@ -1,4 +1,4 @@
-"""What a run writes to the log besides its turns: the question, and how it came to an end."""
+"""The rows that a run writes besides its turns: the question, and how the run ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RunLog:
 
     def __init__(self, ctx: RunContext[Any]) -> None:
         self._ctx = ctx
-        self._has_begun = False  # a run that wrote nothing says nothing of its end either
+        self._has_begun = False  # a run that has written no row writes none about its end either
 
     async def append(self, rows: Sequence[Row], calls: Sequence[CallRecord] = ()) -> None:
         """Save rows and calls together."""
@@ -35,14 +35,14 @@ class RunLog:
         await save_to_the_end(ctx.storage, ctx.conversation_id, ctx.user_id, rows, calls)
 
     async def report(self, code: str, content: str, *, kind: str = "malformed") -> dict[str, Any]:
-        """Say what is wrong with an answer, so that the model is shown it; returns the event that says it."""
+        """Save a report of what is wrong with an answer, for the model; returns its event."""
         now = time()
         report = {"kind": kind, "code": code, "content": content, "raw": ""}
         await self.append((("error", json.dumps(report), now),))
         return {"type": "error", **report, "line": None, "column": None, "timestamp": now}
 
     async def ended(self, output: Any) -> None:
-        """Say that the run is over, although the model has not answered: a tool gave the output."""
+        """Save that a tool ended the run with its output, although the model has not answered."""
         try:
             check_json(output)
             content = json.dumps(output)
@@ -51,17 +51,17 @@ class RunLog:
         await self.append((("end", content, time()),))
 
     async def cancelled(self, message: str) -> dict[str, Any]:
-        """Say that a person stopped the run; returns the event that says it."""
+        """Save that a person stopped the run; returns the event that says so."""
         now = time()
         await self.append((("cancelled", message, now),))
         return {"type": "cancelled", "content": message, "timestamp": now}
 
     async def note_cancellation(self) -> None:
-        """Say that the run was cancelled; one that cannot be saved is logged."""
+        """Save that the run was cancelled. If that fails, it is only logged."""
         await self._note("cancelled", "")
 
     async def note_failure(self, error: Exception) -> None:
-        """Say that the run failed, likewise. No prompt shows it: it is not the model's error."""
+        """Save that the run failed. If that fails, it is only logged. No prompt shows it: the model made no error."""
         content = f"{type(error).__name__}: {error}"
         await self._note("error", json.dumps({"kind": "failed", "content": content, "raw": ""}))
 

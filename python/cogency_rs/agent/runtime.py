@@ -42,30 +42,30 @@ __all__ = ["Runtime"]
 
 @dataclass
 class Runtime:
-    """What the steps of one run share. It is made once a run, before its first step.
+    """The objects that the steps of one run share. It is made once in each run, before its first step.
 
     Attributes:
         ctx: the run.
-        model: whom to ask.
+        model: the model to ask.
         execution: the tools, and what they run with.
         history: how much of the conversation is shown.
-        instructions: what the program asks of the model, for the system prompt.
+        instructions: the program's instructions, for the system prompt.
         identity: who the model is; `None` for a neutral sentence.
-        stream: whether text comes as it arrives, or in whole.
+        stream: whether text is emitted as it arrives, or whole.
         calls: whether calls come before they are complete, too.
-        eager: whether the driver says of each call when it is complete, so that it may begin before its batch is: an
-            event `call_ready`, with the `content` of the `call` event that follows.
+        eager: whether the driver emits an event `call_ready`, with the `content` of the later `call` event, as soon as
+            a call is complete, so that the call may begin before its batch is complete.
         output_schema: the JSON Schema of the final answer, for a model that wants it; `None` for any text.
-        finish_reason: why the model stopped, in the step that runs.
-        used: the tokens of the step that runs.
+        finish_reason: why the model stopped, in the current step.
+        used: the tokens of the current step.
         toolbox: which tool a call means.
-        visible_tools: the tools that the model is told of, in their order.
-        refused: what the model asked for in the step that runs and its driver could make no call of, as executions that
-            failed; they are in the `Step`, and not in the log.
-        error: what the driver raises when the step that runs is over and in `RunResult.steps`.
-        reasoning: blocks of reasoning as the provider wants them back, by the batch of calls after the last question
-            that they led to, from 0.
-        prompts: system prompts that were written for these tools, in earlier runs too.
+        visible_tools: the tools that the prompt lists, in their order.
+        refused: failed executions for calls of the current step that its driver could not read; they are in the `Step`,
+            and not in the log.
+        error: an exception to raise when the current step is over and in `RunResult.steps`.
+        reasoning: blocks of reasoning as the provider wants them back, by the number of the batch of calls that
+            followed from them, from 0 after the last question.
+        prompts: the system prompts written for these tools, in earlier runs too.
     """
 
     ctx: RunContext[Any]
@@ -92,7 +92,7 @@ class Runtime:
     _options: dict[Dialects, FoldOptions] = field(default_factory=dict[Dialects, FoldOptions])
 
     def __post_init__(self) -> None:
-        # Once a run: what is listed must not change between two of its prompts.
+        # Once in each run: the list must not change between two of its prompts.
         tools = self.execution.tools
         listed = [place for place, tool in enumerate(tools) if _is_visible(tool, self.ctx)]
         self._visible = tuple(listed)
@@ -101,7 +101,7 @@ class Runtime:
     async def messages(
         self, dialect: Dialects = "cogency", *, declares_tools: bool = True
     ) -> Messages:
-        """The conversation as a prompt: the system prompt, then what was said, written in a dialect.
+        """The conversation as a prompt, written in a dialect: the system prompt, then the messages.
 
         Args:
             dialect: how the model writes its calls and reads results.
@@ -138,9 +138,9 @@ class Runtime:
         return await self.history.rows(conversation, self._pin)
 
     async def dialogue(self) -> list[Passage]:
-        """What was said, as far as the history leaves it: for drivers that write their own prompt.
+        """The passages of the rows that the history leaves: for drivers that write their own prompt.
 
-        The cost is linear in that, each time.
+        The cost is linear in these rows, each time.
         """
         ctx, rows = self.ctx, await self.rows()
         calls = stored_calls(rows)
@@ -152,19 +152,19 @@ class Runtime:
 
     @property
     def introduction(self) -> str:
-        """How a system prompt begins that a driver writes: who the model is, and what it is asked for."""
+        """The beginning of a system prompt that a driver writes: who the model is, and its instructions."""
 
         def write() -> str:
             about_tools = guidance_for(tool.name for tool in self.visible_tools)
             asked = "\n\n".join(filter(None, (*about_tools, self.instructions)))
-            # A dialect without a lesson of its own: after what was given stands only that there are no tools.
+            # Without tools, this dialect's prompt ends with a note that there are none.
             whole = system_prompt((), self.identity, asked or None, dialect="hermes")
             return whole.rpartition("\n\n# Tools\n\n")[0]
 
         return self.prompts.get(("introduction", self._visible), write)
 
-    async def behind_system(self, prompt: str, messages: Messages) -> Messages:
-        """Messages as they are sent: changed and merged as the history wants it, after a system prompt."""
+    async def after_system(self, prompt: str, messages: Messages) -> Messages:
+        """The messages to send: a system prompt, then `messages`, transformed and merged as the history says."""
         return [{"role": "system", "content": prompt}, *await self.history.sent(messages)]
 
     async def ask(
@@ -174,21 +174,21 @@ class Runtime:
         model: Any = None,
         read: Callable[[Any], Any] | None = None,
     ) -> AsyncGenerator[Any, None]:
-        """Ask the model. Its tokens count for the run, whether or not the answer is read to its end.
+        """Ask the model. Its tokens count towards the run, even if the answer is not read to its end.
 
         Args:
-            request: what to ask, or what makes it once the answer is wanted.
-            model: whom, in place of the agent's model.
-            read: what to make of each piece; one of which it makes `None` is left out. It is not asked of a `str`
-                as it comes from the model.
+            request: the request, or a function that makes it when the answer is first read.
+            model: a model to ask in place of the agent's.
+            read: converts each piece, except a plain `str` of the model; a piece for which it returns `None` is left
+                out.
 
         Yields:
-            The answer's `str`s and `Delta`s, or what `read` makes of them.
+            The answer's `str`s and `Delta`s, or what `read` returns for them.
 
         Raises:
-            TypeError: the model gives something else than text and `Delta`s.
+            TypeError: the model yields something that is neither text nor a `Delta`.
 
-        What the model raises passes on.
+        Exceptions of the model pass on.
         """
         if not isinstance(request, ModelRequest):
             request = await request()
@@ -206,7 +206,7 @@ class Runtime:
             else:
                 take, written = answer.take, answer.written
                 async for delta in source:
-                    if type(delta) is str:  # as most are
+                    if type(delta) is str:  # most are
                         written.append(delta)
                         yield delta
                         continue
@@ -226,7 +226,7 @@ class Runtime:
     async def _whole_response(
         self, request: ModelRequest, source: AsyncIterator[Any], answer: _Answer
     ) -> ModelResponse:
-        """The answer as hooks leave it, once it is whole."""
+        """The whole answer, as hooks leave it."""
         deltas: list[Any] = []
         async for delta in source:
             answer.take(delta)
@@ -244,7 +244,7 @@ class Runtime:
 
 
 class _Answer:
-    """What is seen of an answer while it passes: how many tokens it took, and why it ended."""
+    """Observes an answer while it passes: how many tokens it uses, and why it ends."""
 
     def __init__(self, request: ModelRequest, history: History) -> None:
         self._request = request
@@ -254,9 +254,9 @@ class _Answer:
         self.finish_reason: str | None = None
 
     def take(self, delta: Any) -> Any:
-        """See the next piece; return it as the drivers know it."""
+        """Take the next piece; returns it in the form that drivers know."""
         match delta:
-            case Thought():  # as functions that `parse_tokens` reads give it
+            case Thought():  # from a function, which may yield it for `parse_tokens`
                 delta = ReasoningDelta(delta.text)
                 self.written.append(delta.text)
             case Usage():
@@ -276,11 +276,11 @@ class _Answer:
 
     @property
     def usage(self) -> Usage:
-        """The tokens that it took: as the model reported them, or else an estimate."""
+        """The tokens that it used: as the model reported them, or else an estimate."""
         reported = self._reported
         if reported is not None and not reported.is_estimate:
             return reported
-        if reported is not None:  # what was read, of an answer that was closed before its end
+        if reported is not None:  # reported so far, if the answer was closed before its end
             return replace(reported, output_tokens=self._count("".join(self.written)))
         read = 0
         for message in self._request.messages:
@@ -303,7 +303,7 @@ async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
     """The pieces of an answer, whatever kind of model it is.
 
     Raises:
-        TypeError: what the model gives is no answer.
+        TypeError: the model's return value is not an answer.
     """
     ask = getattr(model, "stream", None)
     source = ask(request) if callable(ask) else model([dict(each) for each in request.messages])
@@ -331,10 +331,10 @@ def _is_visible(tool: Any, ctx: RunContext[Any]) -> bool:
 
 
 def check_model(model: object) -> None:
-    """Refuse what cannot answer.
+    """Check that an object can be asked.
 
     Raises:
-        ConfigError: there is none, or it is a coroutine, or something that cannot be asked.
+        ConfigError: it is `None`, a coroutine, or something else that cannot be asked.
     """
     if model is None:
         raise ConfigError(
@@ -355,7 +355,7 @@ def check_model(model: object) -> None:
 
 
 def parameters_of(tool: Any) -> dict[str, Any]:
-    """The JSON Schema of a tool's parameters, also where it has only cogency's flat form."""
+    """The JSON Schema of a tool's parameters, even if the tool has only cogency's flat form."""
     schema = json_schema_of(tool)
     if schema is not None:
         return dict(schema)

@@ -17,13 +17,13 @@ __all__ = ["Serving"]
 
 
 class Serving:
-    """Servers that several runs share; each of them is inside `async with`, and a caller who wants them to last longer.
+    """Servers that several runs share. Each run enters `async with`; so may the caller, to keep the servers longer.
 
     Args:
         servers: by the names that the model may call them by, or a list.
 
     Raises:
-        ConfigError: they are no servers.
+        ConfigError: they are not servers.
     """
 
     def __init__(self, servers: Mapping[str, MCPServer] | Iterable[MCPServer]) -> None:
@@ -33,14 +33,14 @@ class Serving:
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise ConfigError(f"servers must be a dict or a list of MCPServers, got {given!r}")
         self._servers: Any = given if isinstance(given, Mapping) else tuple(servers)
-        ServerGroup(self._servers)  # refuses names that cannot be
+        ServerGroup(self._servers)  # refuses names that cannot be used
         self._group: ServerGroup | None = None
         self._users = 0
         self._listed: tuple[Any, ...] = ()
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     async def __aenter__(self) -> Self:
-        """Start them, if nobody has.
+        """Start the servers, unless they run already.
 
         Raises:
             ConfigError: one cannot be started; says which, why, and what to do.
@@ -68,16 +68,18 @@ class Serving:
                 await group.__aexit__(None, None, None)
 
     async def tools(self, own: Sequence[Any]) -> tuple[Any, ...]:
-        """The agent's own tools, and after them those of the servers as they are now."""
+        """The agent's own tools, and after them the servers' current tools."""
         if self._group is None:
             raise RuntimeError("servers are asked inside `async with`")
         listed = await self._group.tools(own)
         if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
             self._listed = tuple(listed)
-        return self._listed  # the same one where nothing has changed: what is made of it is kept
+        return (
+            self._listed
+        )  # the same tuple while nothing has changed, since values derived from it are kept
 
     def _alone(self) -> asyncio.Lock:
-        """A lock of the running loop: an agent may be used in one loop after another."""
+        """The lock of the running loop: an agent may be used in several loops in turn."""
         loop = asyncio.get_running_loop()
         if self._lock is None or self._lock[0] is not loop:
             self._lock = (loop, asyncio.Lock())

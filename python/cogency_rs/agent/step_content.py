@@ -1,4 +1,4 @@
-"""What a step says: the events of one answer, put together, and what they amount to."""
+"""The content of a step: the events of one answer, put together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["StepContent", "kind_of"]
 
 @dataclass
 class StepContent:
-    """What the events of a step say so far."""
+    """The content of a step's events so far."""
 
     texts: list[list[str]] = field(default_factory=list[list[str]])  # the pieces of each
     thoughts: list[list[str]] = field(default_factory=list[list[str]])
@@ -27,7 +27,7 @@ class StepContent:
     errors: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """See an event."""
+        """Take the next event."""
         last, self.last = self.last, event["type"]
         type = self.last
         if type in ("respond", "think"):
@@ -42,23 +42,23 @@ class StepContent:
 
     @property
     def text(self) -> str:
-        """What is said to the user: what stands between calls is a paragraph each."""
+        """The text for the user; each text between calls is a paragraph."""
         return _paragraphs(self.texts)
 
     @property
     def reasoning(self) -> str:
-        """The model's reasoning, likewise."""
+        """The model's reasoning, in the same form."""
         return _paragraphs(self.thoughts)
 
     @property
     def error(self) -> str | None:
-        """What the model is told of the last error."""
+        """What the model is told about the last error."""
         return str(self.errors[-1].get("content")) if self.errors else None
 
     def happened(
         self, executions: Sequence[ToolExecution], tools: Toolbox
     ) -> Iterator[tuple[ErrorKey, str] | None]:
-        """Errors with what they say, and `None` for each success, in order; see `Repetition`."""
+        """Errors with their messages, and `None` for each success, in order; see `Repetition`."""
         for error in self.errors:
             kind = str(error.get("code") or error.get("kind"))
             yield (kind, ""), str(error.get("content"))
@@ -77,7 +77,7 @@ def _paragraphs(texts: list[list[str]]) -> str:
 
 
 def kind_of(outcome: TurnOutcome, *, calls: bool, is_refused: bool) -> StepKind:
-    """What kind of step it was that came out so; `calls` is whether calls ran, or wait."""
+    """The kind of a step with this outcome; `calls` is whether calls ran, or wait."""
     if calls:
         return "tool_execution"
     unusable = (TurnOutcome.MALFORMED, TurnOutcome.TRUNCATED, TurnOutcome.FAILED)

@@ -1,6 +1,6 @@
-"""One step of a run: the model is asked, its calls are carried out, and what came of it is put together.
+"""One step of a run: the model is asked, its calls are carried out, and the results are put together.
 
-What follows from it is the run's to decide.
+The run decides what follows.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 __all__ = ["FinishedStep", "Refused", "RunningStep", "Stepping"]
 
 _NEVER = 2**31
-"""Failures in a row at which a turn's breaker opens: a run counts equal errors itself."""
+"""After how many failures in a row a turn's breaker opens: never, since a run counts equal errors itself."""
 
 
 class RunningStep:
     """A step while it is carried out.
 
     Args:
-        accumulator: what carries it out.
+        accumulator: carries it out.
         source: its driver's events.
         known: records of calls that the log has already.
-        account: what its run has taken, against its limits.
+        account: what its run has used, against its limits.
 
     Attributes:
-        events: what happens, to be read to its end or closed. The reader shows each to `said`.
-        said: what the events say.
+        events: what happens, to be read to its end or closed. The reader shows each to `content`.
+        content: the content of the events read so far.
     """
 
-    __slots__ = ("accumulator", "began", "deadline", "events", "said")
+    __slots__ = ("accumulator", "began", "content", "deadline", "events")
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class RunningStep:
         known: Sequence[CallRecord],
         account: Account,
     ) -> None:
-        self.said = StepContent()
+        self.content = StepContent()
         self.accumulator = accumulator
         self.began = monotonic()
         self.deadline = Deadline(account)
@@ -73,19 +73,19 @@ class RunningStep:
 
 @dataclass(slots=True)
 class FinishedStep:
-    """What came of a step.
+    """A step that is over.
 
     Attributes:
-        reports: events that say what is wrong with its answer; they come before the step itself.
+        reports: events that say what is wrong with its answer; they are emitted before the step itself.
         step: the step, as hooks left it.
-        outcome: how its turn came out; of one that a tool or a hook ended, that it acted.
-        output: the answer, or what a tool that ends the run gave; `None` where there is neither.
-        is_refused: whether the answer is not what was asked for.
+        outcome: the outcome of its turn; `ACTED` if a tool or a hook ended the turn.
+        output: the answer, or the result of a tool that ends the run; `None` if there is neither.
+        is_refused: whether the answer does not have the type that was asked for.
         is_answer: whether the log ends with the answer.
-        waiting: its calls, where they wait for somebody.
-        signals: what asks that the run stops.
-        error: what the batch or the driver left to raise, now that the step is over.
-        metric: the event that says what it took.
+        waiting: its calls, if they wait for approval.
+        signals: the reasons to stop the run.
+        error: an exception of the batch or the driver to raise, now that the step is over.
+        metric: the event with its tokens and seconds.
     """
 
     reports: tuple[dict[str, Any], ...]
@@ -106,9 +106,9 @@ class Stepping:
     Args:
         run: the run.
         settings: the agent's.
-        runtime: what drivers work with.
-        log: the run's.
-        approve: who is asked of calls that require approval; `"wait"` to let the run wait.
+        runtime: the objects that drivers use.
+        log: the log of the run.
+        approve: decides about calls that require approval; `"wait"` to let the run wait.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class Stepping:
         self._repetition = Repetition(settings.recovery)
         self._over_limit: dict[
             str, StopSignal
-        ] = {}  # of calls that were refused for a limit, by id
+        ] = {}  # the signals of calls that were refused for a limit, by id
         self._counted: set[str] = set()  # the ids of calls that were counted for a limit
         self._accumulator = self._make_accumulator(approve)
 
     def ask(self) -> RunningStep:
-        """Ask the model, and carry out what it calls."""
+        """Ask the model, and carry out its calls."""
         source = self._settings.driver.step(self._run.ctx, self._runtime)
         return self._begin(self._accumulator, source)
 
@@ -163,25 +163,25 @@ class Stepping:
         return RunningStep(accumulator, source, known, self._run.ctx.account)
 
     async def finish(self, running: RunningStep) -> FinishedStep:
-        """Put together what came of a step whose events have been read."""
-        runtime, said, accumulator = self._runtime, running.said, running.accumulator
+        """Put together the results of a step whose events have been read."""
+        runtime, content, accumulator = self._runtime, running.content, running.accumulator
         outcome = accumulator.outcome or TurnOutcome.FAILED
         if running.deadline.is_over:
             outcome = TurnOutcome.TRUNCATED
             for event in accumulator.untold:
-                said.take(event)
+                content.take(event)
         executions = tuple(accumulator.executions)
         is_answer = (
             outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED)
-            and not (said.errors or said.calls)
+            and not (content.errors or content.calls)
             and accumulator.stop is None
         )
-        text = said.text
+        text = content.text
         output = self.read(text) if is_answer else None
         reports: tuple[dict[str, Any], ...] = ()
         if isinstance(output, Refused):
             reports = (await self._log.report(output.code, output.message),)
-            said.take(reports[0])
+            content.take(reports[0])
             output = None
         finish_reason = runtime.finish_reason or accumulator.finish_reason
         step = Step(
@@ -193,18 +193,18 @@ class Stepping:
             ),
             outcome=outcome,
             text=text,
-            thoughts=said.reasoning,
-            calls=tuple(said.calls),
+            thoughts=content.reasoning,
+            calls=tuple(content.calls),
             executions=(*executions, *runtime.refused),
             usage=runtime.used,
             finish_reason=finish_reason,
-            error=said.error,
+            error=content.error,
         )
         if self._run.triggers.has("after_step"):
             step = await self._run.triggers.change("after_step", step)
         ending = self._ending(executions)
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
-            # A tool asked for the end: a signal, and a hook may ask to go on.
+            # A tool asked for the end. This is only a signal: a hook may ask to go on.
             outcome = TurnOutcome.ACTED
         return FinishedStep(
             reports=reports,
@@ -220,7 +220,7 @@ class Stepping:
         )
 
     def read(self, text: str) -> Any:
-        """The value of an answer, or why it is not what was asked for."""
+        """The value of an answer, or why the answer does not have the type that was asked for."""
         if self._settings.require_tool:
             names = ", ".join(tool.name for tool in self._runtime.visible_tools)
             text = f"Your answer calls no tool, and each of your answers must call one. Tools: {names}."
@@ -249,7 +249,7 @@ class Stepping:
         finish_reason: str | None,
         ending: ToolExecution | None,
     ) -> Iterator[StopSignal]:
-        """What a step asks for: that the run stops, and why."""
+        """The reasons of a step to stop the run."""
         if (stop := running.accumulator.stop) is not None:
             yield StopSignal.of(stop)
         if ending is not None:
@@ -262,12 +262,12 @@ class Stepping:
             yield self._run.ctx.account.out_of_time()
         if self._over_limit and len(self._over_limit) == len(executions):
             yield next(iter(self._over_limit.values()))
-        repeated = self._repetition.enter(running.said.happened(executions, self._tools))
+        repeated = self._repetition.enter(running.content.happened(executions, self._tools))
         if repeated is not None:
             yield repeated
 
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
-        """What a batch left to raise."""
+        """The exception of a batch that is to be raised, if any."""
         for each in executions:
             if isinstance(error := getattr(each.result, "exception", None), HookError):
                 return error
@@ -319,7 +319,7 @@ class Stepping:
         return accumulator
 
     def _give_back(self, dropped: Sequence[ToolExecution]) -> None:
-        """Calls that began early do not count, for no limit either."""
+        """Take back the count of calls that began early and were dropped."""
         for execution in dropped:
             self._over_limit.pop(execution.id, None)
             if execution.id in self._counted:
@@ -339,14 +339,14 @@ class Stepping:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why an answer is not what was asked for; the model is told."""
+    """Why an answer does not have the type that was asked for; the model is told."""
 
     code: str
     message: str
 
 
 def _given_by(execution: ToolExecution) -> Any:
-    """What a tool that ended the run gave."""
+    """The output of a run that this call ended."""
     value = execution.result.content
     return execution.result.outcome if value is None or value == "" else value
 

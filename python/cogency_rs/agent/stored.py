@@ -1,7 +1,7 @@
-"""Where a conversation stands, as its log says: which calls of it have no results, and what came last.
+"""The state of a conversation according to its log: its calls without results, and its last row.
 
-A run that is over leaves the model's answer as its last row, or a row `end` with its output; one that was cancelled a
-row `cancelled`, one that failed a row `error`. After anything else its program ended.
+The last row of a run that is over is the model's answer, or a row `end` with its output; that of a cancelled run is a
+row `cancelled`, that of a failed run a row `error`. If the last row is any other, the program ended during the run.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ..types import ToolCall, ToolResult
 __all__ = ["Decisions", "OpenBatch", "StoredState", "decisions_of", "given_up_records", "unknown"]
 
 Decisions = Mapping[str, Decision | bool]
-"""What somebody decided, by the ids of calls; `True` and `False` stand for the plain answers."""
+"""Decisions by the ids of calls; `True` and `False` stand for the plain answers."""
 
 
 def decisions_of(decisions: Decisions | None) -> dict[str, Decision]:
     """Decisions as values.
 
     Raises:
-        TypeError: one is something else.
+        TypeError: a value is not a decision.
     """
     read: dict[str, Decision] = {}
     for id, decision in (decisions or {}).items():
@@ -62,8 +62,8 @@ class OpenBatch:
     """The calls at the end of a conversation that have no results.
 
     Attributes:
-        calls: what was asked for, with ids.
-        records: what the log knows of each.
+        calls: the calls, with ids.
+        records: their records in the log.
     """
 
     calls: tuple[ToolCall, ...]
@@ -75,7 +75,7 @@ class OpenBatch:
         return frozenset(record.id for record in self.records if record.status != "open")
 
     def decided(self) -> dict[str, Decision]:
-        """What has been decided, by id."""
+        """The decisions made so far, by id."""
         return {
             record.id: read_decision(record.decision)
             for record in self.records
@@ -83,7 +83,7 @@ class OpenBatch:
         }
 
     def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
-        """The batch with what was decided now; a call that has been decided of stays as it is."""
+        """The batch with further decisions; earlier decisions stay."""
         records = [
             replace(record, decision=write_decision(decisions[record.id]))
             if record.id in decisions and record.decision is None
@@ -93,7 +93,7 @@ class OpenBatch:
         return replace(self, records=tuple(records))
 
     def put_off(self) -> OpenBatch:
-        """The batch as it is while somebody has yet to agree to a call."""
+        """The batch as it is while a call still waits for a decision."""
         records = [
             record if record.status == "open" else replace(record, status="waiting")
             for record in self.records
@@ -101,7 +101,7 @@ class OpenBatch:
         return replace(self, records=tuple(records))
 
     def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
-        """The records of calls that a process goes on with. Each that has not begun is marked when it does."""
+        """The records of the calls, taken over by a process. A call that has not begun is marked when it does."""
         return tuple(
             replace(record, worker=worker, attempt=max(record.attempt, 1))
             if record.status == "open"
@@ -137,7 +137,7 @@ def _given_up(call: ToolCall, status: CallStatus) -> ToolResult:
 
 
 def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
-    """The records of calls whose results can be nowhere in the conversation any more."""
+    """Settle the records of calls whose results can no longer get into the conversation."""
     now = time()
     return [
         dropped(record, "the program that ran it ended", now)
@@ -152,15 +152,15 @@ _GIVEN_UP: dict[CallStatus, CallStatus] = {"waiting": "denied", "saved": "cancel
 
 @dataclass(frozen=True)
 class StoredState:
-    """Where a conversation stands.
+    """The state of a conversation.
 
     Attributes:
-        last: the type of its last row, those aside that say nothing; `None` of an empty one.
-        answer: the text of the last answer, where that came last; of a run that a tool ended, its output.
-        batch: the calls that have no results; `None` if all have.
-        is_cut: whether somebody stopped the model after it had said something, so that no question follows that.
+        last: the type of its last row, leaving aside rows without meaning here; `None` if there is none.
+        answer: the text of the last answer, if it came last; if a tool ended the run, the run's output.
+        batch: the calls without results; `None` if all have results.
+        is_cut: whether the model was stopped after it had written something, and no question follows.
         stale: records of earlier calls that were never settled.
-        ids: those of all its calls.
+        ids: the ids of all its calls.
     """
 
     last: str | None
@@ -184,16 +184,16 @@ class StoredState:
 
     @classmethod
     async def before_question(cls, storage: Any, conversation_id: str) -> StoredState:
-        """What a new question has to know of it: its rows are read only if calls of it are open."""
+        """The part of the state that a new question needs: rows are read only if calls are open."""
         records = await storage.calls(conversation_id)
         is_open = any(record.status in _TO_SETTLE for record in records)
         return cls._of((await storage.read(conversation_id)).rows if is_open else [], records)
 
     @classmethod
     def _of(cls, rows: Sequence[Any], records: Sequence[CallRecord]) -> StoredState:
-        said = [row for row in rows if row["type"] not in _SILENT]
+        telling = [row for row in rows if row["type"] not in _SILENT]
         open_records = [record for record in records if record.status in UNSETTLED]
-        calls = _calls_without_results(said)
+        calls = _calls_without_results(telling)
         newest = open_records[-1].batch if open_records and calls else None
         ours = [record for record in open_records if record.batch == newest]
         if len(ours) > len(calls):
@@ -205,10 +205,10 @@ class StoredState:
                 tuple(replace(call, id=record.id) for call, record in named), tuple(ours)
             )
         return cls(
-            last=said[-1]["type"] if said else None,
-            answer=_answer(said),
+            last=telling[-1]["type"] if telling else None,
+            answer=_answer(telling),
             batch=batch,
-            is_cut=[row["type"] for row in said[-2:]] in _CUT,
+            is_cut=[row["type"] for row in telling[-2:]] in _CUT,
             stale=tuple(
                 record for record in records if record.status in _TO_SETTLE and record not in ours
             ),
@@ -222,7 +222,7 @@ _CUT = (["think", "cancelled"], ["respond", "cancelled"])
 
 
 def _answer(rows: Sequence[Any]) -> Any:
-    """What the last rows say to the user."""
+    """The text of the last rows for the user."""
     if rows and rows[-1]["type"] == "end":
         return _output(rows[-1]["content"])
     answer: list[str] = []
@@ -234,7 +234,7 @@ def _answer(rows: Sequence[Any]) -> Any:
 
 
 def _output(content: str) -> Any:
-    """The output that a row `end` has; another program's may have none."""
+    """The output in a row `end`; a row of another program may have none."""
     try:
         return json.loads(content)
     except ValueError:

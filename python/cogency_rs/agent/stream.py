@@ -1,4 +1,4 @@
-"""A run that is watched while it goes: its events, or its steps."""
+"""A run as a stream of its events or of its steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Item = TypeVar("Item")
 class RunStream(Generic[Item, Output]):
     """A run as an async iterator. It begins with the first item, and goes on as items are asked for.
 
-    Left early, it is to be closed (`async with`, or `aclose`): the model's stream is closed, running tools are
+    Close it if you leave it early (`async with`, or `aclose`): then the model's stream is closed, running tools are
     cancelled and awaited, and the log says that the run was cancelled.
 
     Attributes:
-        conversation_id: which conversation; to be given to the next run.
+        conversation_id: the conversation's id, for the next run.
     """
 
     def __init__(self, run: Run, wanted: Callable[[Any], bool]) -> None:
@@ -32,17 +32,17 @@ class RunStream(Generic[Item, Output]):
 
     @property
     def result(self) -> RunResult[Output]:
-        """What came of the run.
+        """The result of the run.
 
         Raises:
-            RuntimeError: it is not over.
+            RuntimeError: the run is not over.
         """
         if self._run.result is None:
             raise RuntimeError("the run is not over: its result is there after its last item")
         return self._run.result
 
     def stop(self, message: str = "") -> None:
-        """Ask that the run stops at its next boundary, when its calls have their results; from any thread."""
+        """Ask the run to stop before its next step, when its calls have their results; from any thread."""
         self._run.stop(message)
 
     def __aiter__(self) -> AsyncIterator[Item]:
@@ -82,7 +82,7 @@ class StepStream(RunStream[Step, Output]):
 
 
 async def _chosen(run: Run, wanted: Callable[[Any], bool]) -> AsyncGenerator[Any, None]:
-    # Weak: no reference back to the stream, so that one which is dropped unread to its end is closed at once.
+    # There is no reference back to the stream, so a stream that is dropped before its end is closed at once.
     async with aclosing(run.events()) as events:
         async for event in events:
             if wanted(event):

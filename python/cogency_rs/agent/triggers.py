@@ -1,4 +1,4 @@
-"""Runs the hooks of a run, and holds each to what it may change."""
+"""Runs the hooks of a run, and checks that each changes only what it may."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What a trigger may give back.
+    """What a trigger may return.
 
     Attributes:
-        kind: of which class it is; `None` if it is nothing.
-        fixed: the fields that must be what they were.
+        kind: the class of the value; `None` if the trigger returns nothing.
+        fixed: the fields that must not change.
     """
 
     kind: type[Any] | None = None
@@ -51,8 +51,8 @@ _NO_HOOKS: dict[str, list[Hooks]] = {name: [] for name in _RULES}
 class Triggers:
     """The hooks of one run, in the order in which they are asked.
 
-    Each trigger asks only the hooks that have it. What a hook raises, but for `StopRun` and cancellation, is a
-    `HookError`.
+    Each trigger calls only the hooks that override it. An exception of a hook, except `StopRun` and a cancellation, is
+    raised as a `HookError`.
     """
 
     def __init__(self, hooks: Sequence[Hooks], ctx: RunContext[Any]) -> None:
@@ -68,7 +68,7 @@ class Triggers:
         return bool(self._hooks[trigger])
 
     async def tell(self, trigger: str, *given: Any) -> None:
-        """Tell the hooks; they give nothing back."""
+        """Call the hooks of a trigger that returns nothing."""
         for hooks in self._hooks[trigger]:
             answer = await self._ask(hooks, trigger, *given)
             if answer is not None:

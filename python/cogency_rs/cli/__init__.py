@@ -17,7 +17,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and leave the program with its exit code.
 
     Args:
-        args: the arguments behind the program's name; `sys.argv`'s when not given.
+        args: the arguments after the program's name; those of `sys.argv` by default.
     """
     discard_closed_outputs()
     try:
@@ -70,7 +70,7 @@ def _app() -> Any:
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # help without boxes, also where it is no terminal
+        rich_markup_mode=None,  # help without boxes, also if the output is not a terminal
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(root)

@@ -101,7 +101,7 @@ def ask(
 
 
 def _text_of(words: Iterable[str]) -> str:
-    """The question, with standard input where a `-` stands."""
+    """The question, with standard input in place of a `-`."""
     parts: list[str] = []
     for word in words:
         if word == "-":
@@ -137,7 +137,7 @@ def _answered(
             return run.result()
         except (CogencyError, OSError):
             raise
-        except Exception as error:  # whatever a model of somebody's own raises
+        except Exception as error:  # the caller's own model may raise anything
             complain(f"{type(error).__name__}: {error}")
             sys.exit(FAILED)
 
@@ -147,13 +147,13 @@ def _watch(run: Watched, shown: Callable[[Any], None]) -> None:
         for item in run:
             shown(item)
     except BaseException:
-        for _ in run.stop():  # the log has what was said until now
+        for _ in run.stop():  # so that the log has the answer up to now
             pass
         raise
 
 
 def _shown(*, json: bool, quiet: bool) -> Callable[[Any], None]:
-    """What shows what happens meanwhile."""
+    """Return the function that shows the events of the run."""
     if json or quiet:
         return _print_event if json else _complain_of
     from rich.console import Console
@@ -202,7 +202,7 @@ def _as_json(result: RunResult[str]) -> dict[str, Any]:
 
 
 def _exit(result: RunResult[str], db: Path | None) -> None:
-    """End as the run did."""
+    """End with the exit code for the result."""
     if result.status == "completed":
         return
     if result.status == "waiting":

@@ -31,7 +31,7 @@ def copy(
     """Copy a log from a file to a database, from a database to a file, or to another of its kind.
 
     Each conversation is written in one transaction, read back and compared. After an interruption the same command goes
-    on where it was. A conversation that is there with other rows is left alone, and the command ends with 1.
+    on where it was. A conversation that TO has with other rows is left alone, and the command ends with 1.
     """
     if _same(source, target):
         raise UnusableError(f"{logs.named(source)} is both FROM and TO; name two logs")
@@ -68,7 +68,7 @@ def _archive(name: str, *, is_target: bool) -> Archive:
     if is_dsn(name):
         return TableArchive(name, makes_tables=is_target)
     if not is_target or Path(name).exists():
-        log.conversations(Path(name))  # whether it is a log
+        log.conversations(Path(name))  # raises if it is not a log
     return FileArchive(name)
 
 

@@ -1,6 +1,6 @@
 """Reads a log in PostgreSQL that other programs may be writing, and leaves everything as it is.
 
-It makes no tables. All that a command shows is of one moment.
+It makes no tables. Everything that a command shows was true at one moment.
 """
 
 from __future__ import annotations

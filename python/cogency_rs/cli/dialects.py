@@ -1,4 +1,4 @@
-"""`cogency-rs dialects`: how models write their calls, as far as it is known here."""
+"""`cogency-rs dialects`: the known ways in which models write their calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLE = ToolCall("read", {"file": "a.txt", "lines": 20})
 """The call that is shown in every dialect."""
 
 MODELS = "any that is told how"
-"""What is said of the models where no particular ones were taught a dialect."""
+"""The text about models for a dialect that no particular models were taught."""
 
 LABEL = 11
 
@@ -37,8 +37,7 @@ def dialects(
 ) -> None:
     """List the dialects that models were taught, or describe one.
 
-    A dialect is how a model writes its calls. The call in the examples is one of read, with a file and a number of
-    lines.
+    A dialect is how a model writes its calls. The call in the examples is read, with a file and a number of lines.
     """
     shown = [Dialect(each) for each in Dialect.presets()] if name is None else named(name)
     if json:
@@ -51,7 +50,7 @@ def dialects(
 
 
 def named(names: str) -> list[Dialect]:
-    """The dialects of these names, between which commas stand.
+    """The dialects with these names, which are separated by commas.
 
     Raises:
         UnusableError: there is none of such a name; says which there are.
@@ -74,8 +73,8 @@ def _list(shown: list[Dialect]) -> None:
 def _describe(dialect: Dialect) -> None:
     page = Page()
     page.line(Text(dialect.name, "bold"))
-    for label, said in facts(dialect).items():
-        page.hanging(Text(f"{label:<{LABEL}}", "bold"), said)
+    for label, words in facts(dialect).items():
+        page.hanging(Text(f"{label:<{LABEL}}", "bold"), words)
     label = "a call"
     for line in visible(dialect.write_calls([EXAMPLE])).split("\n"):
         page.begin(Text(f"{label:<{LABEL}}", "bold"))
@@ -84,9 +83,9 @@ def _describe(dialect: Dialect) -> None:
 
 
 def facts(dialect: Dialect) -> dict[str, str]:
-    """What a person who uses a dialect wants to know of it, each under a word that says what it is."""
+    """What a user of a dialect wants to know about it, by label."""
     fields = dialect.to_dict()
-    said = {
+    words = {
         "models": dialect.models or MODELS,
         "opened by": _opened_by(fields),
         "reasoning": _reasoning(fields),
@@ -95,12 +94,12 @@ def facts(dialect: Dialect) -> dict[str, str]:
         "stop at": _listed([stop.replace("\n", "\\n") for stop in dialect.stop]) or "nothing",
         "left out": _left_out(fields),
     }
-    return {label: text for label, text in said.items() if text}
+    return {label: text for label, text in words.items() if text}
 
 
 _RUN = {
     "answer": "when the answer ends; all its calls are one batch",
-    "block": "at once, behind the first block; nothing behind it is read",
+    "block": "at once, after the first block; nothing after it is read",
 }
 
 
@@ -110,13 +109,13 @@ def _opened_by(fields: dict[str, Any]) -> str:
     marks += [head["open"].rstrip() for head in heads if head["bare"] or not marks]
     if fields["unmarked"] != "never":
         marks.append(_UNMARKED[fields["unmarked"]])
-    said = _listed(marks, "or")
+    words = _listed(marks, "or")
     if fields["at_line_start"]:
-        said = f"at the start of a line {said}"
+        words = f"at the start of a line {words}"
     if fields["heads"] is None:
-        return said
+        return words
     message = f"a message with {fields['heads']['recipient']}{fields['heads']['prefix']}NAME"
-    return message if fields["heads"]["names_call"] else f"in {message}: {said}"
+    return message if fields["heads"]["names_call"] else f"in {message}: {words}"
 
 
 _UNMARKED = {
@@ -126,23 +125,23 @@ _UNMARKED = {
 
 
 def _reasoning(fields: dict[str, Any]) -> str:
-    said = [
+    words = [
         f"{pair['open'].strip()} … {pair['close'] or '(up to the next mark)'}"
         for pair in fields["reasoning"]
     ]
     if fields["heads"]:
-        said.append(f"messages of {_listed(fields['heads']['reasoning'], 'and')}")
+        words.append(f"messages of {_listed(fields['heads']['reasoning'], 'and')}")
     for body in fields["bodies"]:
         decision = body.get("json", {}).get("decision")
         if decision:
-            said.append(f"the key {decision['thought_key']}")
+            words.append(f"the key {decision['thought_key']}")
     if fields.get("begins_in_reasoning"):
-        said.append("open where the answer begins")
-    return _listed(said) or "not marked"
+        words.append("open where the answer begins")
+    return _listed(words) or "not marked"
 
 
 def _values(body: dict[str, Any]) -> str:
-    """How it is known of what type an argument is."""
+    """How the type of an argument is known."""
     match body:
         case {"json": _} | {"head": {"args": "json"}}:
             return "JSON"
@@ -166,14 +165,14 @@ def _values(body: dict[str, Any]) -> str:
 
 def _left_out(fields: dict[str, Any]) -> str:
     marks = [*fields["ignored"], *(mark for pair in fields["answer"] for mark in pair.values())]
-    said = [_listed(list(dict.fromkeys(marks)))]
+    words = [_listed(list(dict.fromkeys(marks)))]
     if fields["turn_end"]:
-        said.append(f"{_listed(fields['turn_end'], 'or')} and all that stands behind")
-    said += [f"{each['open']} … {each['close']}" for each in fields["results"] if each["close"]]
-    return "; ".join(filter(None, said))
+        words.append(f"{_listed(fields['turn_end'], 'or')} and all text after it")
+    words += [f"{each['open']} … {each['close']}" for each in fields["results"] if each["close"]]
+    return "; ".join(filter(None, words))
 
 
 def _listed(texts: list[str], word: str = "and") -> str:
-    """What is listed, as a person does: `a, b and c`."""
+    """Texts as a list for people: `a, b and c`."""
     *first, last = texts or [""]
     return f"{', '.join(first)} {word} {last}" if first else last

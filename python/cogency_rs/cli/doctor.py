@@ -1,4 +1,4 @@
-"""`cogency-rs doctor`: whether what is installed works, and what it is."""
+"""`cogency-rs doctor`: what is installed, and whether it works."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def doctor(
 ) -> None:
     """Say what is installed and whether it works.
 
-    It is tried: a block is parsed, two tools are run, a log is written in a temporary folder and read back. Ends with 0
-    if all of it can be used, else with 1. Of a log it says which process has a claim on which conversation, and which
-    calls have no result there. It is only read.
+    The test parses a block, runs two tools, and writes a log in a temporary folder and reads it back. Ends with 0
+    if everything can be used, else with 1. For a log it says which process has a claim on which conversation, and which
+    calls have no result there. The log is only read.
     """
     found = examine()
     if db is not None:
@@ -68,7 +68,7 @@ def examine() -> Fact:
     """Find out what is installed and whether it works.
 
     Returns:
-        A JSON object: `usable`, `problems` and `remarks` (text), and for each thing looked at what was found.
+        A JSON object: `usable`, `problems` and `remarks` (text), and the facts about each thing examined.
     """
     found: Fact = {"usable": True, "problems": [], "remarks": []}
     for name, look in _LOOKS.items():
@@ -159,7 +159,7 @@ async def _settings(path: Path) -> tuple[str, str]:
 
 
 def _cogency(found: Fact) -> Fact | None:
-    version = _version("cogency")  # to import it takes seconds
+    version = _version("cogency")  # importing it takes seconds
     if version is None:
         return None
     supported = version.split(".")[:2] == SUPPORTED.split(".")

@@ -1,4 +1,4 @@
-"""What `cogency-rs doctor` says of a log: who works on it, and which calls are in doubt."""
+"""What `cogency-rs doctor` says about a log: which processes work on it, and which calls are in doubt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .text import count, duration, one_line
 __all__ = ["examine_log", "print_log"]
 
 MOST = 20
-"""Claims, and calls, that are shown to a person."""
+"""How many claims, and how many calls, are shown to a person."""
 
 
 def examine_log(db: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def examine_log(db: str) -> dict[str, Any]:
 
 
 def print_log(found: dict[str, Any]) -> None:
-    """Say it to a person."""
+    """Print the result for a person."""
     page = Page()
     claims, calls = found["claims"], found["calls"]
     facts = f"{count(len(claims), 'claim')} held, {count(len(calls), 'call')} without a result"

@@ -1,4 +1,4 @@
-"""How a command ends: with an exit code, and where something is wrong, one line that says what to do."""
+"""How a command ends: with an exit code and, if something is wrong, one line that says what to do."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ EXIT_CODES = (
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says, without what only a program can do."""
+    """The message of an error, without advice that is only for programs."""
     return str(error).removesuffix(", or give api_key=")
 
 
 class UnusableError(CogencyError):
-    """What a command was given cannot be used; says what is wrong with it and what to give instead."""
+    """An argument of a command cannot be used; the message says what is wrong and what to give instead."""
 
 
 def ends(command: Callable[..., None]) -> Callable[..., None]:
@@ -71,20 +71,20 @@ def ends(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def discard_closed_outputs() -> None:
-    """Let what is written to a standard output that was closed before the program began go nowhere."""
+    """Discard output to a standard output or error that was closed before the program began."""
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def complain(message: str) -> None:
-    """Print one line on standard error, whatever is in the message."""
+    """Print a message as one line on standard error, whatever characters it has."""
     with suppress(OSError):
         print(f"cogency-rs: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def exit_codes() -> Generator[None, None, None]:
-    """End the program as `EXIT_CODES` says when the block raises what is no fault of the program."""
+    """End the program as `EXIT_CODES` says if the block raises an error that is not a fault of the program."""
     try:
         yield
     except UnusableError as error:
@@ -92,7 +92,7 @@ def exit_codes() -> Generator[None, None, None]:
         sys.exit(UNUSABLE)
     except KeyboardInterrupt:
         if sys.stderr.isatty():
-            print(file=sys.stderr)  # behind the ^C
+            print(file=sys.stderr)  # after the ^C
         complain("interrupted")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
@@ -106,9 +106,9 @@ def exit_codes() -> Generator[None, None, None]:
 
 @contextmanager
 def complaints(tell: Callable[[str], None] = complain) -> Generator[None, None, None]:
-    """While the block lasts, tell the warnings that the package logs, a line each; from any thread.
+    """While the block lasts, show the package's logged warnings, one line each; from any thread.
 
-    That a tool failed is not among them: what shows the calls shows that.
+    Failures of tools are not among them, since they are shown with the calls.
     """
     logger, handler = logging.getLogger(__name__.partition(".")[0]), _Complaints(tell)
     logger.addHandler(handler)
@@ -129,7 +129,7 @@ class _Complaints(logging.Handler):
 
 
 def _drop_what_is_buffered() -> None:
-    """Keep what could not be written from being tried again, and complained of, when the program ends."""
+    """Drop buffered output that could not be written, so that Python does not try and fail again at its exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -138,7 +138,7 @@ def _drop_what_is_buffered() -> None:
 
 
 def _print_what_the_encoding_has() -> None:
-    """Print a mark for a character that an output's encoding has not."""
+    """Print a mark for a character that the output's encoding cannot represent."""
     for output in (sys.stdout, sys.stderr):
         reconfigure = getattr(output, "reconfigure", None)
         if reconfigure is not None:

@@ -1,14 +1,14 @@
-"""Reads a log that may belong to another program at this moment, and leaves every file as it is.
+"""Reads a log that another program may be using at this moment, and leaves every file as it is.
 
-The tables are cogency 3.3.0's, and ours where they are there. How SQLite may open a file without writing beside it
+The tables are cogency 3.3.0's, and ours if the log has them. How SQLite may open a file without writing beside it
 depends on its state:
 
 - A database in rollback mode is opened read-only.
-- One in WAL mode that some program has open, or had open when it died, has a file `-shm`. That one too is opened
-  read-only: readers then find the newest committed rows, and take part in the locks.
-- One in WAL mode that no program has open has none, and SQLite would have to make it. If all rows are in the main file,
-  it is read as an immutable file; if not, a copy is. Neither takes locks, so it is done again if the file was changed
-  meanwhile.
+- A database in WAL mode that a program has open, or had open when it died, has a file `-shm`. It is opened read-only,
+  too: readers then find the newest committed rows, and take part in the locks.
+- A database in WAL mode that no program has open has no `-shm`, and SQLite would have to make one. If all rows are in
+  the main file, it is read as an immutable file; if not, a copy of it is read. Neither takes locks, so reading is
+  repeated if the file was changed meanwhile.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _READERS_LOCK = 510, 0x4000_0002
 """Length and start of the bytes of a database file that SQLite's readers lock."""
 
 _STEPS = 100_000
-"""Instructions of SQLite's between two looks at the clock, and at Ctrl-C."""
+"""Instructions of SQLite between two checks of the clock and of Ctrl-C."""
 
 
 def conversations(path: Path) -> list[Conversation]:
     """List the conversations of a log, the one with the latest row last.
 
     Raises:
-        UnusableError: the file cannot be opened, or is no log.
+        UnusableError: the file cannot be opened, or is not a log.
         StorageError: another program keeps it locked.
     """
     return _read(path, _conversations)
@@ -203,7 +203,7 @@ def _opened(real: Path, path: Path) -> Generator[BinaryIO, None, None]:
         if stat.S_ISDIR(kind):
             raise UnusableError(f"{path} is a folder; {such_as}")
         if not stat.S_ISREG(kind):
-            raise UnusableError(f"{path} is no regular file; {such_as}")
+            raise UnusableError(f"{path} is not a regular file; {such_as}")
         file = real.open("rb")
     except FileNotFoundError:
         raise UnusableError(f"{path} does not exist; {such_as}") from None
@@ -225,7 +225,7 @@ def _is_in_wal_mode(file: BinaryIO, path: Path) -> bool:
 def _hold(file: BinaryIO) -> None:
     """Take the lock of a reader, so that no program removes `-wal` and `-shm` when it closes the database.
 
-    Without, SQLite would make them anew if that happens between our look at them and its own.
+    Otherwise SQLite would make them anew if they are removed between our check and its own.
     """
     if fcntl is None:
         return
@@ -286,7 +286,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     if not columns >= _COLUMNS:
         lacking = f"has no {', '.join(sorted(_COLUMNS - columns))}" if columns else "is not there"
         raise UnusableError(
-            f"{path} is no log of cogency: its table messages {lacking}; name another file"
+            f"{path} is not a log of cogency: its table messages {lacking}; name another file"
         )
 
 
@@ -298,7 +298,7 @@ _FAULTS = {
 
 
 def _explained(error: sqlite3.Error, path: Path) -> BaseException:
-    """What a failure of SQLite's means to who wants to read."""
+    """The error that a failure of SQLite means for a reader."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_INTERRUPT:
         return KeyboardInterrupt()

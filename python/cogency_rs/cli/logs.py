@@ -17,11 +17,11 @@ DB = "The log: its file, or the postgresql:// address of its database."
 
 @dataclass(frozen=True)
 class State:
-    """Who works on a log, and what is not known to have ended.
+    """Which processes work on a log, and which calls are in doubt.
 
     Attributes:
         leases: the claims that are held.
-        doubtful: the calls that have no result, or of which nobody knows whether they ended.
+        doubtful: the calls that have no result, or of which it is not known whether they ended.
     """
 
     leases: list[Lease]
@@ -66,5 +66,5 @@ def state(db: str) -> State:
 
 
 def named(db: str) -> str:
-    """A log's name as it is shown: never with a password."""
+    """A log's name for messages: never with a password."""
     return database_log.place(db) if is_dsn(db) else db

@@ -1,4 +1,4 @@
-"""What a command line names in Python's modules: `MODULE:NAME`."""
+"""Values in Python modules that a command line names: `MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["named_tools", "named_value"]
 
 
 def named_value(where: str) -> Any:
-    """The value of a name in a module, which is found as by `python -m`, so also in the present folder.
+    """The value of a name in a module. The module is found as by `python -m`, so also in the current folder.
 
     Raises:
         UnusableError: there is none.
@@ -25,7 +25,7 @@ def named_value(where: str) -> Any:
 
 
 def named_tools(where: str) -> list[Any]:
-    """The tools of a module: all that it made with `@tool`, or with `:NAME` one, or a list of them.
+    """The tools of a module: all that it makes with `@tool`, or with `:NAME` a single tool or a list.
 
     Raises:
         UnusableError: there are none.

@@ -1,10 +1,10 @@
-"""Lines on a console, each after a margin that says what it is; written once, from top to bottom.
+"""Writes lines on a console, each after a margin that names its kind; from top to bottom.
 
 On a terminal they are coloured and at most `WIDEST` columns wide; anywhere else they are the same text without colour,
 `PLAIN` columns wide.
 
-What rich does for every `Console.print` (it measures the terminal, wraps, takes styles apart) costs more than all else
-that `show` does with a row. So a page hands rich pieces that are wrapped already, and many of them at once.
+The work of rich for every `Console.print` (it measures the terminal, wraps, takes styles apart) costs more than
+everything else that `show` does for a row. So a page gives rich pieces that are wrapped already, many at a time.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ KINDS = {
     "system": "bold",
     "assistant": "bold green",
 }
-"""The styles of what stands in the margin."""
+"""The styles of the words in the margin."""
 
 TEXTS = {"think": "dim italic"}
-"""The styles of text that is not plain, by what stands in the margin."""
+"""The styles of text that is not plain, by the word in the margin."""
 
 STATES = {
     "started": "dim",
@@ -52,17 +52,17 @@ STATES = {
     "success": "green",
     **dict.fromkeys(("failure", "blocked", "denied", "timeout", "cancelled", "unknown"), "red"),
 }
-"""The styles of how a call went."""
+"""The styles of a call, by its status."""
 
 
 class Page:
     """Writes on a console.
 
     Args:
-        console: where to; standard output when not given.
+        console: where to write; standard output by default.
 
     Attributes:
-        console: where to.
+        console: the console.
         width: columns of a line.
     """
 
@@ -76,7 +76,7 @@ class Page:
 
     @contextmanager
     def together(self) -> Generator[None, None, None]:
-        """Write what the block writes in large parts, which is much quicker than each piece by itself."""
+        """Write the output of the block in large parts, which is much quicker than piece by piece."""
         self._most, before = _TOGETHER, self._most
         try:
             yield
@@ -127,7 +127,7 @@ class Page:
         return [Segment(part.expandtabs(), self._look(name)) for part, name in text]
 
     def _styled(self, text: str, style: str | None) -> list[Segment]:
-        """Text in one style. The ends of its lines are in none: a terminal would go on with a background."""
+        """Text in one style. The ends of its lines have no style, since a terminal would extend a background."""
         text = text.expandtabs()
         if not style:
             return [Segment(text)]
@@ -152,11 +152,11 @@ class Page:
 
 _NEW_LINE = Segment("\n")
 _TOGETHER = 1000
-"""Segments, about two hundred lines."""
+"""How many segments are written at once; about two hundred lines."""
 
 
 class _StandardOutput(Console):
-    """Standard output. That nobody reads it any more is an error like any other."""
+    """Standard output. If it is not read any more, that is an error like any other."""
 
     def __init__(self) -> None:
         super().__init__(highlight=False)
@@ -166,5 +166,5 @@ class _StandardOutput(Console):
 
 
 def cut(text: str, columns: int) -> str:
-    """The beginning of a text, as much as fits in so many columns."""
+    """The beginning of a text that fits in a number of columns."""
     return text if cell_len(text) <= columns else set_cell_size(text, columns - 1) + "…"

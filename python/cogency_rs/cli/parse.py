@@ -40,7 +40,7 @@ class Calls(StrEnum):
 
 
 class Errors(StrEnum):
-    """Where it is said that output cannot be read; see `ErrorMode`."""
+    """Where errors in the output are reported; see `ErrorMode`."""
 
     RESPOND = "respond"
     EVENT = "event"
@@ -105,9 +105,9 @@ def parse(
 
     Each event is printed as a line of JSON as soon as it is known, also while the text still arrives.
 
-    The text ends where the protocol says: behind a complete execute block nothing more is read. Most other dialects
-    are read to their end. It is UTF-8; bytes that are not are replaced by U+FFFD, and a line on standard error says
-    where the first one stands.
+    The text ends where the protocol says: after a complete execute block nothing more is read. Most other dialects
+    are read to their end. The text is UTF-8; other bytes are replaced by U+FFFD, and a line on standard error says
+    where the first one is.
     """
     parser = Parser(
         dialect=tuple(named(dialect)),
@@ -134,20 +134,20 @@ def parse(
 
 
 def _schemas(path: Path) -> ToolSchemas:
-    """The tools that are declared in a file."""
+    """The schemas of the tools that a file declares."""
     do = "name a file with a JSON list of tools"
     try:
         declared: object = json.loads(path.read_bytes())
     except OSError as error:
         raise UnusableError(f"{path} cannot be read ({error.strerror}); {do}") from error
     except (ValueError, RecursionError) as error:
-        raise UnusableError(f"{path} is no JSON ({error}); {do}") from error
+        raise UnusableError(f"{path} is not JSON ({error}); {do}") from error
     if not isinstance(declared, list):
-        raise UnusableError(f"{path} holds no list; {do}")
+        raise UnusableError(f"{path} does not hold a list; {do}")
     try:
         return ToolSchemas(cast("list[object]", declared))
     except TypeError as error:
-        raise UnusableError(f"{path} holds what is no tool: {error}; {do}") from error
+        raise UnusableError(f"{path} holds an item that is not a tool: {error}; {do}") from error
 
 
 def _print(events: list[Event]) -> None:
@@ -158,7 +158,7 @@ def _print(events: list[Event]) -> None:
 
 
 class Utf8:
-    """Decodes UTF-8 that arrives in pieces, cut anywhere, and notes what is none.
+    """Decodes UTF-8 that arrives in pieces, cut anywhere, and notes invalid bytes.
 
     A byte order mark at the start is left out.
 
@@ -179,7 +179,7 @@ class Utf8:
         return self._decode(chunk, final=False)
 
     def finish(self) -> str:
-        """Say that no more bytes come; returns what was still waiting."""
+        """End the bytes; returns the text that still waited."""
         return self._decode(b"", final=True)
 
     def _decode(self, chunk: bytes, *, final: bool) -> str:

@@ -1,11 +1,11 @@
 """Turns drawn as an SVG: one line for each thing that happened, its name on the left, its time on the right.
 
-Nothing is measured by the program that shows it, so that every label has a place of its own by construction: names are
-cut to the columns of a font whose characters are all of one width, bars stand alone in their line, and durations have a
-column to themselves.
+The viewer need not measure anything: every label has a place of its own by construction. Names are cut to the columns
+of a font whose characters are all of one width, bars stand alone in their line, and durations have a column to
+themselves.
 
-The picture says no more than the log does (see `turns`). Where that has only what all calls of a batch took together,
-and not what each of them took, their bars are hatched.
+The picture shows no more than the log has (see `turns`). If the log has only the duration of a whole batch, and not of
+each call in it, the bars of these calls are hatched.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ WIDTH, EDGE = 1080, 28
 NAMES, NAMES_END = EDGE, 420
 PLOT, PLOT_END = 440, 948
 DURATIONS_END = WIDTH - EDGE
-LINE, HEAD, BAR = 40, 28, 14  # heights: of a line, of the one above a batch, and of a bar
+LINE, HEAD, BAR = 40, 28, 14  # heights of a line, of the line above a batch, and of a bar
 POINTED_AT = 2000
-"""Columns of what who points at a line sees."""
+"""Columns of the text that is shown when the pointer is on a line."""
 
 CHARACTER = 0.62
 """The widest that a character of the fonts below is, in ems."""
 
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
 
-# Of each class its colour in light and in dark.
+# The colour of each class in the light and in the dark scheme.
 _COLOURS = {
     "paper": ("#ffffff", "#0d1117"),
     "band": ("#f3f5f8", "#171d26"),
@@ -65,7 +65,7 @@ _LEGEND = {
     "open": "call: no result in the log",
     "other": "anything else in the log",
 }
-_SAID = {"user": "user", "think": "think", "respond": "text"}
+_COLOUR_OF_TEXT = {"user": "user", "think": "think", "respond": "text"}
 
 _WAITING = (
     "A thin line before a bar: it is the turn of the model, and the log has nothing of it yet."
@@ -95,8 +95,8 @@ def draw(conversation_id: str, turns: Sequence[LoggedTurn], *, of: int) -> str:
     """Draw turns of a conversation, one below the other, each with a clock of its own.
 
     Args:
-        conversation_id: for the title.
-        turns: what is drawn; at least one.
+        conversation_id: the conversation's id, for the title.
+        turns: the turns to draw; at least one.
         of: how many turns the conversation has.
 
     Returns:
@@ -125,12 +125,12 @@ class _Mark:
     """One line of a panel.
 
     Attributes:
-        name: its upper line.
-        detail: its lower line.
-        whole: all that is known of it, for who points at it.
+        name: its upper line of text.
+        detail: its lower line of text.
+        whole: everything known about it, shown when the pointer is on it.
         colour: a key of `_LEGEND`.
-        waited: from when until when it waited for the model; `None` if it did not.
-        ended: `None` if it has no duration, or none that is known.
+        waited: the beginning and end of the wait for the model; `None` if there was none.
+        ended: its end; `None` if it has no duration, or an unknown one.
         hatched: whether it took no longer than its bar, and perhaps less.
         early: whether it is a call that began before its batch was complete.
     """
@@ -158,7 +158,7 @@ class _Panel:
         before: float | None = None
         for entry in turn.entries:
             if isinstance(entry, LoggedText):
-                self._lines.append(_said(entry, before))
+                self._lines.append(_text_mark(entry, before))
             else:
                 if len(entry.calls) > 1:
                     self._lines.append(entry)
@@ -167,11 +167,11 @@ class _Panel:
 
     @property
     def marks(self) -> list[_Mark]:
-        """What is drawn, without the lines above batches."""
+        """The marks to draw, without the lines above batches."""
         return [line for line in self._lines if isinstance(line, _Mark)]
 
     def draw(self, svg: _Svg, y: float) -> float:
-        """Draw it below `y`; return where it ends."""
+        """Draw the panel below `y`; returns where it ends."""
         turn, span = self._turn, self._turn.ended - self._turn.began
         y += 20
         facts = [f"turn {turn.number} of {self._of}", moment(turn.began, zone=True)]
@@ -244,16 +244,16 @@ def _line(svg: _Svg, scale: _Scale, y: float, mark: _Mark) -> None:
     svg.close_group()
 
 
-def _said(said: LoggedText, before: float | None) -> _Mark:
-    colour = _SAID.get(said.type, "other")
+def _text_mark(entry: LoggedText, before: float | None) -> _Mark:
+    colour = _COLOUR_OF_TEXT.get(entry.type, "other")
     return _Mark(
-        name=one_line(said.type),
-        detail=" ".join(one_line(said.content).split()),
-        whole="\n".join([said.type, *first_lines(said.content, 20)]),
+        name=one_line(entry.type),
+        detail=" ".join(one_line(entry.content).split()),
+        whole="\n".join([entry.type, *first_lines(entry.content, 20)]),
         colour=colour,
-        waited=None if before is None or colour in {"user", "other"} else (before, said.began),
-        began=said.began,
-        ended=None if colour in {"user", "other"} else said.ended,
+        waited=None if before is None or colour in {"user", "other"} else (before, entry.began),
+        began=entry.began,
+        ended=None if colour in {"user", "other"} else entry.ended,
     )
 
 
@@ -281,10 +281,10 @@ def _calls(batch: LoggedBatch, before: float | None) -> Iterable[_Mark]:
 def _outcome(call: LoggedCall) -> tuple[str, str]:
     if call.result is None:
         return "open", "no result in the log"
-    said = call.result.get("content") if call.failed else call.result.get("outcome")
-    if said is None:
-        said = call.result.get("content")
-    detail = " ".join(one_line(shown(said)).split())
+    answer = call.result.get("content") if call.failed else call.result.get("outcome")
+    if answer is None:
+        answer = call.result.get("content")
+    detail = " ".join(one_line(shown(answer)).split())
     if not call.failed:
         return "done", detail
     how = "failed" if call.status in {None, "failure"} else call.status
@@ -292,10 +292,10 @@ def _outcome(call: LoggedCall) -> tuple[str, str]:
 
 
 def _notes(marks: Sequence[_Mark], *, dated: bool) -> Iterable[str]:
-    """What the log cannot tell, and what it means by what it does."""
+    """Notes on what the log does not have, and on what its times mean."""
     texts = any(mark.colour in {"think", "text"} for mark in marks)
     calls = any(mark.colour in {"done", "failed"} for mark in marks)
-    said = {
+    notes = {
         _UNDATED: not dated,
         _WAITING: dated and any(mark.waited is not None for mark in marks),
         _SEVERAL: dated and any(mark.hatched for mark in marks),
@@ -304,7 +304,7 @@ def _notes(marks: Sequence[_Mark], *, dated: bool) -> Iterable[str]:
         _TEXT_BEFORE_CALLS: dated and texts and calls,
     }
     columns = floor((WIDTH - 2 * EDGE) / (11 * CHARACTER))
-    return [line for note, holds in said.items() if holds for line in textwrap.wrap(note, columns)]
+    return [line for note, holds in notes.items() if holds for line in textwrap.wrap(note, columns)]
 
 
 def _summary(calls: Sequence[LoggedCall]) -> str:
@@ -313,7 +313,7 @@ def _summary(calls: Sequence[LoggedCall]) -> str:
 
 
 def _legend(svg: _Svg, y: float, marks: Sequence[_Mark]) -> float:
-    """What the colours mean that are there."""
+    """Draw the meaning of the colours in use."""
     bars = {mark.colour: mark.ended is not None for mark in marks}
     x: float = NAMES
     for colour, meaning in _LEGEND.items():
@@ -352,7 +352,7 @@ class _Scale:
         return PLOT + (PLOT_END - PLOT) * min(max(share, 0.0), 1.0)
 
     def ticks(self) -> list[float]:
-        """Round numbers of seconds, at most `_TICKS` behind the first."""
+        """Round numbers of seconds: the first, and at most `_TICKS` more."""
         step = next((step for step in _STEPS if self._span / step <= _TICKS), self._span / _TICKS)
         return [number * step for number in range(floor(self._span / step + 1e-3) + 1)]
 
@@ -449,7 +449,7 @@ class _Svg:
         )
 
     def open_group(self, title: str) -> None:
-        """Begin a group that tells its title to who points at it."""
+        """Begin a group whose title is shown when the pointer is on it."""
         self._parts.append(f"<g><title>{_safe(cut(title, POINTED_AT))}</title>")
 
     def close_group(self) -> None:
@@ -457,7 +457,7 @@ class _Svg:
         self._parts.append("</g>")
 
     def document(self, title: str, summary: str, height: int) -> str:
-        """The whole, with what it needs."""
+        """The whole document, with its styles."""
         light = "\n".join(_rule(name, colours[0]) for name, colours in _COLOURS.items())
         dark = "\n".join(_rule(name, colours[1]) for name, colours in _COLOURS.items())
         hatches = "\n".join(map(_hatch, ("done", "failed", "open")))
@@ -495,5 +495,5 @@ def _hatch(colour: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text as XML can hold it, with nothing in it that steers anything."""
+    """Text that XML can hold, without characters that control a viewer."""
     return escape(_NO_XML.sub("\ufffd", visible(text)))

@@ -1,7 +1,7 @@
-"""How far long work is: one line of rich's on a terminal's standard error, gone when the work is done.
+"""The progress of long work: one line of rich's on a terminal's standard error, removed when the work is done.
 
-Nothing is written where standard error is not a terminal, nor for work that is done in less than `PATIENCE`; for those,
-rich's part of it is not even imported.
+Nothing is written if standard error is not a terminal, or if the work takes less than `PATIENCE`; then rich's progress
+module is not even imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Progress:
     Args:
         what: the work, such as "reading store.db".
         total: how much there is to do, or 0 if that is not known.
-        visible: whether there is anybody to see it; by default, whether standard error is a terminal.
+        visible: whether to show it; by default, whether standard error is a terminal.
     """
 
     def __init__(self, what: str, *, total: int = 0, visible: bool | None = None) -> None:
@@ -42,7 +42,7 @@ class Progress:
         self._shown: bars.Progress | None = None
 
     def at(self, done: int = 0) -> None:
-        """Say that the work goes on, and how much of it is done."""
+        """Note that the work goes on, and how much of it is done."""
         if not self._visible or (now := time.monotonic()) < self._next:
             return
         self._next = now + _EVERY

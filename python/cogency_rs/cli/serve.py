@@ -34,8 +34,8 @@ def serve(
 ) -> None:
     """Offer tools to programs that speak MCP.
 
-    The module is found as by python -m, so also in the present folder. Over stdio it serves the program that started
-    it, until that closes the input.
+    The module is found as by python -m, so also in the current folder. Over stdio it serves the program that started
+    it, until that program closes the input.
     """
     address = None if http is None else _address(http)
     listed = named_tools(tools)

@@ -1,4 +1,4 @@
-"""`cogency-rs show`: what a log holds, as a person reads it or as lines of JSON."""
+"""`cogency-rs show`: the content of a log, for people or as lines of JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn, turns_of
 
 __all__ = ["ConversationPrinter", "show"]
 
-LABEL = 10  # columns of the margin, where the kind of an entry stands
-CLOCK = 12  # and before it, on a page of at least `ROOMY` columns, of when it began
+LABEL = 10  # columns of the margin, with the kind of an entry
+CLOCK = 12  # columns before it for the entry's time, on a page of at least `ROOMY` columns
 ROOMY = 60
 CALL_LINES, CONTENT_LINES = 4, 8
 
@@ -101,7 +101,7 @@ class ConversationPrinter:
     """Writes a conversation for a person to read.
 
     Args:
-        page: where to.
+        page: where to write.
         full: whether calls and their output are written to the end.
     """
 
@@ -114,7 +114,7 @@ class ConversationPrinter:
     def show(
         self, conversation_id: str, turns: Sequence[LoggedTurn], *, of: int | None = None
     ) -> None:
-        """Write all turns, or the last ones of so many."""
+        """Write all turns, or only some last ones of them."""
         total = len(turns) if of is None else of
         facts = f"conversation {one_line(conversation_id)}, {count(total, 'turn')}"
         self._page.line([(facts, "bold")])
@@ -133,15 +133,15 @@ class ConversationPrinter:
         self._page.heading(title)
         for entry in turn.entries:
             if isinstance(entry, LoggedText):
-                self._said(turn, entry)
+                self._text(turn, entry)
             else:
                 self._batch(turn, entry)
 
-    def _said(self, turn: LoggedTurn, said: LoggedText) -> None:
-        prefix = self._label(turn, said.type, said.began)
-        if not said.content.strip():
+    def _text(self, turn: LoggedTurn, entry: LoggedText) -> None:
+        prefix = self._label(turn, entry.type, entry.began)
+        if not entry.content.strip():
             prefix = _stripped(prefix)
-        self._page.hanging(prefix, said.content, TEXTS.get(said.type))
+        self._page.hanging(prefix, entry.content, TEXTS.get(entry.type))
 
     def _batch(self, turn: LoggedTurn, batch: LoggedBatch) -> None:
         took = None if batch.ended is None else duration(batch.ended - batch.began)
@@ -176,9 +176,9 @@ class ConversationPrinter:
         if _columns(facts) > self._page.width - NARROWEST // 2:
             self._page.line(_stripped(facts))
             facts = [(" " * (margin + 2), "")]
-        said = self._limited(shown(outcome), _columns(facts), CONTENT_LINES)
+        limited = self._limited(shown(outcome), _columns(facts), CONTENT_LINES)
         self._page.hanging(
-            facts if said else _stripped(facts), said, "red" if call.failed else None
+            facts if limited else _stripped(facts), limited, "red" if call.failed else None
         )
         for line in lines:
             indented = " " * (margin + 2) + line
@@ -186,7 +186,7 @@ class ConversationPrinter:
             self._page.line([(shown_line.rstrip(), "dim")])
 
     def _limited(self, text: str, margin: int, lines: int) -> str:
-        """As much of a text as fits about so many lines."""
+        """The beginning of a text that fits in about `lines` lines."""
         return text if self._full else cut(text, lines * max(self._page.width - margin, 1))
 
     def _label(self, turn: LoggedTurn, label: str, began: float) -> list[Piece]:
@@ -201,7 +201,7 @@ def _columns(pieces: Iterable[Piece]) -> int:
 
 
 def _stripped(pieces: list[Piece]) -> list[Piece]:
-    """Pieces without the spaces that nothing follows."""
+    """Pieces without the spaces at their end."""
     kept = list(pieces)
     while kept and not kept[-1][0].strip():
         kept.pop()

@@ -1,4 +1,4 @@
-"""What commands read of a log, wherever it is kept."""
+"""The values that commands read from a log, wherever it is kept."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Row(NamedTuple):
     """A row of a conversation.
 
     Attributes:
-        timestamp: what the program that wrote it says of its time, in seconds since the epoch.
-        saved: when it was handed to the storage, which is in an id of version 7, to the millisecond; `None` where the
-            id is of another kind.
-        call: what else the log knows of a call; `None` of any other row, and of calls that plain cogency ran.
+        timestamp: its time according to the program that wrote it, in seconds since the epoch.
+        saved: when it was handed to the storage, to the millisecond, according to an id of version 7; `None` if the id
+            is of another version.
+        call: the record of a call; `None` for any other row, and for calls that plain cogency ran.
     """
 
     type: str
@@ -39,9 +39,9 @@ class Lease:
     """A claim that a process holds.
 
     Attributes:
-        number: how many claims there were on the conversation, with this one.
+        number: the number of this claim on the conversation, from 1.
         worker: the process, `"host:pid"`.
-        machine: where that number means one process.
+        machine: the machine on which the pid is valid.
         expires_in: seconds until it runs out, if it is not renewed.
     """
 
@@ -54,7 +54,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Doubtful:
-    """A call that has no result in the log, or of which nobody knows whether it ended.
+    """A call that has no result in the log, or of which it is not known whether it ended.
 
     Attributes:
         status: "saved", "open", "waiting" or "unknown".
@@ -71,17 +71,17 @@ class Doubtful:
 def choose_user(
     place: object, users: list[str], conversation_id: str, user_id: str | None, *, listed_by: str
 ) -> str:
-    """Say whose conversation is meant.
+    """Choose the user whose conversation is meant.
 
     Args:
-        place: of the log, as messages name it.
-        users: who have a conversation of that id.
-        conversation_id: which one.
-        user_id: who was asked for, if anybody.
-        listed_by: what to give `cogency-rs show` to see what there is.
+        place: the log's name in messages.
+        users: the users who have a conversation with that id.
+        conversation_id: the conversation's id.
+        user_id: the user who was asked for, if any.
+        listed_by: the arguments with which `cogency-rs show` lists the conversations.
 
     Raises:
-        UnusableError: nobody has it, or that one has not; or several have, and nobody was asked for.
+        UnusableError: no user has it, or not the one asked for; or several have it, and none was asked for.
     """
     listed = f"`cogency-rs show {listed_by}` lists what there is"
     if not users:
@@ -99,14 +99,14 @@ def choose_user(
 
 
 def shown_time(timestamp: float) -> float:
-    """A time that can be shown, whatever was stored."""
+    """Bring any stored time into the range that can be shown."""
     return min(max(timestamp, 0.0), _LATEST)
 
 
 def saved_at(id: object) -> float | None:
     """When a row of this id was saved, in seconds since the epoch; `None` if the id does not say it."""
     text = str(id)
-    if _VERSION_7.fullmatch(text):  # as all are that were written by us; quicker than to parse it
+    if _VERSION_7.fullmatch(text):  # true for all ids that we write; quicker than parsing
         return int(text[:8] + text[9:13], 16) / 1000
     try:
         parsed = uuid.UUID(text)

@@ -1,7 +1,7 @@
-"""Text from elsewhere, made fit to be shown: nothing in it steers a terminal, and it fits where it stands.
+"""Makes text from elsewhere fit to be shown: it cannot control a terminal, and fits into its place.
 
-What a model, a tool or a stored row says may hold anything. Nothing here imports rich, so that `main` can say what is
-missing without it.
+Text of a model, a tool or a stored row may hold anything. Nothing here imports rich, so that `main` can report that it
+is missing.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = [
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
 
-# Control characters have pictures of their own; those that turn the direction of writing are named, since they make a
-# text look like another one.
+# Control characters have pictures of their own. Those that change the direction of writing are replaced by their names,
+# since they make a text look like another one.
 _CONTROLS: dict[int, str | None] = {
     **{code: chr(0x2400 + code) for code in range(0x20)},
     0x09: "\t",
@@ -38,7 +38,7 @@ _CONTROLS: dict[int, str | None] = {
 
 
 def visible(text: str) -> str:
-    """Replace what would steer a terminal by a picture or the name of it; line breaks and tabs stay."""
+    """Replace characters that control a terminal by their picture or name; line breaks and tabs stay."""
     return text if text.isprintable() else text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
@@ -48,7 +48,7 @@ def one_line(text: str) -> str:
 
 
 def first_lines(text: str, most: int) -> list[str]:
-    """The first lines of a text, at most so many, of which the last says how many are left out."""
+    """The first lines of a text, at most `most`; if lines are left out, the last one says how many."""
     lines = visible(text).expandtabs(4).rstrip().split("\n")
     if len(lines) <= most:
         return lines if lines != [""] else []
@@ -56,25 +56,25 @@ def first_lines(text: str, most: int) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """Any JSON value as text: a string as it is, no value as nothing."""
+    """Any JSON value as text: a string unchanged, `None` as an empty text."""
     if value is None:
         return ""
     return value if isinstance(value, str) else _json(value)
 
 
 def signature(name: str, args: dict[str, Any]) -> str:
-    """A call as one would write it in Python, on one line."""
+    """A call as it would be written in Python, on one line."""
     arguments = (f"{key}={_json(value)}" for key, value in args.items())
     return one_line(f"{name}({', '.join(arguments)})")
 
 
 def count(number: int, what: str) -> str:
-    """So many of something: "1 row", "2,000 rows"."""
+    """A number of things: "1 row", "2,000 rows"."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: "12 ms", "2.41 s", "3 min 20 s", "1 h 05 min"."""
+    """Seconds in a form for people: "12 ms", "2.41 s", "3 min 20 s", "1 h 05 min"."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.995:
@@ -93,5 +93,5 @@ def moment(timestamp: float, *, zone: bool = False) -> str:
 
 
 def quoted(path: Path | str) -> str:
-    """A path or id as one would type it into a shell."""
+    """A path or id as it would be typed into a shell."""
     return shlex.quote(str(path))

@@ -48,8 +48,8 @@ def timeline(
 ) -> None:
     """Draw a turn of a conversation, or write it as a trace.
 
-    The SVG shows when text came, which tools ran together and for how long, and which failed. A turn begins with what
-    the user wrote and ends before the user writes again. The picture needs nothing beside it, and is light or dark like
+    The SVG shows when text came, which tools ran together and for how long, and which failed. A turn begins with a
+    message of the user and ends before the next one. The picture needs no other file, and is light or dark like
     the page it is on.
     """
     files = [file for file in (output, trace) if file is not None]
@@ -83,7 +83,7 @@ def timeline(
 
 def _write(option: str, file: str, text: str, db: str) -> None:
     if file == "-":
-        # By lines: of one large write that a closed pipe cuts short, an unbuffered output says nothing.
+        # Line by line: an unbuffered output does not report that a closed pipe cut one large write short.
         sys.stdout.writelines(text.splitlines(keepends=True))
         return
     if any(_same(Path(file), part) for part in (db, f"{db}-wal", f"{db}-shm")):
@@ -101,12 +101,12 @@ def write_whole(path: Path, text: str, *, option: str = "-o") -> None:
     """Write a file, or leave everything as it was.
 
     Args:
-        path: where to.
-        text: all of it.
-        option: what named the file, for the message.
+        path: the file.
+        text: the whole text.
+        option: the option that named the file, for the message.
 
     Raises:
-        UnusableError: it cannot be written there.
+        UnusableError: the file cannot be written.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a device, a pipe

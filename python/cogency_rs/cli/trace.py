@@ -3,8 +3,8 @@
 A conversation is a process. Its threads are the turns, the model, and as many lanes of tools as calls ran at once: a
 viewer drops slices of one thread that overlap without one being inside the other, so no thread here has such slices.
 
-The trace says no more than the log does (see `turns`). What has a duration is a complete event, with times in
-microseconds since the first event; what has none, or none that is known, is an instant.
+The trace has no more than the log has (see `turns`). An entry with a duration is a complete event, with times in
+microseconds since the first event; an entry without one, or with an unknown one, is an instant.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ class _Events:
         for entry in turn.entries:
             match entry:
                 case LoggedText():
-                    self._said(entry)
+                    self._add_text(entry)
                 case LoggedBatch():
                     for call in entry.calls:
                         self._call(call, entry)
 
-    def _said(self, said: LoggedText) -> None:
-        from_model = said.type in {"think", "respond"}
-        thread, ended = (MODEL, said.ended) if from_model else (TURNS, None)
-        self._add(said.type, thread, "text", said.began, ended, {"text": _text(said.content)})
+    def _add_text(self, entry: LoggedText) -> None:
+        from_model = entry.type in {"think", "respond"}
+        thread, ended = (MODEL, entry.ended) if from_model else (TURNS, None)
+        self._add(entry.type, thread, "text", entry.began, ended, {"text": _text(entry.content)})
 
     def _call(self, call: LoggedCall, batch: LoggedBatch) -> None:
         began, ended = batch.began, None if call.never_began else batch.ended

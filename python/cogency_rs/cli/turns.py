@@ -1,16 +1,16 @@
-"""Rows of the log to turns: what was said, which calls ran together, and how long things took.
+"""Turns the rows of a log into turns: their texts, the calls that ran together, and how long they took.
 
-A turn begins with what the user wrote and ends before the user writes again; the model may speak several times in it.
+A turn begins with a message of the user and ends before the next one; the model may answer several times in it.
 
-What the log holds of time, and what follows from it:
+The times in the log, and what follows from them:
 
-- A row of text is dated when its first piece came, or with `stream="event"` when it was complete. It is saved when
-  something of another kind comes, or the model is done.
-- A row of results is dated when its batch was handed to the tools, and saved when the last of them was done. So the
-  rows say how long a batch took, and of a call in it only that it took no longer.
-- When each call began and ended is in the table of calls. Old logs, and those of plain cogency, have none.
-- When a row was saved is in its id. Ids of another kind, or those of rows that were copied later, say nothing; then no
-  end is known.
+- The timestamp of a row of text is the time of its first piece, or with `stream="event"` the time when it was complete.
+  The row is saved when an event of another type comes, or the model is done.
+- The timestamp of a row of results is the time when its batch was handed to the tools. The row is saved when the last
+  tool was done. So the rows say how long a batch took, and that no call in it took longer.
+- The table of calls has the beginning and end of each call. Old logs, and those of plain cogency, have no such table.
+- The id of a row has the time when it was saved. Ids of another version, or of rows that were copied later, do not say
+  it; then no end is known.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "LoggedBatch", "LoggedCall", "LoggedText", "LoggedTurn", "turns_of"]
 
 _SLACK = 1.0
-"""Seconds that a clock may be set back, or a save wait, before its times are not believed."""
+"""Seconds by which a clock may be set back, or a save may wait, before its times are not trusted."""
 
 
 @dataclass
 class LoggedText:
-    """A row that is text: `type` is `user`, `think`, `respond`, or whatever else somebody logged.
+    """A row that is text: `type` is `user`, `think`, `respond`, or any other type that was logged.
 
     Attributes:
         began: its timestamp, in seconds since the epoch.
@@ -53,12 +53,12 @@ class LoggedCall:
     """A call and its result.
 
     Attributes:
-        name: of the tool; `None` if the row is no call that can be read.
-        args: what it was called with.
-        content: the row as it is.
+        name: the name of the tool; `None` if the row is not a call that can be read.
+        args: the arguments.
+        content: the content of the row.
         timestamp: when the call was known.
         result: the item of the results array, or `None` if the log has none.
-        began: when it began to be carried out; `None` if the log does not say, or it never was.
+        began: when it started; `None` if the log does not say, or it never started.
         ended: when its result was there; `None` if the log does not say.
         status: how it ended, if the log says; finer than that of the result.
         id: the call's own, if the log says.
@@ -86,7 +86,7 @@ class LoggedCall:
 
     @property
     def never_began(self) -> bool:
-        """Whether the log says that it was never carried out."""
+        """Whether the log says that it never started."""
         return self.began is None and self.ended is not None
 
 
@@ -150,11 +150,11 @@ class LoggedTurn:
 
 
 def turns_of(rows: Sequence[Row]) -> Sequence[LoggedTurn]:
-    """Put a conversation together, of all its rows in order.
+    """Put the turns of a conversation together, from all its rows in order.
 
     Complexity:
-        Linear in the rows, of which only types and times are read. What a turn says is put together when the turn is
-        asked for, at a cost that is linear in its own rows.
+        Linear in the rows, of which only types and times are read. The content of a turn is put together when the turn
+        is asked for, at a cost that is linear in its own rows.
     """
     return _Turns(rows)
 
@@ -194,7 +194,7 @@ class _Turns(Sequence[LoggedTurn]):
 
 
 def _are_dated(rows: Sequence[Row]) -> bool:
-    """Tell whether the rows were saved while the conversation went on, each before what came of it."""
+    """Whether the rows were saved while the conversation went on, each before the next entry."""
     after: Row | None = None
     deadline = inf
     for row in reversed(rows):
@@ -212,7 +212,7 @@ def _are_dated(rows: Sequence[Row]) -> bool:
 
 
 def _entries(rows: Iterable[Row]) -> list[Entry]:
-    """What the rows of a turn say, where it was said; calls stand where their results do."""
+    """The entries of a turn's rows, in order; calls stand at the place of their results."""
     entries: list[Entry] = []
     waiting: list[LoggedBatch] = []
     asked = -inf  # when it became the model's turn
@@ -237,7 +237,7 @@ def _entries(rows: Iterable[Row]) -> list[Entry]:
 
 
 def _text_of(row: Row) -> str:
-    """What a row says. A row of output that could not be read says what was wrong, and what the model had written."""
+    """The text of a row. For output that could not be read, that is the report and the model's own text."""
     if row.type != "error":
         return row.content
     try:
@@ -248,7 +248,7 @@ def _text_of(row: Row) -> str:
 
 
 def _batch(calls: list[LoggedCall], began: float, ended: float | None, asked: float) -> LoggedBatch:
-    """A batch with its results. Times of its calls from before the model's turn, or after its end, are not believed."""
+    """A batch with its results. Times of calls from before the model's turn, or after its end, are not trusted."""
     for call in calls:
         if call.took is not None and not _is_within(call, asked, ended):
             call.began = call.ended = None
@@ -256,7 +256,7 @@ def _batch(calls: list[LoggedCall], began: float, ended: float | None, asked: fl
 
 
 def _is_within(call: LoggedCall, began: float, ended: float | None) -> bool:
-    """Whether a call was carried out between these times, as far as clocks can be believed."""
+    """Whether a call ran between these times, as far as clocks can be trusted."""
     if call.began is None or call.ended is None or ended is None:
         return False
     return began - _SLACK <= call.began <= call.ended <= ended + _SLACK
@@ -306,5 +306,5 @@ def _json(text: str) -> Any:
     except (
         ValueError,
         RecursionError,
-    ):  # no JSON, an integer too long for Python, or nested too deep
+    ):  # not JSON, an integer too long for Python, or nested too deeply
         return None

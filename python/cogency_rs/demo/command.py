@@ -27,8 +27,8 @@ def demo(
 ) -> None:
     """Watch a recorded session, as `cogency-rs chat` shows one.
 
-    What the model says is recorded; all else is real: the parser, the tools, which work in a temporary folder, and the
-    log in a temporary SQLite file.
+    The model's answers are recorded; everything else is real: the parser, the tools, which work in a temporary folder,
+    and the log in a temporary SQLite file.
     """
     from .recording import read_recording, shipped_recording
 

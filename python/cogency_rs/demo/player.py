@@ -1,10 +1,10 @@
-"""Plays a recorded session: what the model says is recorded, all else happens.
+"""Plays a recorded session: the model's answers are recorded, everything else is real.
 
 It is a chat as `cogency-rs chat` is one: text streams through the parser, the tools run on a real folder, every row is
 in a SQLite file. Folder and file are temporary and removed at the end, however it ends.
 
-The model's next turn is the recorded one whatever the tools returned: a recording goes on behind failures and behind
-`<end>`. Whoever is asked about a call says yes.
+The model's next turn is the recorded one whatever the tools returned: a recording goes on after failures and after
+`<end>`. Every call is approved.
 """
 
 from __future__ import annotations

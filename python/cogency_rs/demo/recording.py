@@ -1,4 +1,4 @@
-"""Recordings: what a model said, turn by turn, in the tokens it said it in.
+"""Recordings: a model's answers, turn by turn, in their tokens.
 
 A recording is a text file of JSON lines, one model turn a line: `{"tokens": ["I", "'ll", " go"]}`,
 or `{"text": "I'll go"}`, which is cut into pieces of a token's size; `"tokens"` counts if there are

@@ -1,4 +1,4 @@
-"""What a model is asked, and what it answers, whoever serves it; and the models that a service answers for."""
+"""Requests to models and their answers, the same for every service; and the models behind services."""
 
 from __future__ import annotations
 

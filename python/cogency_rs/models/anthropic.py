@@ -27,7 +27,7 @@ class AnthropicModel(ServedModel):
 
     Args:
         name: what the provider calls the model.
-        max_tokens: how long an answer may be, thinking included; the API wants it said.
+        max_tokens: how long an answer may be, thinking included; the API requires it.
         thinking: how many tokens the model may think before it answers, from 1024 on and fewer than `max_tokens`; or
             the API's own form of it, such as `{"type": "adaptive"}`. `None` asks for no thinking.
         cache: whether the provider keeps what it has read, so that the next question pays less for it; `"1h"` keeps it

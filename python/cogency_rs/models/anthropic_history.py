@@ -14,7 +14,7 @@ from typing import Any, cast
 __all__ = ["REDACTED", "messages_of", "system_of", "tools_used"]
 
 REDACTED = "redacted_thinking:"
-"""Before what is wanted back of a block of reasoning that came encrypted; a signature has no colon."""
+"""The mark before the data of an encrypted block of reasoning, which is sent back; a signature has no colon."""
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -45,7 +45,7 @@ def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
         elif blocks:
             turns.append({"role": role, "content": blocks})
     for turn in turns:
-        turn["content"].sort(key=_is_no_result)  # stable: what is alike keeps its order
+        turn["content"].sort(key=_is_not_a_result)  # stable: what is alike keeps its order
     if turns and turns[-1]["role"] == "assistant":
         _trim(turns[-1]["content"])
     return turns
@@ -102,7 +102,7 @@ def _id(id: str) -> str:
 
 
 def _input(arguments: str | None) -> dict[str, Any]:
-    """Arguments as the object that the API wants; what is no object is kept as text."""
+    """Arguments as the object that the API wants; arguments that are not an object are kept as text."""
     try:
         value: Any = json.loads(arguments or "{}")
     except ValueError:
@@ -120,7 +120,7 @@ def _blocks(content: object) -> list[Block]:
 
 
 def _block(part: Mapping[str, Any]) -> Block:
-    """A part of a message; one that is no part of a chat completion is taken for a block of the API's own."""
+    """A part of a message; a part that is not one of chat completions is taken for a block of the API's own."""
     if part["type"] != "image_url":
         return dict(part)
     url: str = part["image_url"]["url"]
@@ -131,7 +131,7 @@ def _block(part: Mapping[str, Any]) -> Block:
     return {"type": "image", "source": source}
 
 
-def _is_no_result(block: Block) -> bool:
+def _is_not_a_result(block: Block) -> bool:
     return str(block["type"]) != "tool_result"
 
 

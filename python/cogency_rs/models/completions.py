@@ -82,12 +82,12 @@ def _refused_field(error: Exception, sent: Set[str]) -> str | None:
 
 def is_refusal_of(error: Exception, words: Iterable[str]) -> bool:
     """Whether a service refused a request for something that is told by one of these words."""
-    said = f"{error} {getattr(error, 'body', '')}"
-    return field(error, "status_code") in (400, 422) and any(word in said for word in words)
+    message = f"{error} {getattr(error, 'body', '')}"
+    return field(error, "status_code") in (400, 422) and any(word in message for word in words)
 
 
 class CompletionReader:
-    """Reads the chunks of one completion; what is in a choice, a subclass says."""
+    """Reads the chunks of one completion; a subclass reads the choices."""
 
     def __init__(self) -> None:
         self._usage: Usage | None = None

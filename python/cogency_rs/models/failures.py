@@ -28,7 +28,7 @@ class _Advice:
     """What a status means.
 
     Attributes:
-        what: what the service did, behind its address.
+        what: what the service did; it follows the address in the message.
         cure: what to do.
     """
 
@@ -214,8 +214,8 @@ def _code_of(error: Exception) -> str:
 def _status_of(error: Exception) -> int | None:
     """The HTTP status; of an error inside a stream, the one that its code or type stands for."""
     reported = _reported(error)
-    for said in (getattr(error, "status_code", None), reported.get("code"), reported.get("type")):
-        status = str(_STATUS_OF_TYPE.get(str(said), said))
+    for named in (getattr(error, "status_code", None), reported.get("code"), reported.get("type")):
+        status = str(_STATUS_OF_TYPE.get(str(named), named))
         if status.isdigit() and 400 <= int(status) < 600:
             return int(status)
     return 500 if reported else None

@@ -1,4 +1,4 @@
-"""Reads what an SDK made of JSON: objects for what its version knows, dicts for what is newer than it."""
+"""Reads values that an SDK made of JSON: objects for types that its version knows, dicts for newer ones."""
 
 from __future__ import annotations
 

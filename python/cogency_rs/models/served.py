@@ -1,7 +1,7 @@
 """A model behind an API: asked through the provider's own SDK, and read while it answers.
 
-Everything that waits stands here, once for all providers. What is asked and how the answer is read is an `Endpoint`,
-which knows no network. Retries before an answer begins are the SDK's. An answer that has begun is not asked for again.
+Everything that waits stands here, once for all providers. An `Endpoint` makes the request and reads the answer, and
+knows no network. Retries before an answer begins are the SDK's. An answer that has begun is not asked for again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ModelSettings:
         for name in _OURS:
             if name in merged:
                 raise ConfigError(
-                    f"{name} is no setting of a model: messages stand in the request, and every answer streams"
+                    f"{name} is not a setting of a model: messages stand in the request, and every answer streams"
                 )
         self.of_client = {name: merged.pop(name) for name in _OF_THE_CLIENT if name in merged}
         self.of_call = {name: merged.pop(name) for name in _OF_THE_CALL if name in merged}

@@ -45,7 +45,7 @@ def load_mcp_config(
         The servers by name, in their order; none is started.
 
     Raises:
-        ConfigError: the file cannot be read or is no such file, or a variable is missing; says where, and what to do.
+        ConfigError: the file cannot be read or has another form, or a variable is missing; says where, and what to do.
     """
     path = Path(path)
     variables = os.environ if environment is None else environment

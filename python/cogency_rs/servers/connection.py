@@ -237,9 +237,9 @@ class ServerConnection:
         if self._started.done():
             logger.warning("server %r ended: %s", self._name, one_line(error))
             return
-        said = await asyncio.to_thread(self._errors.last)
-        last = f"; the last it wrote: {said}" if said else ""
-        if not said and getattr(error, "code", None) == CONNECTION_CLOSED:
+        output = await asyncio.to_thread(self._errors.last)
+        last = f"; the last it wrote: {output}" if output else ""
+        if not output and getattr(error, "code", None) == CONNECTION_CLOSED:
             last = "; run it by hand to see why"
         message = f"server {self._name!r} could not be started: {self._place.failure(error)}{last}"
         self._started.set_exception(

@@ -70,7 +70,7 @@ def _read(text: str) -> Any:
 
 
 def _text_of(part: Any) -> str:
-    """One part of an answer as text; what is not text, by its name."""
+    """One part of an answer as text; a part that is not text is named."""
     match part.type:
         case "text":
             text: str = part.text

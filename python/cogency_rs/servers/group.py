@@ -143,8 +143,8 @@ class ServerGroup:
 
     async def instructions(self) -> dict[str, str]:
         """What the servers say of how to use them, by name; those that say nothing are left out."""
-        said = {name: await server.instructions() for name, server in self._running.items()}
-        return {name: text for name, text in said.items() if text}
+        texts = {name: await server.instructions() for name, server in self._running.items()}
+        return {name: text for name, text in texts.items() if text}
 
     async def _close(self, servers: Iterable[str]) -> None:
         """Leave these; cancelled, it goes on until they are closed."""

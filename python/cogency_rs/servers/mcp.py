@@ -128,7 +128,7 @@ class MCPServer:
                 None,
                 [],
                 0,
-            )  # whoever entered is gone with its loop
+            )  # the tasks that entered are gone with their loop
         self._users += 1
         try:
             await self._connect().started()
@@ -246,7 +246,7 @@ def _not_sent(args: Mapping[str, Any]) -> str | None:
     try:
         json.dumps(args, allow_nan=False, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        return f"{error.object[error.start]!r} is no character"
+        return f"{error.object[error.start]!r} is not a character"
     except (TypeError, ValueError, RecursionError) as error:
         return str(error)
     return None

@@ -33,7 +33,7 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call the server where nobody gave it a name."""
+        """The server's name if it was given none."""
         ...
 
     @property

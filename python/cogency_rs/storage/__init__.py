@@ -1,4 +1,4 @@
-"""Where the log is kept, and what is asked of a place to keep it."""
+"""The places where the log is kept, and the protocol that such a place must follow."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Leases(Protocol):
     """
 
     def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
-        """Take the lease if nobody has it, or its time or its process is over.
+        """Take the lease if it is free, or its time or its process is over.
 
         Returns:
             Its number, from 1; or the name of the process that has it.

@@ -65,7 +65,7 @@ def connect(path: str) -> Connection:
 
     Raises:
         OSError: the directory cannot be made.
-        sqlite3.Error: the file cannot be opened, is no database, or stays locked too long.
+        sqlite3.Error: the file cannot be opened, is not a database, or stays locked too long.
         StorageError: a newer version of this package made its tables.
     """
     return _connect(path, check_version)
@@ -193,5 +193,5 @@ def is_lock(error: Exception) -> bool:
 
 
 def _code(error: Exception) -> int:
-    """SQLite's primary result code, or 0 where the error is none of SQLite's."""
+    """SQLite's primary result code, or 0 if the error is not one of SQLite's."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -71,7 +71,7 @@ class Database:
         self._writer.leave_soon(user)
 
     def _retire(self, user: object) -> bool:
-        """Let `user` go; close the readers behind the last one and tell whether it was."""
+        """Let `user` go; closes the readers after the last user, and returns whether it was the last."""
         with _lock:
             self._users.discard(user)
             if self._users:
@@ -82,7 +82,7 @@ class Database:
         return True
 
     def close_at_exit(self) -> None:
-        """End the thread and close the file, whoever still uses them."""
+        """End the thread and close the file, even if they are still in use."""
         self._users.clear()
         self._writer.leave_soon(None)
         self._writer.join()

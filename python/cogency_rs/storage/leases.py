@@ -78,7 +78,7 @@ def _holder(row: tuple[int, str | None, float, str, str] | None) -> str | None:
     if owner is None or expires_at <= time.time() or is_gone(name, on):
         return None
     if name == worker() and on == machine():
-        return None  # whoever asks is first in line in this process, so it was left behind
+        return None  # the caller is first in line in this process, so this lease is left over
     return name
 
 

@@ -379,7 +379,7 @@ class SQLite(Messages):
 
         Raises:
             ParseError: one of these has another type.
-            ValueError: what is stored is no JSON.
+            ValueError: the stored text is not JSON.
         """
         rows = await self._select(
             "SELECT data FROM profiles WHERE user_id = ? ORDER BY version DESC LIMIT 1", (user_id,)
@@ -394,7 +394,7 @@ class SQLite(Messages):
 
         Raises:
             ParseError: one of these has another type.
-            ValueError: what is stored is no JSON.
+            ValueError: the stored text is not JSON.
         """
         rows = await self._select(
             "SELECT content FROM events WHERE conversation_id = ? AND type = 'metric'"

@@ -51,5 +51,5 @@ def is_gone(worker: str, on: str) -> bool:
     except ProcessLookupError:
         return True
     except (OSError, ValueError, OverflowError):
-        pass  # it belongs to another user, or is no process number
+        pass  # it belongs to another user, or is not a process number
     return False

@@ -9,7 +9,7 @@ from typing import Any
 from .._core import Thought
 from ..models import ModelRequest, ReasoningDelta, TextDelta, ToolCallDelta
 
-__all__ = ["AnswerContent", "definitions", "in_json", "messages", "said"]
+__all__ = ["AnswerContent", "definitions", "in_json", "messages", "one_message"]
 
 
 def in_json(value: Any) -> str:
@@ -25,7 +25,7 @@ def messages(given: Iterable[Mapping[str, Any]]) -> str:
     return in_json([{"role": each["role"], "parts": [*_parts(each)]} for each in given])
 
 
-def said(role: str, content: Any) -> str:
+def one_message(role: str, content: Any) -> str:
     """One message that is all text, or a value."""
     text = content if isinstance(content, str) else in_json(content)
     return in_json([{"role": role, "parts": [_text(text)]}])

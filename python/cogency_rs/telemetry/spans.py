@@ -1,8 +1,8 @@
 """Spans around runs, requests and calls, and the metrics of each.
 
-A run and an answer are async generators, which run in the context of whoever asks for their next item. So a span is
-made the present one while an item is waited for, and never while the item is with the caller: what the caller does
-between two items is not part of the span, and no context outlives its task.
+A run and an answer are async generators, which run in the context of the caller that asks for their next item. So a
+span is made the present one while an item is waited for, and never while the item is with the caller: what the caller
+does between two items is not part of the span, and no context outlives its task.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class Tracing:
             set_attribute(names.STOP_REASON, result.stop.reason.value)
         if self._captures:
             if question:  # a run that is resumed has none
-                set_attribute(names.INPUT_MESSAGES, content.said("user", question))
-            set_attribute(names.OUTPUT_MESSAGES, content.said("assistant", result.output))
+                set_attribute(names.INPUT_MESSAGES, content.one_message("user", question))
+            set_attribute(names.OUTPUT_MESSAGES, content.one_message("assistant", result.output))
 
     async def answer(
         self,
@@ -225,7 +225,7 @@ class Tracing:
         attributes: names.Attributes,
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> Generator[_Operation]:
-        """A span, which ends as the block does. What is raised is its error; that it is closed early is not."""
+        """A span that lasts as long as the block. An exception is its error; an early close is not."""
         labels = {names.OPERATION: operation_name, **labels}
         span = self._tracer.start_span(
             f"{operation_name} {of}".rstrip(), kind=kind, attributes={**labels, **attributes}

@@ -146,7 +146,7 @@ class _Files:
         names: Annotated[str, "a pattern that names of files must match, such as *.py"] = "*",
         ignore_case: Annotated[bool, "whether capitals make no difference"] = False,
     ) -> ToolResult:
-        """Find the lines that have a text in them. Hidden folders, large files and what is not text are left out."""
+        """Find the lines that contain a text. Hidden folders, large files and files that are not text are left out."""
         if not text or "\n" in text:
             raise ToolError("text must be a part of one line, and not empty")
         wanted = text.casefold() if ignore_case else text

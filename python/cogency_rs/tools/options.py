@@ -35,7 +35,7 @@ Remote = bool | Mapping[str, Any] | None
 
 
 def check_seconds(name: str, seconds: Any) -> None:
-    """Check a time limit; `None` is none.
+    """Check a time limit; `None` means no limit.
 
     Raises:
         ConfigError: it is not a number above 0 and at most a year.
@@ -48,7 +48,7 @@ def check_seconds(name: str, seconds: Any) -> None:
 
 
 def check_count(name: str, count: Any) -> None:
-    """Check a bound on a number of things; `None` is none.
+    """Check a bound on a number of things; `None` means no bound.
 
     Raises:
         ConfigError: it is not a whole number from 1 to `sys.maxsize`.

@@ -12,7 +12,7 @@ from .registry import TURNS, Example, difference
 
 TEXT_KINDS = ("think", "respond")
 BARRIER = {"type": "result", "content": "", "timestamp": 0.0}
-"""An event behind which cogency's accumulator holds no text, and that does nothing else."""
+"""An event after which cogency's accumulator holds no text, and that does nothing else."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def parse_call(content: Any) -> Any:
         theirs=[("call", '{"name": "t", "args": {}}'), ("respond", "I look it up.")],
         ours=[("respond", "I look it up."), ("call", '{"name": "t", "args": {}}')],
     ),
-    theirs="Text before a call is saved behind it and, in event mode, emitted behind it. Text before and behind a "
-    "call is joined.",
+    theirs="Text before a call is saved after it and, in event mode, emitted after it. Text before and "
+    "after a call is joined.",
     ours="Text is saved and emitted before the call that follows it.",
     why="The log and the user see the turn in the order in which it was written.",
 )
@@ -96,7 +96,7 @@ def results_that_the_model_wrote(step: Step) -> bool:
     theirs="An event of any other type (`metric`, `user`, `error`, …) makes the accumulator save and emit the text "
     "before it, and then save and emit that text again.",
     ours="It only ends the text before it.",
-    why="What was said once is in the log once.",
+    why="A text that was written once is in the log once.",
 )
 def event_of_another_type(step: Step) -> bool:
     known = (*TEXT_KINDS, "call", "result", "execute", "end")
@@ -130,8 +130,8 @@ def event_of_another_type(step: Step) -> bool:
     ),
     theirs="An event of the type `error` is neither saved nor emitted.",
     ours="It is emitted, and saved as a row of the type `error`: a JSON object with its `kind`, `content` and `raw`. "
-    "What the model says behind it goes into `raw`, as it wrote it, unless calls follow in the same turn; then it has "
-    "rows of its own.",
+    "Text that the model writes after it goes into `raw`, unchanged, unless calls follow in the same turn; "
+    "then that text has rows of its own.",
     why="The model is shown what it wrote, and what was wrong with it, until a later step succeeds.",
 )
 def error_of_a_parser(step: Step) -> bool:
@@ -145,7 +145,7 @@ def error_of_a_parser(step: Step) -> bool:
         theirs=[("respond", " a")],
         ours=[("respond", "a")],
     ),
-    theirs="Whitespace before `execute` is joined to the text behind it.",
+    theirs="Whitespace before `execute` is joined to the text after it.",
     ours="Whitespace that is all the text before `execute` is dropped, like everywhere else.",
     why="`execute` ends a text.",
 )
@@ -176,8 +176,8 @@ def text_before_an_error(step: Step) -> bool:
         theirs=[("AttributeError",)],
         ours=[("TypeError",)],
     ),
-    theirs="Content that is no `str` is found when the text is complete, by an operation that fails. A type that is no "
-    "`str` counts as another type.",
+    theirs="Content that is not a `str` is found when the text is complete, by an operation that fails. A "
+    "type that is not a `str` counts as another type.",
     ours="Both raise `TypeError` at once.",
     why="The error points at the event that is wrong.",
 )
@@ -261,7 +261,7 @@ class LeftOver:
     theirs="An accumulator that carries out several turns (as the WebSocket mode does) takes text, and calls whose "
     "results the consumer did not wait to see the end of, into the next turn: text is saved again, calls run again.",
     ours="Only the circuit breaker lasts from turn to turn.",
-    why="What was said once is in the log once, and what was called once runs once.",
+    why="A text that was written once is in the log once, and a call that was made once runs once.",
 )
 def state_between_turns(left: LeftOver) -> bool:
     return left.text != "" or left.calls > 0
@@ -273,11 +273,11 @@ class Unread:
 
     Attributes:
         event: what the parser handed over.
-        behind: the runs of text that go into its row, by their type.
+        after: the runs of text after the error that go into its row, by their type.
     """
 
     event: Mapping[str, Any]
-    behind: list[tuple[str, str]] = field(default_factory=list)
+    after: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
@@ -300,7 +300,7 @@ class Unread:
     @property
     def row(self) -> str:
         raw = self.event.get("raw") or ""
-        for kind, content in self.behind:
+        for kind, content in self.after:
             raw += f"<think>{content}</think>" if kind == "think" else content
         content = self.event.get("content") or ""
         return json.dumps({"kind": self.kind, "content": content, "raw": raw, **self.place})
@@ -313,7 +313,7 @@ class Promised:
     Attributes:
         events: those that make it do what we promise. `MARK` and a number stand for an error, which it does not know.
         names: the differences that it takes.
-        left: what it holds behind them.
+        left: what it holds after them.
         outcome: how the turn comes out, unless the breaker opens.
         errors: by what stands for them.
     """
@@ -335,13 +335,13 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
     errors: dict[str, Unread] = {}
     outcome = "answered"
     pending, open_calls = "", 0
-    unread: list[Unread] = []  # that are not saved yet, with what is said behind them
+    unread: list[Unread] = []  # the errors that are not saved yet, with the text after them
     calls_follow = has_called = False
 
     def saved() -> None:
         nonlocal calls_follow
         for each in unread if calls_follow else []:
-            each.behind.clear()
+            each.after.clear()
         unread.clear()
         calls_follow = False
 
@@ -370,9 +370,9 @@ def promised_events(events: Sequence[Any], stream: str) -> Promised:
             pending = pending + step.content if joins else step.content
             promised.append(_streamed(given))
             if unread and not has_called:
-                behind = unread[-1].behind
-                before = behind.pop()[1] if joins and behind else ""
-                behind.append((step.kind, before + step.content))
+                after = unread[-1].after
+                before = after.pop()[1] if joins and after else ""
+                after.append((step.kind, before + step.content))
             if step.kind == "respond" and step.content.strip() and outcome == "acted":
                 outcome = "answered"
         elif step.kind == "error":

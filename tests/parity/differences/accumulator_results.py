@@ -18,7 +18,7 @@ from .registry import TURNS, Example, difference
         ours='[{"tool": "t", "status": "success", "outcome": "read 3 lines", "content": "a b c"}]',
     ),
     theirs="A success with content is shown without its outcome.",
-    ours="It carries `outcome` too, before `content`, unless that is empty or the word `Success`.",
+    ours="It has `outcome` too, before `content`, unless the outcome is empty or the word `Success`.",
     why="The outcome says what happened, which the content alone often does not.",
 )
 def success_with_its_outcome(results: Sequence[Any]) -> bool:
@@ -125,7 +125,7 @@ def _strict(value: Any) -> Any:
     ),
     theirs="When the circuit breaker opens, the results of the batch are neither saved nor emitted. `Max failures. "
     "Terminating.` and `end` come in their place.",
-    ours="They are saved and emitted; then come the same two, of which the first is an array of results too.",
+    ours="They are saved and emitted; then come the same two, and the first of them is an array of results too.",
     why="Every call in the log has its result, somebody can see why the turn ended, and the content of every `result` "
     "event is an array.",
 )
@@ -155,9 +155,9 @@ def failures_after(results: Sequence[Any], failures: int) -> int:
             ),
         ],
     ),
-    theirs="The circuit breaker counts calls that fail, one behind the other.",
+    theirs="The circuit breaker counts calls that fail in a row.",
     ours="It counts batches in which no call succeeds. Under `install()` it counts calls.",
-    why="The model has not read what one call of a batch did wrong when it writes the next.",
+    why="When the model writes the calls of a batch, it has not yet read what is wrong with one of them.",
 )
 def failures_of_one_batch(results: Sequence[Any]) -> bool:
     theirs = 0
@@ -191,10 +191,10 @@ def failures_of_one_batch(results: Sequence[Any]) -> bool:
             ),
         ],
     ),
-    theirs="The circuit breaker counts on from turn to turn until a call succeeds, and once it is open it stays so.",
+    theirs="The circuit breaker counts on from turn to turn until a call succeeds, and once it is open it stays open.",
     ours="It closes when the model has answered or ended its turn, and when it has ended the turn itself.",
-    why="What failed over one question says nothing of the next.",
+    why="Failures for one question say nothing about the next.",
 )
 def breaker_that_closes(outcome: str, failures: int) -> bool:
-    """For a turn that came out so, and the failures behind it."""
+    """For a turn with this outcome, and the failures counted after it."""
     return failures > 0 and outcome in ("answered", "ended", "failed")

@@ -59,9 +59,10 @@ from .registry import TURNS, Example, difference
             ),
         ],
     ),
-    theirs="Calls that no `execute` follows stay in the log without a result, and run with the next turn's.",
-    ours="Each has the result `Cancelled` in the log, which is not emitted, and is never run. Where that cannot be "
-    "saved, the fault is logged.",
+    theirs="Calls without a following `execute` stay in the log without a result, and run with the calls of the next "
+    "turn.",
+    ours="Each has the result `Cancelled` in the log, which is not emitted, and is never run. If that "
+    "cannot be saved, the fault is logged.",
     why="Every call in the log has its result.",
 )
 def calls_without_execute(rows: Sequence[tuple[Any, ...]]) -> bool:
@@ -74,7 +75,7 @@ def promised_turn(
     """What we promise where cogency, with a breaker that never opens, makes `turn` of `given`.
 
     Returns:
-        The turn, the differences that it takes, and the failures behind it.
+        The turn, the differences that it takes, and the failures counted after it.
     """
     names: set[str] = set()
     outcome = given.outcome
@@ -138,7 +139,7 @@ def _with_errors(turn: Turn, errors: Mapping[str, Unread]) -> Turn:
         if row[3] in errors:
             unread = errors[row[3]]
             rows.append((*row[:2], "error", unread.row, row[4]))
-            taken = sum(bool(content.strip()) for _, content in unread.behind)
+            taken = sum(bool(content.strip()) for _, content in unread.after)
         elif taken:
             taken -= 1
         else:
@@ -307,9 +308,9 @@ def turn_that_is_cancelled(running: int) -> bool:
         ],
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
-    ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, `stop`, "
-    "`executions` and `waiting` say how the last turn came out, and `state` is what hooks note.",
-    why="Nothing of the state can be changed from outside without harm.",
+    ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, "
+    "`stop`, `executions` and `waiting` say how the last turn ended, and `state` is for the notes of hooks.",
+    why="Any change to that state from outside would do harm.",
 )
 def state_of_the_turn(attribute: str) -> bool:
     return attribute in {

@@ -27,7 +27,7 @@ from .registry import PROMPT, Example, difference
         ],
     ),
     theirs="A call in the log with an integer of more than 4300 digits raises Python's `ValueError`, at every prompt.",
-    ours="It is shown to the model as it stands.",
+    ours="It is shown to the model unchanged.",
     why="A log that was written can be read.",
 )
 def integer_in_the_log(row: Any) -> bool:
@@ -44,7 +44,8 @@ def integer_in_the_log(row: Any) -> bool:
             ("user", "<results>\n[]\n</results>"),
         ],
     ),
-    theirs="A call in the log whose brackets are nested too deep for Python's recursion limit raises `RecursionError`, "
+    theirs="A call in the log whose brackets are nested too deeply for Python's recursion limit raises "
+    "`RecursionError`, "
     "at every prompt.",
     ours="It is shown to the model like any other.",
     why="A log that was written can be read.",
@@ -88,9 +89,9 @@ ROWS = (integer_in_the_log, nesting_in_the_log)
         ],
     ),
     theirs="Calls that have no result in the log are left out.",
-    ours="`assemble` shows them, each with the failure `Interrupted before completion`; where a later batch has "
-    "results, in front of these. Under `install()` it does so too. `to_messages` leaves them out.",
-    why="They may have been carried out in part, before whoever ran them died; the model must know.",
+    ours="`assemble` shows them, each with the failure `Interrupted before completion`, before the results "
+    "of a later batch if there are any. Under `install()` it does so too. `to_messages` leaves them out.",
+    why="They may have been carried out in part before their program died; the model must know.",
 )
 def calls_without_results(rows: Sequence[Any]) -> bool:
     return promised_log(rows) != list(rows)
@@ -139,7 +140,7 @@ _ELSEWHERE = " Under `install()` it does what cogency's does."
         theirs=[("user", "a"), ("user", "<results>\n[1]\n</results>")],
         ours=[("user", "a")],
     ),
-    theirs="Results in the log that no call precedes are shown.",
+    theirs="Results in the log without a call before them are shown.",
     ours=f"{_ITS_OWN}leaves them out.{_ELSEWHERE}",
     why="A model that is shown results of calls that it never made takes them for the user's words.",
 )
@@ -185,7 +186,7 @@ def report_of_a_block(rows: Sequence[Any]) -> bool:
 
 
 def _first_open(rows: Sequence[Any]) -> int:
-    """Where what follows the last question, call or stray results begins."""
+    """The index after the last question, call or stray results."""
     first, calls = 0, False
     for index, row in enumerate(rows, 1):
         is_call = _is_shown_call(row)
@@ -201,7 +202,7 @@ def log_with_reports(rows: Sequence[Any]) -> list[Any]:
     answered = [index for index, row in enumerate(behind, 1) if row["type"] == "result"]
     for (
         end
-    ) in answered:  # of the calls before: reports of the same answer stand behind their results
+    ) in answered:  # of the calls before: reports of the same answer stand after their results
         reports = [row for row in behind[:end] if _report(row)]
         behind = [row for row in behind[:end] if not _report(row)] + reports + behind[end:]
     for row in behind:
@@ -234,9 +235,9 @@ def _report(row: Any) -> dict[str, str] | None:
         theirs='xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}]\n</results>',
         ours='[… 7 of 100,007 characters are not shown]"}]\n</results>',
     ),
-    theirs="Whatever a tool returned is shown in full.",
-    ours="Our own `assemble` shows so many characters of each result as `History(max_result_chars=)` or the tool's own "
-    f"`max_result_chars` says, 100,000 if neither is given, and then how many more there are.{_ELSEWHERE}",
+    theirs="Every result is shown in full.",
+    ours="Our own `assemble` shows at most `max_result_chars` characters of each result, as `History` or the tool "
+    f"sets it (100,000 if neither does), and says how many more there are.{_ELSEWHERE}",
     why="One result must not be larger than the model's context.",
 )
 def results_beyond_the_bound(row: Any, most: int | None) -> bool:
@@ -251,8 +252,8 @@ def results_beyond_the_bound(row: Any, most: int | None) -> bool:
         ours=[("user", "a\n\nb")],
     ),
     theirs="Messages of one role may follow each other.",
-    ours="Our own `assemble` makes one message of them, with a blank line between them; not with "
-    f"`History(merge_roles=False)`.{_ELSEWHERE}",
+    ours="Our own `assemble` makes one message of them, with a blank line between them, unless "
+    f"`History(merge_roles=False)` is given.{_ELSEWHERE}",
     why="Strict chat templates refuse two messages of one role in a row, which a cancelled turn leaves.",
 )
 def neighbours_of_one_role(messages: Sequence[Mapping[str, Any]]) -> bool:
@@ -266,7 +267,7 @@ def turns(rows: Sequence[Any]) -> list[int]:
 
 
 def messages_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """What cogency makes of the log that makes it do what we promise."""
+    """The messages that cogency makes of the log for which it does what we promise."""
     promised = promised_log(log_without_strays(log_with_reports(rows)))
     messages: list[dict[str, Any]] = cogency("context.conversation").to_messages(promised)
     return messages
@@ -292,8 +293,8 @@ def messages_of(rows: Sequence[Any]) -> list[dict[str, Any]]:
         ],
     ),
     theirs="`history_window` cuts anywhere: between a call and its results, or before the answer to a question.",
-    ours="Our own `assemble` cuts before a question, so that whole turns are left that fit, and never leaves out the "
-    f"last question and what follows it. A window below 1 is a `ConfigError`.{_ELSEWHERE}",
+    ours="Our own `assemble` cuts before a question, so that only whole turns are left, and never leaves out the last "
+    f"question and the rows after it. A window below 1 is a `ConfigError`.{_ELSEWHERE}",
     why="Results without their calls mislead the model, and without its question there is nothing to answer.",
 )
 def window_in_a_turn(starts: Collection[int], messages: int, window: int | None) -> bool:
@@ -312,7 +313,7 @@ def window_in_a_turn(starts: Collection[int], messages: int, window: int | None)
         ),
     ),
     theirs="`assemble` with `user_id` and `conversation_id` swapped gives the prompt of an empty conversation.",
-    ours="Where the log has nothing for the ids, and has for the swapped ones, our own `assemble` raises "
+    ours="If the log has nothing for the ids, but has rows for the swapped ids, our own `assemble` raises "
     f"`ConfigError`.{_ELSEWHERE}",
     why="The storage takes the two in the other order, and a model without its conversation fails silently.",
 )
@@ -331,7 +332,7 @@ def swapped_ids(stored: Collection[tuple[str, str]], user_id: str, conversation_
     theirs="The system prompt is cogency's.",
     ours="`assemble` and `system_prompt` teach the same protocol in their own words. Under `install()` cogency's own "
     "prompt stays in use.",
-    why="It is another program's text.",
+    why="That prompt is another program's text.",
 )
 def words_of_the_system_prompt(message: Mapping[str, Any]) -> bool:
     return message["role"] == "system"
@@ -346,7 +347,7 @@ def words_of_the_system_prompt(message: Mapping[str, Any]) -> bool:
     ),
     theirs="A tool whose schema is JSON Schema cannot be listed in a prompt.",
     ours="It is listed like any other.",
-    why="JSON Schema is what most tools are described in.",
+    why="Most tools are described in JSON Schema.",
 )
 def tool_with_a_json_schema(tool: Any) -> bool:
     match getattr(tool, "schema", None):
@@ -378,8 +379,8 @@ def tool_with_a_json_schema(tool: Any) -> bool:
     ),
     theirs="`assemble` raises `StorageError` for a conversation that is too long and `RuntimeError` for a profile that "
     "cannot be loaded.",
-    ours="The same, in other words.",
-    why="The messages name the conversation, and the cause once.",
+    ours="It raises the same exceptions with other messages.",
+    why="The messages name the conversation, and give the cause once.",
 )
 def words_of_a_failed_assembly(events: Any, window: int | None, profile: Any) -> bool:
     too_long = window is None and isinstance(events, list) and len(events) > 10_000

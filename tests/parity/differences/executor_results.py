@@ -1,4 +1,4 @@
-"""Tool calls: what becomes of whatever a tool does or returns."""
+"""Tool calls: the result of anything that a tool does or returns."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from .registry import TOOLS, Example, difference
             ),
         ],
     ),
-    theirs="A tool that returns something else than a `ToolResult` ends the whole turn with `AttributeError`; its "
+    theirs="A tool that returns anything but a `ToolResult` ends the whole turn with `AttributeError`; its "
     "call stays in the log without a result.",
     ours="The value is the content of a success.",
-    why="A failed tool does not matter to others, and a plain value is what a tool's author meant.",
+    why="A failed tool must not affect others, and the author of the tool meant the plain value as its result.",
 )
-def value_that_is_no_result(script: Script) -> bool:
+def value_that_is_not_a_result(script: Script) -> bool:
     return not isinstance(script.value, BaseException) and not _is_result(script.value)
 
 
-@value_that_is_no_result.promises
+@value_that_is_not_a_result.promises
 def _(script: Script) -> Script:
     return replace(script, value=ToolResult(outcome="Success", content=script.value))
 
@@ -60,7 +60,7 @@ def _is_result(value: Any) -> bool:
     ),
     theirs="A tool whose `execute` is a plain `def` runs, and then fails.",
     ours="It is a tool like any other, and runs in a worker thread.",
-    why="What does not wait need not be a coroutine.",
+    why="A function that does not wait need not be a coroutine.",
 )
 def plain_def_tool(script: Script) -> bool:
     return script.how == "plain" and not isinstance(script.value, BaseException)
@@ -99,7 +99,7 @@ def _(script: Script) -> Script:
     ours="It is that call's failure, and names the type.",
     why="A failed tool does not matter to others.",
 )
-def content_that_is_no_json(script: Script) -> bool:
+def content_that_is_not_json(script: Script) -> bool:
     return _has_json_fault(script) and not number_that_json_does_not_have([script.value])
 
 
@@ -110,7 +110,7 @@ def _failing_for_its_json(script: Script) -> Script:
     )
 
 
-content_that_is_no_json.promises(_failing_for_its_json)
+content_that_is_not_json.promises(_failing_for_its_json)
 
 
 @difference(
@@ -130,9 +130,10 @@ content_that_is_no_json.promises(_failing_for_its_json)
         theirs='[{"tool": "t", "status": "success", "content": NaN}]',
         ours=("ValueError", 'a result of "t" is not a JSON value: JSON has no NaN'),
     ),
-    theirs="`NaN` and infinities are written into the results as Python writes them, which other readers of JSON "
-    "refuse, the whole array with them.",
-    ours="They are their call's failure, which says where one stands. `format_results_array` raises `ValueError`.",
+    theirs="`NaN` and infinities are written into the results as Python writes them, and other readers of "
+    "JSON then refuse the whole array.",
+    ours="They fail their call, with a message that says where the number is. `format_results_array` raises "
+    "`ValueError`.",
     why="A result is strict JSON, so that a browser's `JSON.parse` reads it.",
 )
 def number_that_json_does_not_have(results: Sequence[Any]) -> bool:
@@ -140,7 +141,7 @@ def number_that_json_does_not_have(results: Sequence[Any]) -> bool:
 
 
 def written(result: Any) -> tuple[Any, ...]:
-    """What of a result the model is shown."""
+    """The parts of a result that the model is shown."""
     if not _is_result(result):
         return ()
     return (result.outcome,) if result.error else (result.outcome, result.content)
@@ -203,7 +204,7 @@ def _(script: Script) -> Script:
         theirs=("SystemExit", "3"),
         ours=("Tool execution failed: the tool asked the program to exit with 3", None, True),
     ),
-    theirs="A tool that calls `sys.exit`, or raises any other exception that is no `Exception`, ends the program.",
+    theirs="A tool that calls `sys.exit`, or raises any other `BaseException`, ends the program.",
     ours="It is that call's failure. Only `KeyboardInterrupt` goes through.",
     why="A failed tool does not matter to others.",
 )
@@ -234,10 +235,10 @@ def _(script: Script) -> Script:
         theirs=("Tool execution failed: ", None, True),
         ours=("Tool execution failed: TimeoutError", None, True),
     ),
-    theirs="A tool's exception is told by its text, and by nothing where it has none. One whose text cannot be made "
-    "ends the turn.",
-    ours="Its class stands before the text, and alone where there is none. Only a `ToolError`, cogency's own too, is "
-    "told by its text, as in cogency.",
+    theirs="Of a tool's exception only the text is shown, which may be empty. If the text cannot be made, "
+    "the turn ends.",
+    ours="The class stands before the text, or alone if the text is empty. Only for a `ToolError`, "
+    "cogency's own too, the text is shown alone, as in cogency.",
     why="The model must be able to tell what happened; the text of a `ToolError` was written for it.",
 )
 def error_with_its_class(script: Script) -> bool:
@@ -267,7 +268,7 @@ def _with_its_class(error: BaseException) -> str:
         ours=("Tool 'x' not registered. Known tools: t", None, True),
     ),
     theirs="The message says which tool is not there.",
-    ours="It begins with the same words and goes on with the tools that are.",
+    ours="It begins with the same words and goes on with the tools that there are.",
     why="The model can correct itself at once.",
 )
 def tool_that_is_not_registered(name: Any, tools: Collection[Any]) -> bool:
@@ -279,8 +280,8 @@ SCRIPTS = (
     error_with_its_class,
     tool_that_cancels_itself,
     tool_that_exits,
-    value_that_is_no_result,
-    content_that_is_no_json,
+    value_that_is_not_a_result,
+    content_that_is_not_json,
 )
 
 

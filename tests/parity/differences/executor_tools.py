@@ -1,4 +1,4 @@
-"""Tool calls: arguments, and what may be given as tools and calls."""
+"""Tool calls: arguments, and the values that may be given as tools and calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .registry import TOOLS, Example, difference
             True,
         ),
     ),
-    theirs="Arguments of a `ToolCall` that are no `dict` end the batch with the exception that `dict(args)` raises.",
+    theirs="Arguments of a `ToolCall` that are not a `dict` end the batch with the exception that `dict(args)` raises.",
     ours="They are that call's failure.",
-    why="One bad call does not matter to others.",
+    why="One bad call must not affect others.",
 )
-def arguments_that_are_no_mapping(args: Any) -> bool:
+def arguments_that_are_not_a_mapping(args: Any) -> bool:
     return not isinstance(args, dict)
 
 
@@ -93,7 +93,7 @@ def _breaks(info: Mapping[str, Any], value: Any) -> bool:
     ),
     theirs="A tool that is falsy (it has `__len__` or `__bool__`) counts as not registered.",
     ours="It is a tool like any other.",
-    why="What counts is that it is there.",
+    why="A tool that is given counts, whatever its truth value.",
 )
 def falsy_tool(tool: Any) -> bool:
     return not tool
@@ -158,10 +158,10 @@ def _is_a_tool(tool: Any) -> bool:
             "<built-in function len> cannot be a tool: make a tool of the function with @cogency_rs.tool",
         ),
     ),
-    theirs="`execute_tools` looks at tools only until it finds the one that is called, and at its `execute` when it "
-    "calls it. Without calls it does not look at its execution at all.",
-    ours="It looks at all of them before anything runs, and refuses with `ConfigError` what has no name, no `execute`, "
-    "or is a class in place of an instance. Under `install()` it does as cogency does.",
+    theirs="`execute_tools` looks for a called tool only until it finds it, and reads `execute` when it "
+    "calls the tool. Without calls it does not use its execution at all.",
+    ours="It checks all tools before anything runs, and refuses with `ConfigError` an item that has no "
+    "name or no `execute`, or is a class in place of an instance. Under `install()` it does as cogency does.",
     why="The error points at the program's mistake, and does not wait for the model to call that tool.",
 )
 def something_that_is_not_a_tool(execution: Any) -> bool:
@@ -210,9 +210,10 @@ def tools_of_one_name(tools: Sequence[Any]) -> bool:
         theirs=[],
         ours=("TypeError", "'NoneType' object is not iterable"),
     ),
-    theirs="Something among the calls of `execute_tools` that is not a call ends the batch with `AttributeError`, "
+    theirs="An item in the calls of `execute_tools` that is not a call ends the batch with `AttributeError`, "
     "while calls before it may run. `None` in place of the calls is an empty batch.",
-    ours="`TypeError`, which says what was given, before anything runs. Under `install()` it is as in cogency.",
+    ours="It raises a `TypeError` that says what was given, before anything runs. Under `install()` it is as in "
+    "cogency.",
     why="The error points at the call that is wrong.",
 )
 def something_that_is_not_a_call(calls: Any) -> bool:
@@ -229,8 +230,8 @@ def something_that_is_not_a_call(calls: Any) -> bool:
         theirs=("shown", "user", False),
         ours=("shown", "ada", False),
     ),
-    theirs="What the turn gives to a tool (`user_id`, `storage`, `access`, …) takes the place of an argument of the "
-    "same name, whatever the tool's schema says.",
+    theirs="The values that the turn gives to a tool (`user_id`, `storage`, `access`, …) replace arguments "
+    "of the same name, whatever the tool's schema says.",
     ours="An argument that the schema declares is the model's: the turn does not give it.",
     why="The tool has said what it means by that name.",
 )
@@ -246,10 +247,10 @@ def argument_of_the_turn_that_is_declared(schema: Mapping[str, Any]) -> bool:
         theirs=("shown", "system", False),
         ours=("shown", None, False),
     ),
-    theirs="Every tool is given what belongs to the turn (`user_id`, `storage`, `access`, …).",
-    ours="Not one whose `schema` is a JSON Schema with `additionalProperties: false`: it is called with the model's "
-    "arguments alone.",
-    why="Such a tool takes what its schema lists, and often fails over anything else.",
+    theirs="Every tool is given the turn's values (`user_id`, `storage`, `access`, …).",
+    ours="A tool whose `schema` is a JSON Schema with `additionalProperties: false` is called with the "
+    "model's arguments alone.",
+    why="Such a tool takes only the arguments that its schema lists, and often fails if there are others.",
 )
 def schema_without_further_arguments(schema: Mapping[str, Any]) -> bool:
     return _is_json_schema(schema) and schema.get("additionalProperties") is False
@@ -271,7 +272,7 @@ def _is_json_schema(schema: Mapping[str, Any]) -> bool:
 def promised_arguments(
     schema: Mapping[str, Any], args: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a tool is called with, where the turn gives `given` to one that declares nothing."""
+    """The arguments of a call, if the turn gives `given` to a tool that declares nothing."""
     if schema_without_further_arguments(schema):
         return dict(args)
     declared = declared_arguments(schema)

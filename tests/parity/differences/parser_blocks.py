@@ -47,7 +47,7 @@ def _(piece: Piece) -> Piece:
     ),
     theirs="A line break, tab or other control character that stands unescaped in a JSON string makes the "
     "block malformed.",
-    ours="It is read as what it is, as `json.loads(strict=False)` does.",
+    ours="It is read as that character, as `json.loads(strict=False)` does.",
     why="Models write file contents with raw line breaks, and their meaning is clear.",
 )
 def control_character_in_a_string(piece: Piece, limits: Limits) -> bool:
@@ -102,15 +102,15 @@ def _(piece: Piece) -> Piece:
         ours=[("respond", "A <results> tag. "), ("think", "Hm.")],
     ),
     theirs="`<results>` is a tag wherever it stands.",
-    ours="It is one only if a JSON array or `</results>` follows, with nothing but whitespace between; the first "
-    "`Limits.max_block_bytes` (10 MiB) behind it decide. Any other is text.",
+    ours="It is a tag only if a JSON array or `</results>` follows, with nothing but whitespace between, "
+    "within the next `Limits.max_block_bytes` (10 MiB). Otherwise it is text.",
     why="Results are an array; a model that writes about the tag must not lose its words.",
 )
 def results_without_an_array(piece: Piece, _: Limits) -> bool:
-    _, tag, behind = piece.body.partition(RESULTS)
+    _, tag, after = piece.body.partition(RESULTS)
     if piece.kind != "text" or not tag:
         return False
-    return piece.closed or "</results>" in behind
+    return piece.closed or "</results>" in after
 
 
 RESULTS = "<results>"
@@ -196,7 +196,7 @@ def _(piece: Piece) -> Piece:
         theirs=("ProtocolError", "No <execute> block found"),
         ours=("ProtocolError", "No <execute> block found in the text"),
     ),
-    theirs="What is wrong with a malformed block is said in the words of Python's `json`.",
+    theirs="A malformed block is reported in the words of Python's `json`.",
     ours="The report begins with the same sentence and goes on in its own words: what is wrong, at which line "
     "and column, and what to write instead. `ProtocolError` has the same words and the same `original_input`.",
     why="The reader is a model, and it must be able to write the block again.",

@@ -47,7 +47,7 @@ from .registry import PARSER, Example, difference
         ours=[("call", '{"name": "w", "args": {"x": 777777777777…'), ("execute",)],
     ),
     theirs="An integer of more than 4300 digits ends the parser with Python's `ValueError`.",
-    ours="The parser hands it on as it stands. The call then fails with a message that says so, and "
+    ours="The parser passes it on unchanged. The call then fails with a message that says so, and "
     "`parse_execute_block` raises `ProtocolError`.",
     why="Malformed text must not end the program.",
 )
@@ -65,10 +65,10 @@ def integer_beyond_python(piece: Piece, _: Limits) -> bool:
         theirs=[("respond", "Hello "), ("end",)],
         ours=[("respond", "Hel"), ("respond", "lo "), ("end",)],
     ),
-    theirs="The parser knows no mode. Text is handed out when the next tag is complete or the stream ends, so "
+    theirs="The parser has no modes. Text is emitted when the next tag is complete or the stream ends, so "
     'that `Agent(stream="token")` shows an answer all at once.',
-    ours='With `stream="token"`, or behind an accumulator in that mode, `think` and `respond` text is handed '
-    "out as it arrives. Joined, the pieces are the same text.",
+    ours='With `stream="token"`, or before an accumulator in that mode, `think` and `respond` text is '
+    "emitted as it arrives. Joined, the pieces are the same text.",
     why="That is what streaming is for.",
 )
 def text_in_pieces(stream: str) -> bool:
@@ -94,8 +94,8 @@ def text_of(source: Source) -> tuple[str, bool]:
         theirs=[("ConnectionError",)],
         ours=[("respond", "So far"), ("ConnectionError",)],
     ),
-    theirs="When the source raises, the text behind the last complete tag is lost.",
-    ours="It is handed out as if the text had ended there; then the same exception goes on.",
+    theirs="When the source raises, the text after the last complete tag is lost.",
+    ours="It is emitted as if the text had ended there; then the same exception goes on.",
     why="The user keeps what the model said.",
 )
 def text_before_an_error_of_the_source(source: Source) -> bool:
@@ -161,16 +161,16 @@ def _is_blank(piece: Piece) -> bool:
     ours="`parse_tokens` raises it at once.",
     why="The error points at the call that is wrong.",
 )
-def source_that_is_no_text(source: Any) -> bool:
+def source_that_is_not_text(source: Any) -> bool:
     return not isinstance(source, str) and not hasattr(source, "__aiter__")
 
 
 @difference(
     PARSER,
-    Example("is_closed_behind('<execute>[]</execute>')", theirs=False, ours=True),
-    theirs="The source is left open behind a complete batch, when the consumer stops and when the source fails.",
+    Example("is_closed_after('<execute>[]</execute>')", theirs=False, ours=True),
+    theirs="The source is left open after a complete batch, when the consumer stops, and when the source fails.",
     ours="It is closed (`aclose`) at once, as soon as nothing more of it will be read.",
-    why="The model stops writing what nobody reads, and its connection is free again.",
+    why="The model stops writing text that is not read, and its connection is free again.",
 )
 def source_with_a_close(source: Any) -> bool:
     return hasattr(source, "aclose")
@@ -188,7 +188,7 @@ def source_with_a_close(source: Any) -> bool:
     ),
     theirs="`parse_execute_block` takes the first `</execute>` of the text for the block's end, also where it stands "
     "before the block.",
-    ours="The block ends behind its beginning.",
+    ours="The end of a block comes after its beginning.",
     why="Text before a block cannot be part of it.",
 )
 def stray_closing_tag(text: str) -> bool:

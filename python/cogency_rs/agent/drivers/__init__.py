@@ -1,4 +1,4 @@
-"""How a model is asked for one step, and how what it says becomes events."""
+"""How a model is asked for one step, and how its answer becomes events."""
 
 from .driver import Driver
 from .native import NativeDriver

@@ -15,22 +15,22 @@ EventDict = dict[str, Any]
 
 
 class Driver(Protocol):
-    """Asks the model once, and turns what it says into events, whatever it speaks."""
+    """Asks the model once, and turns its answer into events."""
 
     def step(self, run: RunContext[Any], runtime: Runtime) -> AsyncIterable[Any]:
-        """Make one step; most are an `async def` with `yield`.
+        """Make one step; usually an `async def` with `yield`.
 
         Args:
-            run: how far the run has come.
+            run: the run so far.
             runtime: the model, the tools and the conversation; the same in all steps of a run.
 
         Yields:
             Event dicts as a parser makes them: `think` and `respond` with `content`; `call` with the JSON text of
             `{"name", "args"}` and perhaps `id` and `server`; `execute` after the calls, which then run; `error` with
             `content`, which the model is told, and perhaps `kind`, `code` and `raw`; `end`. `tool_call_start` and
-            `tool_call_delta` reach the reader of the run as they are. The iterable may be a `parse_tokens(...)`. It is
+            `tool_call_delta` reach the reader of the run unchanged. The iterable may be a `parse_tokens(...)`. It is
             closed when the step is over.
 
-        What it raises is the run's error.
+        An exception of the step is the error of the run.
         """
         ...

@@ -9,17 +9,17 @@ from ..._core import Parser
 __all__ = ["Cut", "cut_of", "event_of_cut"]
 
 Cut = Literal["length", "stopped", "unknown"]
-"""Why something is incomplete: the answer was as long as it may be, the model stopped by itself, or nobody says."""
+"""Why something is incomplete: the answer reached its length limit, the model stopped by itself, or it is unknown."""
 
 
 def event_of_cut(reason: str | None) -> dict[str, Any] | None:
-    """The `error` event of an answer that was cut at its length; `None` of one that was not."""
+    """The `error` event for an answer that was cut at its length limit; `None` for any other answer."""
     events: list[Any] = Parser(errors="event").finish(reason)
     return events[0] if events else None
 
 
 def cut_of(reason: str | None) -> Cut:
-    """What a provider's finish reason says of something that is incomplete."""
+    """What a provider's finish reason says about something that is incomplete."""
     if event_of_cut(reason) is not None:
         return "length"
     block = Parser(errors="event")

@@ -1,6 +1,6 @@
-"""Reads one JSON object while it arrives, so that a broken one is known where it breaks.
+"""Reads one JSON object while it arrives, so that a broken object is noticed at the place where it breaks.
 
-Invariant: no character is looked at twice before the object is whole, however the text is cut.
+Invariant: no character is read twice before the object is whole, however the text is cut.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 __all__ = ["FieldText", "JsonFault", "ObjectReader", "line_and_column"]
 
 MAX_DEPTH = 200
-"""Brackets open at once; as `Limits.max_depth` has it."""
+"""How many brackets may be open at once; the default of `Limits.max_depth`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class JsonFault:
 
     Attributes:
         problem: what is wrong.
-        at: at which character of the text, from 0.
-        is_the_end: whether all that is wrong is that the text ended.
+        at: the index of the character in the text, from 0.
+        is_the_end: whether the only fault is that the text ended.
     """
 
     problem: str
@@ -37,9 +37,9 @@ class FieldText:
     """The next piece of a string that is the value of a key of the object itself.
 
     Attributes:
-        key: which key.
+        key: the key.
         text: the piece, with its escapes read; may be empty.
-        is_whole: whether the string ends with it.
+        is_whole: whether the string ends with this piece.
     """
 
     key: str
@@ -48,12 +48,12 @@ class FieldText:
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """The place of a character, from 1."""
+    """The line and column of a character, from 1."""
     return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
 
 
 class _Next(Enum):
-    """What may stand next between two units."""
+    """The unit that may come next."""
 
     OBJECT = auto()  # before everything
     VALUE = auto()
@@ -90,13 +90,13 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 class ObjectReader:
     """Reads an object piece by piece.
 
-    Like the core's reader it takes raw line breaks in strings, which models write.
+    Like the core's reader it accepts raw line breaks in strings, which models write.
 
     Args:
-        is_alone: whether nothing but space may follow the object; otherwise what follows is not looked at.
+        is_alone: whether only white space may follow the object; else the text after it is not read.
 
     Attributes:
-        fault: what is wrong; nothing is read after it.
+        fault: what is wrong; nothing is read after a fault.
         is_whole: whether the object has been closed.
     """
 
@@ -105,7 +105,7 @@ class ObjectReader:
         self.is_whole = False
         self._is_alone = is_alone
         self._pieces: list[str] = []
-        self._before = 0  # characters in front of the piece that is read
+        self._before = 0  # characters before the current piece
         self._next = _Next.OBJECT
         self._open: list[str] = []
         self._end = 0  # after the object
@@ -114,27 +114,29 @@ class ObjectReader:
         self._in_string = False
         self._is_key = False
         self._escape = ""  # an escape that may go on
-        self._high = ""  # the first half of a character of which the second may follow
+        self._high = ""  # the first half of a character whose second half may follow
         self._key: list[str] = []
-        self._field: str | None = None  # the key of the object itself whose value comes, or is read
+        self._field: str | None = (
+            None  # the object's own key whose value comes next, or is being read
+        )
 
     @property
     def text(self) -> str:
-        """All that was fed, up to the fault's piece."""
+        """All text that was fed, up to the piece with the fault."""
         return "".join(self._pieces)
 
     @property
     def rest(self) -> str:
-        """What was fed together with the end of the object, after it; "" while that is not whole."""
+        """The text after the object in the piece that ended it; "" while the object is not whole."""
         return self.text[self._end :] if self.is_whole else ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was nothing but space."""
+        """Whether there was only white space."""
         return self._next is _Next.OBJECT and self.fault is None
 
     def feed(self, text: str) -> list[FieldText]:
-        """Read the next piece; returns the strings of the object's own keys, as far as they came."""
+        """Read the next piece; returns the pieces of strings under the object's own keys."""
         if self.fault is not None or (self.is_whole and not self._is_alone):
             return []
         self._pieces.append(text)
@@ -156,7 +158,7 @@ class ObjectReader:
         return pieces
 
     def finish(self) -> JsonFault | None:
-        """Say that the text has ended; returns what is wrong with it, if anything is."""
+        """End the text; returns what is wrong with it, if anything is."""
         if self.fault is None and not self.is_whole:
             self.fault = JsonFault(_ENDED, self._before, is_the_end=True)
         return self.fault
@@ -165,7 +167,7 @@ class ObjectReader:
         """The object, once it is whole.
 
         Raises:
-            ValueError: Python reads no integer of so many digits.
+            ValueError: an integer has more digits than Python reads.
         """
         value: dict[str, Any] = json.loads(self.text[: self._end], strict=False)
         return value
@@ -243,7 +245,7 @@ class ObjectReader:
     # Strings
 
     def _read_string(self, text: str, at: int, pieces: list[FieldText]) -> int:
-        """Read on in a string, to its end or the text's."""
+        """Read on in a string, up to its end or the end of the text."""
         read: list[str] = []
         is_whole = False
         while at < len(text):
@@ -311,6 +313,6 @@ class ObjectReader:
         return at + 1
 
     def _lone_half(self) -> str:
-        """The first half of a character of which no second came."""
+        """The first half of a character whose second half did not come."""
         half, self._high = self._high, ""
         return half

@@ -1,4 +1,4 @@
-"""A model that its provider lets call tools in a form of its own."""
+"""A model that uses its provider's own form of tool calls."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _CHOICES = ("auto", "required", "none")
 
 
 class NativeDriver:
-    """Declares the tools to the provider, and reads the calls that it hands over.
+    """Declares the tools to the provider, and reads the provider's calls.
 
     Args:
-        tool_choice: which tools the model may call in each step: `"auto"` as it likes, `"required"` at least one,
-            `"none"` none at all, so that none is declared, or `SpecificTool(name)`. With `"required"` or a
-            `SpecificTool` the run is over when a tool ends it, or at a limit.
+        tool_choice: which tools the model may call in each step: `"auto"` for any or none, `"required"` for at least
+            one, `"none"` for none, so that none is declared, or `SpecificTool(name)`. With `"required"` or a
+            `SpecificTool` only a tool or a limit ends the run.
         parallel_tool_calls: whether one answer may hold several calls.
-        drop_echoed_args: leave out the text of an answer that is nothing but the arguments of one of its calls, as a
-            JSON object, perhaps in a Markdown fence. Until it is known, text that begins so is held back.
+        drop_echoed_args: leave out the text of an answer if it only repeats the arguments of one of its calls, as a
+            JSON object, perhaps in a Markdown fence. Until that is clear, text that begins so is held back.
 
     Raises:
         ConfigError: `tool_choice` is none of these.
 
-    Where the arguments of a call break, or are cut, nothing of the answer runs; the model is shown its calls, as text,
-    and what was wrong, until it does better. Reasoning is sent back with the calls that it led to, with the provider's
-    signatures as long as the run lasts: the log has only its text.
+    If the arguments of a call are broken or cut, no call of the answer runs; the model is shown its calls, as text,
+    and what was wrong, until it does better. Reasoning is sent back with the calls that followed from it, with the
+    provider's signatures as long as the run lasts: the log has only the text.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class NativeDriver:
         """
         passages = await runtime.dialogue()
         batch = batches_of_turn(passages)
-        messages = await runtime.behind_system(
+        messages = await runtime.after_system(
             runtime.introduction, native_messages(passages, runtime.reasoning)
         )
         request = self._request(runtime, messages)
@@ -91,7 +91,7 @@ class NativeDriver:
     def _request(self, runtime: Runtime, messages: list[dict[str, Any]]) -> ModelRequest:
         choice = self._tool_choice
         visible = {id(tool) for tool in runtime.visible_tools}
-        # By the names that calls are asked for with: tools of two servers may have one.
+        # By the names that calls use: tools of two servers may have the same name.
         tools = [
             ToolDeclaration(name, tool.description or "", parameters_of(tool))
             for name, tool in runtime.toolbox.names.items()

@@ -1,7 +1,7 @@
-"""A model's answer in its provider's own form to events, without any waiting.
+"""Turns a model's answer in its provider's own form into events, without any waiting.
 
-Invariants: text, reasoning and calls keep their order; no call is handed out before every call of the answer is whole,
-so nothing of a batch counts of which a part is broken. Before that, a `call_ready` says that a call is whole.
+Invariants: text, reasoning and calls keep their order; no call is emitted before every call of the answer is whole,
+so a batch with a broken call does not count at all. Before that, a `call_ready` says that a call is whole.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TOLD = {
         f"Your output ended inside the arguments of {{call}}, {{place}}. {_AGAIN} Put less into it.",
     ),
 }
-"""The kind of an error, and what the model is told: of arguments that break, and of such that ended too early."""
+"""The kind of an error, and what the model is told: for broken arguments, and for arguments that ended too early."""
 
 
 class NativeAnswer:
@@ -50,11 +50,11 @@ class NativeAnswer:
         shows_calls: whether calls are shown before they are complete, too.
         drops_echo: whether text is held back while it may be an echo of a call's arguments, and dropped if it is.
         may_call: whether tools were declared to the model.
-        eager: whether it is said of each call when it is whole.
+        eager: whether a `call_ready` is emitted when a call is whole.
 
     Attributes:
-        is_broken: whether a call cannot be read any more: the rest of the answer is not wanted.
-        reasoning: its blocks of reasoning as the provider wants them back, `{"text", "signature"}`.
+        is_broken: whether a call is broken, so that the rest of the answer need not be read.
+        reasoning: the blocks of reasoning as the provider wants them back, `{"text", "signature"}`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class NativeAnswer:
         self._calls: list[_WrittenCall] = []
         self._numbers = CallNumbers()
         self._reason: str | None = None
-        # What waits for the end of the answer, in order: all after the first thing that has to.
+        # Events that wait for the end of the answer, in order: everything after the first that has to wait.
         self._held: list[EventDict | _WrittenCall] = []
         self._echo = Echo() if drops_echo and may_call else None
         self._is_signed = True  # the last block of reasoning is over
@@ -97,7 +97,7 @@ class NativeAnswer:
                 return []
 
     def finish(self) -> list[EventDict]:
-        """The answer is over: what was held back, then the calls that run, or why none does."""
+        """End the answer: returns the events held back, then the calls that run, or an error with why none does."""
         fault = self._fault()
         if fault is not None:
             return [*self.release(), fault]
@@ -117,7 +117,7 @@ class NativeAnswer:
         return events if cut is None else [*events, cut]
 
     def release(self) -> list[EventDict]:
-        """What was held back and is no call: the answer broke off."""
+        """Return the held back events that are not calls, since the answer broke off."""
         held, self._held = self._held, []
         return [each for each in held if not isinstance(each, _WrittenCall)]
 
@@ -165,7 +165,7 @@ class NativeAnswer:
         return [*(self._pieces(delta, call, is_new) if self._shows_calls else ()), *ready]
 
     def _pieces(self, delta: ToolCallDelta, call: _WrittenCall, is_new: bool) -> list[EventDict]:
-        """What a piece of a call shows of it."""
+        """The events that show a piece of a call."""
         events, number = list[EventDict](), call.number
         if is_new or delta.name:
             start = {"type": "tool_call_start", "index": number, "name": call.name or None}
@@ -175,7 +175,7 @@ class NativeAnswer:
         return events
 
     def _ready_calls(self) -> list[EventDict]:
-        """Those that have become whole, in order. Of a call without arguments that is known at the end only."""
+        """The calls that have become whole, in order. A call without arguments is known to be whole only at the end."""
         events: list[EventDict] = []
         for call in self._calls[self._ready :]:
             if not (call.name and call.reader.is_whole) or call.unreadable() is not None:
@@ -185,12 +185,12 @@ class NativeAnswer:
         return events
 
     def _fault(self) -> EventDict | None:
-        """Why nothing runs of the calls, as an event."""
+        """An event that says why no call runs; `None` if they run."""
         if self._calls and not self._may_call:
             told = "No tool can be called now, and nothing was run. Answer in words."
             return self._error("malformed", told, self._calls[0], 0)
         is_cut = event_of_cut(self._reason) is not None
-        # The answer is left at a call that breaks, so that another may be incomplete for that reason only.
+        # Reading stops at a broken call, so another call may be incomplete only because of that.
         for call in sorted(self._calls, key=lambda call: call.reader.fault is None):
             if not call.name:
                 told = (
@@ -253,11 +253,11 @@ class _WrittenCall:
 
     @property
     def title(self) -> str:
-        """How the model is told of it."""
+        """What the model's report calls it."""
         return f"call {self.number} ({self.name})" if self.name else f"call {self.number}"
 
     def unreadable(self) -> JsonFault | None:
-        """Why arguments that are JSON cannot be read all the same."""
+        """Why arguments that are JSON cannot be read even so."""
         try:
             self.reader.value()
         except ValueError as error:
@@ -265,7 +265,7 @@ class _WrittenCall:
         return None
 
     def call(self) -> ToolCall:
-        """What is asked for. A call without arguments has none; one without an id gets one."""
+        """The call. If it has no arguments, they are empty; if it has no id, it gets one."""
         self.id = self.id or uuid7()
         args = {} if self.reader.is_empty else self.reader.value()
         return ToolCall(self.name, args, self.id)

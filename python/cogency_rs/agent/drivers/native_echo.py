@@ -1,4 +1,4 @@
-"""Text beside calls that is nothing but their arguments: some providers echo them as the answer's text."""
+"""Text beside calls that only repeats their arguments: some providers echo them as the answer's text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PERHAPS_OPENING = re.compile(r"\s*(?:``?|```[A-Za-z]*[ \t]*(?:\n\s*)?)?")
 _PERHAPS_CLOSING = re.compile(r"\s*(?:`{1,3}\s*)?")
 
 _LONGEST_FRAME = 200
-"""Characters of space and fence before the object, and after it, beyond which a text is not an echo."""
+"""The most characters of white space and fence, before and after the object, that an echo may have."""
 
 
 class Echo:
     """Reads the text of an answer for as long as it may be an echo: one JSON object, perhaps in a Markdown fence.
 
     Attributes:
-        is_possible: whether it still may be one.
+        is_possible: whether the text may still be an echo.
         has_text: whether there was any text.
     """
 
@@ -32,7 +32,7 @@ class Echo:
         self.is_possible = True
         self.has_text = False
         self._object = ObjectReader(is_alone=False)
-        self._frame = ""  # what stands before the object; once that is whole, what stands after it
+        self._frame = ""  # the text before the object; once the object is whole, the text after it
         self._has_begun = False
 
     def take(self, text: str) -> None:
@@ -57,7 +57,7 @@ class Echo:
             self.is_possible = is_closing and len(self._frame) <= _LONGEST_FRAME
 
     def is_of(self, calls: Iterable[ToolCall]) -> bool:
-        """Whether the whole text is the arguments of one of the calls, strictly equal."""
+        """Whether the whole text is strictly equal to the arguments of one of the calls."""
         if not (self.is_possible and self._object.is_whole):
             return False
         try:

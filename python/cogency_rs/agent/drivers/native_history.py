@@ -42,16 +42,16 @@ def native_messages(
     """Write messages in the form of chat completions.
 
     Args:
-        passages: what was said.
-        reasoning: blocks of reasoning, by the batch of calls after the last question that they led to, from 0. Where
-            there is none, what the log has of it stands there without a signature.
+        passages: the dialogue so far.
+        reasoning: blocks of reasoning, by the number of the batch of calls that followed from them, from 0 after the
+            last question. If there are none for a batch, the text in the log is used, without a signature.
 
     Returns:
-        A message of the assistant has `tool_calls` if it made any, and `reasoning` if these are after the last
-        question. Behind it stands a message of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and
-        `is_error`. What could not be used is shown as text.
+        A message of the assistant has `tool_calls` if it made calls, and `reasoning` if they are after the last
+        question. After it comes a message of a `tool` for each call, with `tool_call_id`, `tool_execution_id` and
+        `is_error`. Output that could not be used is shown as text.
 
-    The cost is linear in what was said.
+    The cost is linear in the passages.
     """
     known = reasoning or {}
     last_question = max(
@@ -80,7 +80,7 @@ def native_messages(
 
 
 def _say(messages: Messages, text: str) -> None:
-    """Add what the assistant says; to its last message, if that made no calls."""
+    """Add text of the assistant, to its last message if that made no calls."""
     if not text.strip():
         return
     last = messages[-1] if messages else {}
@@ -90,27 +90,27 @@ def _say(messages: Messages, text: str) -> None:
         messages.append({"role": "assistant", "content": text})
 
 
-def _calling(said: ModelPassage) -> dict[str, Any]:
+def _calling(passage: ModelPassage) -> dict[str, Any]:
     return {
         "role": "assistant",
-        "content": said.text,
+        "content": passage.text,
         "tool_calls": [
             {
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": compact_json(call.args)},
             }
-            for call in said.calls
+            for call in passage.calls
         ],
     }
 
 
-def _unsigned(said: ModelPassage) -> Reasoning:
-    text = "\n".join(said.thoughts).strip()
+def _unsigned(passage: ModelPassage) -> Reasoning:
+    text = "\n".join(passage.thoughts).strip()
     return [{"text": text, "signature": None}] if text else []
 
 
-def _results(said: ModelPassage) -> Messages:
+def _results(passage: ModelPassage) -> Messages:
     return [
         {
             "role": "tool",
@@ -119,7 +119,7 @@ def _results(said: ModelPassage) -> Messages:
             "is_error": outcome.is_error,
             "content": _content(outcome),
         }
-        for call, outcome in zip(said.calls, said.outcomes, strict=True)
+        for call, outcome in zip(passage.calls, passage.outcomes, strict=True)
     ]
 
 

@@ -25,25 +25,25 @@ __all__ = ["ReActDriver"]
 _PSEUDO_CALLS = frozenset({"decision_extraction", "decision_validation"})
 
 _STOP = ("\nObservation:",)
-"""What a model writes that goes on by itself; inside the object no such line can stand."""
+"""How a model begins that writes the observation itself; such a line cannot stand inside the object."""
 
 
 class ReActDriver:
-    """Asks for one decision a step: a thought, and a call or the answer. Needs no tool calls of the provider's.
+    """Asks for one decision in each step: a thought, and a call or the answer. Works without the provider's tool calls.
 
     Args:
-        max_retries: how often in a row the model is asked again where its decision cannot be used, each time in a step
-            of its own that shows it what was wrong. One more such decision, and the run fails with `LLMError`.
-        final_via_model: whether the answer is written in a second request without tools, in place of the one in the
+        max_retries: how often in a row the model is asked again if its decision cannot be used, each time in a step
+            of its own that shows it what was wrong. After one more such decision the run fails with `LLMError`.
+        final_via_model: whether the answer is written in a second request without tools, and replaces the one in the
             decision.
-        final_model: who writes it then; the agent's model where not given.
+        final_model: the model that writes it; the agent's model by default.
 
     Raises:
         ConfigError: `max_retries` is below 0, or `final_model` cannot be a model.
 
-    A decision that cannot be used is an `error` event with the code `"decision_error"` where there is none, and
-    `"validation_error"` where it asks for what cannot be. It is also an execution in its `Step`, of the name
-    `"decision_extraction"` or `"decision_validation"`, that failed.
+    A decision that cannot be used is an `error` event: with the code `"decision_error"` if there is no decision, and
+    `"validation_error"` if it cannot be carried out. It is also a failed execution in its `Step`, named
+    `"decision_extraction"` or `"decision_validation"`.
     """
 
     def __init__(
@@ -59,16 +59,16 @@ class ReActDriver:
 
     @property
     def call_form(self) -> str:
-        """What a call looks like, for a model that wrote none."""
+        """An example of a call, for a model that wrote none."""
         return CALL_FORM
 
     async def step(
         self, run: RunContext[Any], runtime: Runtime
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Make one step; see `Driver.step`."""
-        said = react_messages(await runtime.dialogue())
+        history = react_messages(await runtime.dialogue())
         prompt = react_prompt(runtime.introduction, runtime.visible_tools)
-        request = ModelRequest(await runtime.behind_system(prompt, said), stop=_STOP)
+        request = ModelRequest(await runtime.after_system(prompt, history), stop=_STOP)
         reader = DecisionReader(shows_answer=not self._final_via_model)
         reason, has_reasoned = None, False
         async with aclosing(_texts(runtime, request)) as pieces:
@@ -106,8 +106,8 @@ class ReActDriver:
                 yield {"type": "execute", "timestamp": time()}
             case FinalAnswer(text) if self._final_via_model:
                 thought = str(read.get("thought") or "") if isinstance(read, dict) else ""
-                final = to_answer(said, thought, text)
-                messages = await runtime.behind_system(runtime.introduction, final)
+                final = to_answer(history, thought, text)
+                messages = await runtime.after_system(runtime.introduction, final)
                 is_silent = True
                 async with aclosing(self._answer(runtime, messages)) as events:
                     async for event in events:
@@ -122,7 +122,7 @@ class ReActDriver:
     async def _answer(
         self, runtime: Runtime, messages: list[dict[str, Any]]
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """The answer that a second request gives."""
+        """Ask for the answer in a second request."""
         request = ModelRequest(messages, tool_choice="none")
         async with aclosing(_texts(runtime, request, self._final_model)) as pieces:
             async for piece in pieces:
@@ -166,7 +166,7 @@ class ReActDriver:
 async def _texts(
     runtime: Runtime, request: ModelRequest, model: Any = None
 ) -> AsyncGenerator[str | ReasoningDelta | Finish, None]:
-    """What the model writes: its text as `str`, and the rest that counts."""
+    """The model's output: its text as `str`, and its other deltas that matter."""
     async with aclosing(runtime.ask(request, model=model)) as deltas:
         async for delta in deltas:
             match delta:

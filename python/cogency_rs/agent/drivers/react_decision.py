@@ -27,7 +27,7 @@ class FinalAnswer:
     """The decision to answer.
 
     Attributes:
-        text: the answer; may be empty where the model is to write it apart.
+        text: the answer; may be empty if the model writes it in a request of its own.
     """
 
     text: str
@@ -38,13 +38,13 @@ class Refusal:
     """Why a decision cannot be carried out.
 
     Attributes:
-        name: of the pseudo-call that stands for it.
-        code: of its event.
-        kind: likewise.
+        name: the name of the failed execution that stands for it.
+        code: the code of its event.
+        kind: the kind of its event.
         problem: what is wrong.
         hint: what the model should write instead.
-        raw: what it wrote.
-        place: line and column in `raw`, from 1, where that is known.
+        raw: the text that the model wrote.
+        place: line and column in `raw`, from 1, if they are known.
     """
 
     name: str
@@ -73,14 +73,14 @@ class Refusal:
 class DecisionReader:
     """Reads the text of one answer.
 
-    What stands before the object, such as reasoning in tags, is a thought; what stands after it is not looked at.
+    Text before the object, such as reasoning in tags, is a thought; text after it is not read.
 
     Args:
-        shows_answer: whether the answer is text for the user as it stands here.
+        shows_answer: whether the answer in the decision is text for the user.
 
     Attributes:
-        is_broken: whether the object cannot be read any more: the rest of the text is not wanted.
-        has_answered: whether the answer was shown while it came.
+        is_broken: whether the object is broken, so that the rest of the text need not be read.
+        has_answered: whether the answer was shown while it arrived.
     """
 
     def __init__(self, *, shows_answer: bool = True) -> None:
@@ -96,11 +96,11 @@ class DecisionReader:
 
     @property
     def text(self) -> str:
-        """All that was fed."""
+        """All text that was fed."""
         return "".join(self._pieces)
 
     def feed(self, text: str) -> list[EventDict]:
-        """Read the next piece; returns the thought and the answer as far as they came."""
+        """Read the next piece; returns the next pieces of the thought and the answer."""
         self._pieces.append(text)
         self._length += len(text)
         events: list[EventDict] = []
@@ -118,7 +118,7 @@ class DecisionReader:
         return events
 
     def finish(self, reason: str | None) -> dict[str, Any] | Refusal:
-        """The decision, once the text has ended, or why there is none."""
+        """End the text; returns the decision, or why there is none."""
         raw = self.text
         fault = self._object.finish()
         if fault is None:
@@ -161,26 +161,26 @@ class DecisionReader:
 
 
 class _Preamble:
-    """What stands before the object. The cost is linear, however it is cut.
+    """The text before the object. The cost is linear, however the text is cut.
 
     Attributes:
-        thought: what it says, without the marks of reasoning and fences.
+        thought: its text, without the marks of reasoning and fences.
     """
 
     def __init__(self) -> None:
         self.thought = ""
         self._pieces: list[str] = []
-        self._mark = ""  # after which to look for the object; "" where that is here
+        self._mark = ""  # the mark after which the object is searched; "" for here
         self._is_begun = False
         self._tail = ""
 
     def skip(self, text: str) -> str | None:
-        """Read the next piece; returns what of it belongs to the object, once that begins."""
+        """Read the next piece; returns its part that belongs to the object, once the object begins."""
         if not self._is_begun:
             self._tail += text
             start = self._tail.lstrip()
             if _OPEN.startswith(start):
-                return None  # perhaps the mark, and perhaps nothing but space
+                return None  # perhaps the mark, or only white space
             self._is_begun = True
             self._mark = _CLOSE if start.startswith(_OPEN) else ""
             text, self._tail = self._tail, ""
@@ -199,8 +199,8 @@ class _Preamble:
         if place < 0:
             self._pieces.append(text)
             return None
-        said = "".join([*self._pieces, text[:place]])
-        self.thought = _FENCE.sub("", said.replace(_OPEN, "").replace(_CLOSE, "")).strip()
+        preamble = "".join([*self._pieces, text[:place]])
+        self.thought = _FENCE.sub("", preamble.replace(_OPEN, "").replace(_CLOSE, "")).strip()
         return text[place:]
 
 
@@ -230,7 +230,7 @@ def _not_valid(problem: str, hint: str, raw: str) -> Refusal:
 
 
 def no_answer(raw: str) -> Refusal:
-    """That a final answer is empty."""
+    """The refusal of an empty final answer."""
     problem = "Answer is required when type=final_answer."
     return _not_valid(problem, "Write it, or call a tool.", raw)
 
@@ -238,13 +238,13 @@ def no_answer(raw: str) -> Refusal:
 def decide_on(
     decision: Mapping[str, Any], raw: str, tools: Toolbox, *, needs_answer: bool = True
 ) -> ToolCall | FinalAnswer | Refusal:
-    """Say what a decision asks for, or why it cannot be carried out.
+    """Return what a decision asks for, or why it cannot be carried out.
 
     Args:
         decision: as the model wrote it.
-        raw: the text it wrote it in.
-        tools: those that it may call.
-        needs_answer: whether the answer must stand in it.
+        raw: the text with the decision.
+        tools: the tools that the model may call.
+        needs_answer: whether the decision must contain the answer.
     """
 
     def refused(problem: str, hint: str) -> Refusal:

@@ -56,10 +56,10 @@ def _line(tool: Any) -> str:
 
 
 def react_messages(passages: Sequence[Passage]) -> Messages:
-    """Write messages. The cost is linear in what was said.
+    """Write messages. The cost is linear in the passages.
 
-    A call is shown after the last thought before it: the others led to nothing. What could not be used is shown as the
-    model wrote it.
+    A call is shown after the last thought before it; earlier thoughts did not lead to a call. Output that could not be
+    used is shown as the model wrote it.
     """
     messages: Messages = []
     for passage in passages:
@@ -93,17 +93,17 @@ def _say(messages: Messages, text: str) -> None:
         messages.append({"role": "assistant", "content": text})
 
 
-def _thought(said: ModelPassage) -> str:
-    thoughts = [text for text in said.thoughts if text.strip()]
+def _thought(passage: ModelPassage) -> str:
+    thoughts = [text for text in passage.thoughts if text.strip()]
     return f"Thought: {thoughts[-1].strip()}\n" if thoughts else ""
 
 
-def _calling(said: ModelPassage) -> str:
+def _calling(passage: ModelPassage) -> str:
     actions = "\n".join(
-        f"Action: {call.name}\nAction Input: {compact_json(call.args)}" for call in said.calls
+        f"Action: {call.name}\nAction Input: {compact_json(call.args)}" for call in passage.calls
     )
-    text = f"{said.text}\n" if said.text else ""
-    return f"{text}{_thought(said)}{actions}"
+    text = f"{passage.text}\n" if passage.text else ""
+    return f"{text}{_thought(passage)}{actions}"
 
 
 def _observation(outcome: CallOutcome) -> str:

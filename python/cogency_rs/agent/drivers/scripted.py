@@ -1,4 +1,4 @@
-"""Steps from a script, with no model at all."""
+"""Steps from a script, without a model."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ScriptedDriver:
     """Gives the steps of a script, one after the other.
 
     Args:
-        steps: each a text, which is the answer; a `ToolCall` or a list of them, which run; a list of event dicts; or
-            an exception, which is raised.
-        repeat_last: whether the last step comes again and again; otherwise a step too many is an error.
+        steps: each is a text, which is the answer; a `ToolCall` or a list of them, which run; a list of event dicts;
+            or an exception, which is raised.
+        repeat_last: whether the last step is repeated for ever; else a further step is an error.
 
     Attributes:
-        runtimes: those that it was given, one a run.
+        runtimes: the runtimes that it was given, one for each run.
 
     Raises:
         ConfigError: there are no steps.

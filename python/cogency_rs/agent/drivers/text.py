@@ -23,7 +23,7 @@ class TextDriver:
         dialect: how the model writes its calls: a name of `Dialect.presets()`, a `Dialect`, or a tuple of these. The
             first is what the prompt and the history are written in.
         lenient: read calls as small models write them, too; see `parse_tokens`.
-        begins_in_think: whether an answer begins inside reasoning; what the dialect says, where it is not given.
+        begins_in_think: whether an answer begins inside reasoning; by default as the dialect says.
         limits: bounds on a block of calls.
 
     Raises:
@@ -63,11 +63,11 @@ class TextDriver:
 
     @property
     def call_form(self) -> str:
-        """What a call looks like, for a model that wrote none."""
+        """An example of a call, for a model that wrote none."""
         return self._first.write_calls([ToolCall("tool_name", {"argument": "value"})]).strip()
 
     def _tools(self, runtime: Runtime) -> ToolSchemas:
-        """The schemas of the tools, which are read once for all runs that have them."""
+        """The schemas of the tools, read once for all runs with these tools."""
         tools = runtime.execution.tools
         if self._schemas is None or self._schemas[0] is not tools:
             self._schemas = (tools, ToolSchemas(tools))
@@ -81,7 +81,7 @@ class TextDriver:
 
 
 def _read(delta: str | Delta) -> str | Thought | Finish | None:
-    """What a parser reads of a piece of an answer; `None` for nothing.
+    """The part of an answer's piece that a parser reads; `None` for nothing.
 
     Raises:
         LLMError: it is a call, which is not text.

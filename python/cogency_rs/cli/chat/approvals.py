@@ -40,7 +40,7 @@ class Approvals:
             tools: by name.
 
         Returns:
-            A decision for each call; `None` if somebody left without one, so that the calls go on waiting.
+            A decision for each call; `None` if the person left without deciding, so that the calls go on waiting.
 
         Raises:
             KeyboardInterrupt: Ctrl-C.

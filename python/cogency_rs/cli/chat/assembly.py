@@ -24,14 +24,14 @@ _MODELS = {"openai": "OpenAIModel", "anthropic": "AnthropicModel"}
 
 @dataclass(frozen=True)
 class Assembly:
-    """What agents of these options are made of.
+    """The parts of agents with these options.
 
     Attributes:
         options: the options.
-        tools: what the model may call.
+        tools: the tools that the model may call.
         storage: the log.
-        db: its file; a temporary one if nobody named one.
-        model: what is asked; `/model` makes another one.
+        db: the file of the log; a temporary file if none was named.
+        model: the model; `/model` replaces it.
     """
 
     options: AgentOptions
@@ -42,7 +42,7 @@ class Assembly:
 
     @property
     def model_name(self) -> str:
-        """What people call the model."""
+        """The model's name for people."""
         return self.options.model_from or str(self.options.model)
 
     def agent(
@@ -51,7 +51,7 @@ class Assembly:
         """Make an agent.
 
         Args:
-            middleware: what stands around its calls.
+            middleware: functions around its calls.
             calls: whether calls are shown while they are written, too.
 
         Raises:
@@ -83,12 +83,12 @@ async def assembled(
     """Open the log and the servers, and find the model and the tools.
 
     Args:
-        options: what is wanted.
-        warn: told of servers that are left out because they cannot be used; without it they are an error. One that
-            cannot be started is logged, too.
+        options: the options.
+        warn: called for servers that are left out because they cannot be used; without it they are an error. A server
+            that cannot be started is logged, too.
 
     Raises:
-        UnusableError: something that was named is not there, or cannot be used; says what to do.
+        UnusableError: something that was named does not exist, or cannot be used; the message says what to do.
     """
     if options.native and options.dialect is not None:
         raise UnusableError("--native and --dialect exclude each other; give one of them")
@@ -112,7 +112,7 @@ def model_of(options: AgentOptions) -> Any:
     """The model that the options name.
 
     Raises:
-        UnusableError: they name none, or its SDK or key is missing.
+        UnusableError: they name no model, or its SDK or key is missing.
     """
     if options.model_from is not None:
         return named_value(options.model_from)
@@ -149,7 +149,7 @@ def _own_tools(options: AgentOptions) -> list[Any]:
 async def _with_servers(
     config: Path, own: list[Any], stack: AsyncExitStack, warn: Callable[[str], None] | None
 ) -> list[Any]:
-    """The tools, and those of the servers that a file names."""
+    """Add to the tools those of the servers that a file names."""
     from ...servers import ServerGroup, load_mcp_config
 
     try:

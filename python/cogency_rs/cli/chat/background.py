@@ -1,7 +1,7 @@
 """An event loop in a thread, so that the main thread is free to read keys and to be interrupted.
 
 A run is watched from the main thread: its events come through a queue, and a moment without one is an event of its own,
-`None`, for what has to be drawn anew.
+`None`, so that live lines can be drawn anew.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = ["Background", "ToolWatch", "Watched", "Work"]
 T = TypeVar("T")
 
 TICK = 0.1
-"""Seconds between two looks at what has to be drawn anew."""
+"""Seconds without an event after which live lines are drawn anew."""
 
 _GRACE = 1.0
-"""Seconds that what is left on the loop has to end when it ends."""
+"""Seconds that work left on the loop has to end when the loop is closed."""
 
 
 class ToolWatch:
-    """Middleware that says when calls begin and end, to whoever listens.
+    """Middleware that tells a listener when calls begin and end.
 
     Attributes:
         listener: called on the event loop.
-        edited: the arguments of calls that somebody has changed, by id; they are put in further inside.
+        edited: arguments that a person has changed, by the id of the call; an inner middleware puts them in.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class ToolWatch:
 
 
 def _unheard(item: CallBegan | CallEnded | Warned) -> None:
-    """Hear of what happens while nobody watches a run."""
+    """Listener for the time when no run is watched; does nothing."""
     if isinstance(item, Warned):
         complain(item.text)
 
@@ -75,11 +75,11 @@ class Work(Generic[T]):
         loop.call_soon_threadsafe(self._begin, work)
 
     def cancel(self) -> None:
-        """Ask that it ends; it is over when it has."""
+        """Ask the work to end; it is over only when it has ended."""
         self._loop.call_soon_threadsafe(lambda: self._task.cancel())
 
     def result(self) -> T:
-        """Wait for it, a moment at a time, so that Ctrl-C is noticed on every system; raises what it raised."""
+        """Wait for the work, a moment at a time so that Ctrl-C is noticed on every system; raises its exception."""
         while not self.over.done():
             futures.wait([self.over], timeout=TICK)
         return self.over.result()
@@ -108,7 +108,7 @@ class Watched:
         self._run.over.add_done_callback(lambda _: self._inbox.put(_OVER))
 
     def __iter__(self) -> Iterator[Any]:
-        """Give what happens, when it does: event dicts and what `events` has; `None` after each `TICK` without."""
+        """Yield event dicts, and items of `events`, as they happen; `None` after each `TICK` without any."""
         while True:
             try:
                 item = self._inbox.get(timeout=TICK)
@@ -121,11 +121,11 @@ class Watched:
             yield item
 
     def result(self) -> RunResult[str]:
-        """What came of the run; raises what it raised."""
+        """The result of the run; raises its exception."""
         return self._run.result()
 
     def stop(self) -> Iterator[Any]:
-        """Cancel the run; give what still happens until it is settled in the log."""
+        """Cancel the run; yields the further events until it is settled in the log."""
         self._run.cancel()
         return iter(self)
 
@@ -162,7 +162,7 @@ class Background:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Leave what was entered, the last first, and end the loop."""
+        """Leave the entered contexts, the last one first, and close the loop."""
         for leave in reversed(self._leave):
             leave()
         self._loop.call_soon_threadsafe(self._loop.stop)

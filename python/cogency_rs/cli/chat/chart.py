@@ -10,7 +10,7 @@ from ..turns import LoggedBatch, LoggedCall, LoggedText, LoggedTurn
 
 __all__ = ["chart"]
 
-_LABEL, _CLOCK = 16, 10  # columns of names, and of how long things took
+_LABEL, _CLOCK = 16, 10  # columns of names, and of durations
 
 
 def chart(page: Page, turn: LoggedTurn) -> None:

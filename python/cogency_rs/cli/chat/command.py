@@ -57,7 +57,7 @@ def chat(
 ) -> None:
     """Talk with a model that may use tools.
 
-    Ctrl-C stops an answer; /help lists what else may be typed. What is typed at another place than a terminal is read
+    Ctrl-C stops an answer; /help lists the commands that may be typed. If standard input is not a terminal, it is read
     line by line.
     """
     if conversation is not None and not resume:

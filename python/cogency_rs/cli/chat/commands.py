@@ -1,4 +1,4 @@
-"""What may be typed in a conversation in place of a question."""
+"""The commands that may be typed in a conversation in place of a question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["COMMANDS"]
 
 
 def _help(session: ChatSession, _: str) -> None:
-    """List what may be typed."""
+    """List the commands."""
     page = session.view.page
     page.line()
     for name, command in COMMANDS.items():
@@ -77,7 +77,7 @@ def _timeline(session: ChatSession, file: str) -> None:
 
 
 def _thoughts(session: ChatSession, _: str) -> None:
-    """Show the last thoughts, and those to come; again, fold them."""
+    """Show the last thoughts, and all later ones; typed again, fold them."""
     view = session.view
     view.unfolds = not view.unfolds
     view.page.line()
@@ -100,7 +100,7 @@ def _model(session: ChatSession, name: str) -> None:
 
 
 def _resume(session: ChatSession, _: str) -> None:
-    """Go on with an answer that was broken off, and calls that wait."""
+    """Go on with an answer that was interrupted, and with calls that wait."""
     if not session.go_on():
         raise UnusableError("there is nothing to go on with: the last question is answered")
 

@@ -1,4 +1,4 @@
-"""What a watched run says happened, beside the event dicts of the run itself."""
+"""The events of a watched run besides the event dicts of the run itself."""
 
 from __future__ import annotations
 

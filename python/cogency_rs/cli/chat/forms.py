@@ -1,4 +1,4 @@
-"""How text is shown while it arrives."""
+"""Forms in which text is shown while it arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Form", "Wrapped"]
 
 
 class Form(Protocol):
-    """Makes of a text that arrives in pieces what is to be written. Nothing that was written is taken back."""
+    """Turns a text that arrives in pieces into text to write. Nothing that was written is taken back."""
 
     def feed(self, piece: str) -> Text:
         """Take a piece of the text; return what to write now."""
@@ -28,8 +28,8 @@ class Wrapped:
 
     Args:
         width: columns of a line, with the margin.
-        margin: columns left free; those of the first line are the caller's to write.
-        style: of all of it.
+        margin: columns left free; the caller writes those of the first line.
+        style: the style of the whole text.
     """
 
     def __init__(self, width: int, margin: int, style: str = "") -> None:

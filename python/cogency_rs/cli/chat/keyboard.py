@@ -1,8 +1,8 @@
-"""What somebody types: questions, and answers to the program's own.
+"""Reads typed questions, and typed answers to the program's own questions.
 
-At a terminal a line can be edited and called back, where Python has `readline`; what is pasted is one question, however
+At a terminal a line can be edited and recalled, if Python has `readline`. Pasted text is one question, however
 many lines it has, and so are lines that end with a backslash. Without a terminal each line of standard input is a
-question, which is written out, so that the output reads as a conversation.
+question. It is written out, so that the output reads as a conversation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Keyboard(Protocol):
 
 
 def keyboard(page: Page) -> Keyboard:
-    """What there is to read from: a terminal, or lines."""
+    """Return a keyboard for standard input: a terminal, or lines."""
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return Typist() if is_terminal else _Lines(page)
 
@@ -128,7 +128,7 @@ class _Lines:
 
 
 def _styled(text: str, style: str) -> str:
-    """A prompt in colour, with marks for `readline` around what takes no room."""
+    """A prompt in colour, with marks for `readline` around characters that take no room."""
     codes = {"bold cyan": "1;36", "bold yellow": "1;33", "dim": "2"}[style]
     space = text[: len(text) - len(text.lstrip())]
     start, end = f"\033[{codes}m", "\033[0m"
@@ -138,7 +138,7 @@ def _styled(text: str, style: str) -> str:
 
 
 def _more_is_there() -> bool:
-    """Whether more lines were pasted, where the terminal does not say what is."""
+    """Whether more lines were pasted, for a terminal that does not mark pasted text."""
     if select is None:
         return False
     with suppress(OSError, ValueError):  # Windows asks this of sockets alone

@@ -1,8 +1,8 @@
-"""Markdown as text with styles, while it arrives: what a terminal shows of an answer.
+"""Turns Markdown into text with styles while it arrives, for answers at a terminal.
 
-Nothing that was given out is taken back, so nothing flickers. A line is held back until it is known what it is, a span
-until it has ended, and a table until it is whole. What is not Markdown comes out as it is, and of what is, only the
-marks are left out; so underscores, links and HTML, which are as often meant as they stand, are kept.
+Text that was returned is never taken back, so nothing flickers. A line is held back until its kind is known, a span
+until it has ended, and a table until it is whole. Text that is not Markdown is unchanged, and Markdown loses only its
+marks; underscores, links and HTML are kept, since they are often meant literally.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RULE = re.compile(r"[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _ROW = re.compile(r"[ \t]*\|")
 _DIVIDER = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|?)+[ \t]*")
 _WHOLE = re.compile(r"[ \t]*(?:`{3}|~{3}|\|)")
-"""How lines begin of which all must be known."""
+"""The beginnings of lines that must be read whole."""
 
 _OPENING = re.compile(
     r"(?P<indent>[ \t]*)"
@@ -35,12 +35,12 @@ _OPENING = re.compile(
     r"|(?P<quote>>)[ \t]?)(?=\S)"
 )
 _MAY_OPEN = re.compile(r"[ \t]*(?:#{0,6}|[-*_][-*_ \t]*|\+|\d{0,9}[.)]?|>|`{0,2}|~{0,2})[ \t]*")
-"""What is not yet an opening, and may become one."""
+"""The start of a line that may still become an opening mark."""
 
 
 @dataclass(frozen=True)
 class _Marks:
-    """What stands in place of marks."""
+    """The characters that replace marks."""
 
     bullet: str
     quote: str
@@ -55,7 +55,7 @@ class Markdown:
 
     Args:
         width: columns of a line, with the margin.
-        margin: columns left free; those of the first line are the caller's to write.
+        margin: columns left free; the caller writes those of the first line.
         ascii: whether only ASCII can be shown.
     """
 
@@ -63,14 +63,14 @@ class Markdown:
         self._width, self._margin = width, margin
         self._marks = _ASCII if ascii else _UNICODE
         self._out = Text()
-        self._line = ""  # what is read of the line, and not written
-        self._opened = False  # the line is known to be text, so it is written while it comes
-        self._before = ""  # the last character of the line that is written
+        self._line = ""  # the part of the line that is read and not written
+        self._opened = False  # the line is known to be text, so it is written while it arrives
+        self._before = ""  # the last written character of the line
         self._style: str | None = None  # of the line
-        self._breaks = 0  # line breaks that are written before what comes next
+        self._breaks = 0  # line breaks to write before the next text
         self._begun = False
         self._flow = _Flow(width, margin)
-        self._is_plain = True  # so lines go on in the flow as they are
+        self._is_plain = True  # lines go on in the flow unchanged
         self._code: _Code | None = None
         self._table: list[str] = []
 
@@ -116,7 +116,7 @@ class Markdown:
         self._line, self._opened, self._before, self._style = "", False, "", None
 
     def _take_line(self) -> None:
-        """Write a whole line of which nothing is written."""
+        """Write a whole line, no part of which is written yet."""
         if (fence := _FENCE.fullmatch(self._line)) is not None:
             words = fence["info"].split()
             self._code = _Code(fence["fence"], fence["indent"], words[0] if words else "")
@@ -129,7 +129,7 @@ class Markdown:
         self._breaks += 1
 
     def _open(self, *, is_whole: bool) -> None:
-        """Look how the line begins, if enough of it is there."""
+        """Find out how the line begins, if enough of it is there."""
         line = self._line
         if not is_whole and (_MAY_OPEN.fullmatch(line) or _WHOLE.match(line)):
             return
@@ -164,7 +164,7 @@ class Markdown:
         return space.expandtabs(4)[: (self._width - self._margin) // 2]
 
     def _start_block(self, prefix: Text) -> None:
-        """Begin a line of its own, whose text is wrapped behind what it begins with."""
+        """Begin a line of its own, whose text is wrapped after its prefix."""
         self._start_line()
         self._out.append(prefix)
         self._flow = _Flow(self._width, self._margin + prefix.cell_len)

@@ -1,4 +1,4 @@
-"""What `chat` and `ask` are told of the agent."""
+"""The options of `chat` and `ask` that describe the agent."""
 
 from __future__ import annotations
 

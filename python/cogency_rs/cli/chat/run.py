@@ -29,13 +29,13 @@ def run_chat(
     """Hold a conversation.
 
     Args:
-        options: of the agent.
+        options: the options of the agent.
         resumed: the log whose conversation goes on.
-        conversation: which one; the last one where not given.
+        conversation: its id; by default the last conversation.
         unfolds: whether thoughts are shown.
 
     Raises:
-        UnusableError: something that was named is not there, or cannot be used.
+        UnusableError: something that was named does not exist, or cannot be used.
     """
     conversation_id = None if resumed is None else _conversation_of(resumed, conversation)
     view = View(unfolds=unfolds)

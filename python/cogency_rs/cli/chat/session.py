@@ -1,4 +1,4 @@
-"""The conversation: a question is read, the answer watched, calls asked about, until somebody leaves."""
+"""The conversation: reads a question, shows the answer and asks about calls, until the person leaves."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ T = TypeVar("T")
 Command = Callable[["ChatSession", str], None]
 
 _UNANSWERED = frozenset({"user", "call", "result", "error"})
-"""What stands last in a conversation that was broken off before it was answered."""
+"""The types of the last row of a conversation that was interrupted before it was answered."""
 
 
 class ChatSession:
     """A conversation.
 
     Args:
-        assembly: what the agent is made of.
-        background: where it runs.
-        keyboard: who asks.
+        assembly: the parts of the agent.
+        background: the event loop on which the agent runs.
+        keyboard: reads the questions.
         view: shows the answers.
-        conversation_id: the conversation that goes on; a new one where not given.
-        commands: what may be typed in place of a question, by name.
+        conversation_id: the conversation to go on with; a new one by default.
+        commands: the commands that may be typed in place of a question, by name.
 
     Attributes:
-        agent: who answers.
-        conversation_id: which conversation.
+        agent: answers the questions.
+        conversation_id: the conversation's id.
         assembly: see above; likewise `view` and `commands`.
     """
 
@@ -81,7 +81,7 @@ class ChatSession:
         return self._background.enter(manager)
 
     def talk(self) -> None:
-        """Read and answer, until there is no more to read. Ctrl-C twice where nothing is going on leaves, too."""
+        """Read and answer until the input ends. Ctrl-C pressed twice at the prompt leaves, too."""
         interrupted = False
         while not self._is_over:
             try:
@@ -114,7 +114,7 @@ class ChatSession:
         )
 
     def leave(self) -> None:
-        """End the conversation when the present line is done."""
+        """End the conversation after the current line."""
         self._is_over = True
 
     def ask(self, question: str) -> None:
@@ -126,7 +126,7 @@ class ChatSession:
         self._answer(lambda: self.agent.stream(question, conversation_id=self.conversation_id))
 
     def go_on(self) -> bool:
-        """Go on where the conversation was broken off: with calls that wait, or with a question that has no answer.
+        """Go on where the conversation was interrupted: with calls that wait, or with a question that has no answer.
 
         Returns:
             Whether there was anything to go on with.
@@ -150,7 +150,9 @@ class ChatSession:
                     if result is None:
                         return
                     usage += result.usage
-                    steps += len(result.steps) - is_resumed  # the calls that waited are a step, too
+                    steps += (
+                        len(result.steps) - is_resumed
+                    )  # calls that waited count as a step, too
                     is_resumed = True
                     if result.status != "waiting":
                         break
@@ -162,7 +164,7 @@ class ChatSession:
                 self.view.end(result, usage, steps, monotonic() - began)
         except CogencyError as error:
             self.view.error(words_of(error))
-        except Exception as error:  # whatever a model or a tool of somebody's own raises
+        except Exception as error:  # the user's own model or tool may raise anything
             self.view.error(one_line(f"{type(error).__name__}: {error}"))
 
     def _watched(self, start: Callable[[], EventStream[str]]) -> RunResult[str] | None:

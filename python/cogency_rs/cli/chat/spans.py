@@ -26,16 +26,16 @@ class StyledText:
 def styled_texts(
     text: str, before: str, style: str | None, *, is_whole: bool
 ) -> tuple[list[StyledText], str]:
-    """Read a line, or what is there of it.
+    """Read a line, or the part of it that has arrived.
 
     Args:
-        text: from where reading stopped before.
+        text: the text from the place where reading stopped before.
         before: the character before it; empty at the beginning of the line.
-        style: that of text without a mark.
+        style: the style of text without a mark.
         is_whole: whether the line ends after the text.
 
     Returns:
-        What can be written, and the rest, which may still become a mark. How the line is cut never matters.
+        The texts that can be written, and the rest, which may still become a mark. How the line is cut never matters.
     """
     texts: list[StyledText] = []
 
@@ -69,7 +69,7 @@ def styled_texts(
 
 
 def _closing(text: str, size: int, before: str) -> re.Pattern[str] | None:
-    """What ends the span that begins with the first characters of a text; `None` if none begins there."""
+    """A pattern for the end of the span that begins at the start of a text; `None` if none begins there."""
     if text[0] == "`":
         return re.compile(rf"(?<!`)`{{{size}}}(?!`)")
     begins = (

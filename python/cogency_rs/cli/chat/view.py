@@ -1,7 +1,7 @@
-"""What a run looks like: text as it streams, thoughts folded, a line for each call.
+"""Shows a run: text as it streams, thoughts folded, a line for each call.
 
-On a terminal answers are shown as Markdown, and the last lines are live (what is waited for, and for how long): they
-are gone once it is there. Anywhere else only what stays is written, and text as the model wrote it.
+On a terminal answers are shown as Markdown, and the last lines are live: they say what is awaited and for how long, and
+disappear when it has arrived. Anywhere else there are no live lines, and text is written as the model wrote it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ __all__ = ["MARGIN", "View"]
 MARGIN = 2
 _FAILURE_LINES = 4
 _REDRAW = 0.08  # seconds between two drawings of the live lines
-_SECONDS = 0.3  # waiting that is not worth a word
+_SECONDS = 0.3  # shorter waits are not shown
 
 
 class View:
     """Shows runs on a console, one after the other; `with View() as view:`.
 
     Args:
-        console: where to; standard output when not given.
+        console: where to write; standard output by default.
         unfolds: whether thoughts are shown.
 
     Attributes:
-        page: for what else is to be written.
-        unfolds: whether thoughts are shown, from the next on.
+        page: writes everything else.
+        unfolds: whether thoughts are shown, from the next one on.
         thoughts: the thoughts of the last answer.
     """
 
@@ -56,9 +56,9 @@ class View:
         self._live: Live | None = None
         self._drawn = 0.0
         self._run: _Text | None = None  # the text that is being written
-        self._last = ""  # what the last line written is of
+        self._last = ""  # the kind of the last written line
         self._running: dict[str, tuple[ToolCall, float]] = {}
-        self._waiting: tuple[str, float] | None = None  # what for, since when
+        self._waiting: tuple[str, float] | None = None  # what is awaited, and since when
         self._written = 0  # characters of the call that is being written
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class View:
         self._wait("waiting for the model")
 
     def happened(self, item: Any) -> None:
-        """Show what a run says happened; `None` that nothing did for a moment."""
+        """Show an event of a run; `None` means that nothing happened for a moment."""
         match item:
             case None:
                 self._draw()
@@ -100,7 +100,7 @@ class View:
                 self._event(item)
 
     def end(self, result: RunResult[str], usage: Usage, steps: int, seconds: float) -> None:
-        """Show how an answer ended: what stopped it, and what it took."""
+        """Show how an answer ended: what stopped it, and what it used."""
         self._settle()
         if result.status == "stopped" and result.stop is not None:
             self.note(f"stopped: {result.stop.message or result.stop.reason}", "yellow")
@@ -114,7 +114,7 @@ class View:
         self.page.line(Text(" " * MARGIN + ", ".join(facts), "dim"))
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Write something that nobody said, on lines of its own."""
+        """Write a note of the program, on lines of its own."""
         self._settle()
         self._note(text, style)
 
@@ -123,14 +123,14 @@ class View:
         self.page.hanging(Text(" " * MARGIN), one_line(text), style)
 
     def error(self, text: str) -> None:
-        """Write what went wrong."""
+        """Write an error."""
         self._settle()
         self._gap("error")
         prefix = Text.assemble(" " * MARGIN, (self._marks["failed"] + " ", "bold red"))
         self.page.hanging(prefix, one_line(text), "red")
 
     def call(self, call: ToolCall, preview: str) -> None:
-        """Write a call that somebody is asked about, and what it would do, if that is known."""
+        """Write a call that a person is asked about, and its preview if there is one."""
         self._settle()
         self.page.line()
         self._last = "asked"
@@ -142,12 +142,12 @@ class View:
             self.page.line(Text(cut(" " * (MARGIN + 2) + line, self.page.width).rstrip(), style))
 
     def asked(self) -> None:
-        """Somebody has answered; what follows is a block of its own."""
+        """Note that the person has answered; the next output is a block of its own."""
         self._last = "asked"
         self._wait("waiting for the model")
 
     def stopping(self) -> None:
-        """The run is being stopped."""
+        """Show that the run is being stopped."""
         self._end_text()
         self._wait("stopping")
 
@@ -247,17 +247,17 @@ class View:
             signature(ended.call.name, ended.call.args), width - mark.cell_len - 2 - len(took)
         )
         line = Text.assemble(mark, call, ("  " + took, "dim"))
-        said = "stopped" if result is None else _summary(result)
+        summary = "stopped" if result is None else _summary(result)
         room = width - line.cell_len - 2
-        if state == "failed" or len(said) > room:
+        if state == "failed" or len(summary) > room:
             self.page.line(line)
             margin = Text(" " * (MARGIN + 2))
             if state == "failed":
-                self.page.hanging(margin, cut(said, _FAILURE_LINES * width), "red")
+                self.page.hanging(margin, cut(summary, _FAILURE_LINES * width), "red")
             else:
-                self.page.line(margin.append(cut(said, width - margin.cell_len), "dim"))
+                self.page.line(margin.append(cut(summary, width - margin.cell_len), "dim"))
         else:
-            self.page.line(line.append("  " + said, "dim") if said else line)
+            self.page.line(line.append("  " + summary, "dim") if summary else line)
         self._draw(now=True)
 
     # The live lines
@@ -298,7 +298,7 @@ class View:
                 line = cut(f"{what}  {now - since:.0f} s", width - MARGIN - 2)
                 lines.append(Text.assemble(" " * MARGIN, (f"{spinner} {line}", "dim")))
         if lines and not (self._running and self._last == "tools"):
-            lines.insert(0, Text())  # as there will be before what comes
+            lines.insert(0, Text())  # as there will be before the next block
         return lines
 
     def _clear(self) -> None:
@@ -312,7 +312,7 @@ class View:
         self._clear()
 
     def _settle(self) -> None:
-        """Leave nothing behind that is not complete."""
+        """Remove output that is not complete."""
         self._end_text()
         self._waiting = None
         self._running.clear()
@@ -331,7 +331,7 @@ class _Text:
     def __init__(self, kind: str, form: Form) -> None:
         self.kind = kind
         self.form = form
-        self.begun = False  # some of it is written
+        self.begun = False  # whether a part of it is written
         self.began = monotonic()
         self.taken: list[str] = []
         self.words = 0
@@ -377,7 +377,7 @@ def _state(result: ToolResult | None) -> str:
 
 
 def _summary(result: ToolResult) -> str:
-    """A result on one line: its outcome, where that is in words of its own, or else the beginning of its content."""
+    """A result on one line: its outcome, if that says more than `Success`, else the beginning of its content."""
     content = shown(result.content)
     if result.error or (result.outcome and result.outcome != "Success"):
         return one_line(result.outcome.removeprefix(_RAISED))

@@ -1,4 +1,4 @@
-"""The way to Ray: is it installed, does a cluster answer, who started it."""
+"""The connection to Ray: whether Ray is installed, whether a cluster answers, and who started it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Cluster:
 
 
 def check_address(address: str | None) -> None:
-    """Refuse what cannot be an address of a cluster, which Ray would take for one and try for minutes.
+    """Refuse text that is not the address of a cluster; Ray would try it for minutes.
 
     Raises:
         ConfigError: it is not one, or it is one of Ray's client, which is not installed.
@@ -126,7 +126,7 @@ def check_address(address: str | None) -> None:
 
 
 def check_answers(address: str | None) -> None:
-    """Refuse an address where no cluster answers; only of those that name a port.
+    """Refuse an address where no cluster answers; only addresses with a port are checked.
 
     Raises:
         ConfigError: nothing answers there, or something else does.

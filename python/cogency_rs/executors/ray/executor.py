@@ -1,4 +1,4 @@
-"""`RayExecutor`: has tools run on Ray.
+"""`RayExecutor`: runs tools on Ray.
 
 Invariants: a call is submitted at most once; a call that is stopped here is stopped there, and its end is waited for,
 though not for ever; nothing here blocks the event loop.
@@ -220,7 +220,7 @@ class RayExecutor(Executor):
 
 
 def _look_at(coming: asyncio.Future[Any]) -> None:
-    """What became of a call that was stopped is of no interest, and asyncio need not complain."""
+    """Retrieve the outcome of a stopped call, so that asyncio does not complain that nobody did."""
     if not coming.cancelled():
         coming.exception()
 

@@ -1,6 +1,6 @@
 """What Ray's errors mean for a call: whether it is known that the tool did not run.
 
-What is not known to have ended is unknown, and so is every error of Ray's that is not in this table.
+A call that is not known to have ended is unknown, and so is a call with an error of Ray's that is not in this table.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """What `work` returns, or raises; after an error the next one who asks begins anew.
+    """The value that `work` returns, or its exception; after an exception the next `get` begins anew.
 
     Args:
-        work: called in a thread of its own, which may block. It returns something else than `None`.
+        work: called in a thread of its own, so it may block. It must not return `None`.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -32,7 +32,7 @@ class Once(Generic[T]):
         outcome = self._outcome
         if outcome is None or (outcome.done() and outcome.exception() is not None):
             outcome = self._outcome = Future()
-            outcome.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
+            outcome.set_running_or_notify_cancel()  # so that a waiting caller cannot cancel it
             threading.Thread(target=self._run, args=(outcome,), daemon=True).start()
         if outcome.done():
             return outcome.result()

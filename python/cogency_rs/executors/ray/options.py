@@ -1,4 +1,4 @@
-"""What a call needs of Ray, as its tool says it."""
+"""The options of Ray that a tool asks for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRIES = 3
 """How often Ray runs a call again whose worker was lost, of a tool that says `idempotent=True`: Ray's own default."""
 
 OURS = frozenset({"max_restarts", "max_task_retries", "num_returns", "retry_exceptions"})
-"""Options of Ray's that would run a call twice, or that decide of what comes back."""
+"""Options of Ray that would run a call twice, or would change what comes back."""
 
 
 class Actor(dict[str, Any]):

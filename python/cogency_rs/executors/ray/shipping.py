@@ -1,4 +1,4 @@
-"""What is sent to a worker and what comes back, as bytes.
+"""The bytes that are sent to a worker and come back.
 
 Invariant: nothing that belongs to one process is sent. In place of the log a worker has an `Absent`, which says so when
 it is used; context variables are sent by where they are found.
@@ -46,7 +46,7 @@ LENGTH = 4
 
 
 class Absent:
-    """What stays in the program, as a worker sees it: any use of it is a failure that says so."""
+    """Stands on a worker for an object that stays in the program: any use is a failure that says so."""
 
     def __init__(self, what: str, advice: str) -> None:
         self._text = f"{what} cannot be used in another process: {advice}"
@@ -133,7 +133,7 @@ def _remote_call(call: Any, here: Any, mine: tuple[str, str, str], *rest: Any) -
 
 @dataclass(slots=True)
 class RemoteReply:
-    """What became of a call.
+    """The outcome of a call.
 
     Attributes:
         value: what the tool returned, checked to be JSON.

@@ -15,7 +15,7 @@ _NO_BOUND = nullcontext()
 
 
 class Slots:
-    """So many places, of each event loop.
+    """A number of places, for each event loop.
 
     Args:
         count: how many; `None` for as many as come.
@@ -28,7 +28,7 @@ class Slots:
         )
 
     def one(self, invocation: Invocation) -> AbstractAsyncContextManager[None]:
-        """Have a place for a call. To wait for it does not count as the call's time."""
+        """Hold a place for a call. Waiting for it does not count as the call's time."""
         return _NO_BOUND if self._count is None else self._one(invocation, self._count)
 
     @asynccontextmanager

@@ -196,7 +196,7 @@ class CogencyTables(Messages):
 
         Raises:
             ParseError: one of these has another type.
-            ValueError: what is stored is no JSON.
+            ValueError: the stored text is not JSON.
         """
         rows = await self._fetch(
             "SELECT data FROM {tables}.profiles WHERE user_id = $1 ORDER BY version DESC LIMIT 1",
@@ -212,7 +212,7 @@ class CogencyTables(Messages):
 
         Raises:
             ParseError: one of these has another type.
-            ValueError: what is stored is no JSON.
+            ValueError: the stored text is not JSON.
         """
         rows = await self._fetch(
             "SELECT content FROM {tables}.events WHERE conversation_id = $1 AND type = 'metric'"

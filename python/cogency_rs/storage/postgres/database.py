@@ -1,7 +1,7 @@
 """One database as this process uses it: a thread whose event loop has the connections, and who needs them.
 
 All `PostgreSQL` objects on one address share one `Database`, however many agents, event loops and threads there are.
-What is written stands in a queue; the thread takes what is there and writes it together. While it waits for the
+Writes wait in a queue; the thread takes all that wait and writes them together. While it waits for the
 database, the next group gathers by itself: the busier the program, the cheaper a row. The last one to leave closes it,
 and so does the end of the program.
 
@@ -51,7 +51,7 @@ class _Leave(Waiter):
 
 
 class _Gone:
-    """The same where nobody waits."""
+    """The same, for a write that nobody waits for."""
 
     __slots__ = ("user",)
 
@@ -144,7 +144,7 @@ class Database:
                 self._enter(_Gone(user))
 
     def close_at_exit(self) -> None:
-        """End the thread when what was begun is written, whoever still uses it."""
+        """End the thread when the writes under way are done, even if it is still in use."""
         self._users.clear()
         self.forget(None)
         if self._thread is not None:
@@ -216,7 +216,7 @@ class Database:
         return leaving
 
     def _take(self) -> tuple[list[Write], _Leave | _Gone | None]:
-        """Take what is there, up to a leave."""
+        """Take the waiting entries, up to a leave."""
         writes: list[Write] = []
         while self._queue and len(writes) < GROUP_LIMIT:
             item = self._queue.popleft()

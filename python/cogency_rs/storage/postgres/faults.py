@@ -18,7 +18,7 @@ LOST_CLAIM = "CGL01"
 
 @dataclass(frozen=True)
 class _Fault:
-    """What stands behind a class of failures.
+    """The meaning of a class of failures.
 
     Attributes:
         what: said of the place.

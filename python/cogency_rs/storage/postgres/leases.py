@@ -34,7 +34,7 @@ _TAKE = f"""
         lease_expires_at = excluded.lease_expires_at, lease_writer = excluded.lease_writer,
         lease_worker = excluded.lease_worker, lease_machine = excluded.lease_machine
     WHERE {_FREE}
-        OR c.lease_writer = $4  -- who asks is first in line in this program, so it was left behind
+        OR c.lease_writer = $4  -- the caller is first in line in this program, so this lease is left over
         OR c.lease_owner = ANY($7::text[])
     RETURNING conversation_id, lease_number
 """
