@@ -57,7 +57,7 @@ pub enum FaultKind {
     /// `\u` without four hexadecimal digits.
     #[error("expected four hexadecimal digits after \\u")]
     UnicodeEscape,
-    /// A control character that is not escaped, under [`Controls::Escaped`].
+    /// A control character that is not escaped, under [`Controls::Escaped`](super::Controls::Escaped).
     #[error("control character in a string must be escaped")]
     Control,
     /// There is text after the value.
