@@ -303,13 +303,14 @@ def turn_that_is_cancelled(running: int) -> bool:
             "stop",
             "storage",
             "stream",
+            "untold",
             "user_id",
             "waiting",
         ],
     ),
     theirs="An accumulator shows the state of the turn it is in as attributes.",
     ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, "
-    "`stop`, `executions` and `waiting` say how the last turn ended, and `state` is for the notes of hooks.",
+    "`stop`, `executions`, `untold` and `waiting` say how the last turn ended, and `state` is for the notes of hooks.",
     why="Any change to that state from outside would do harm.",
 )
 def state_of_the_turn(attribute: str) -> bool:
@@ -324,5 +325,6 @@ def state_of_the_turn(attribute: str) -> bool:
         "start_time",
         "state",
         "stop",
+        "untold",
         "waiting",
     }
