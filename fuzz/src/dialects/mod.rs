@@ -14,7 +14,7 @@ pub mod xml;
 
 use std::sync::{Arc, LazyLock};
 
-use cogency_rs::dialect::{Body, Dialect, Unmarked, presets};
+use cogency_rs::dialect::{Body, Dialect, Python, Unmarked, presets};
 use crate::json::Layout;
 use cogency_rs::protocol::{Call, Grammar};
 
@@ -209,8 +209,13 @@ pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
     let open = dialect.open.iter().filter(|open| text.starts_with(open.as_bytes()));
     if let Some(open) = open.max_by_key(|open| open.len()) {
         cursor.at = open.len();
-        let calls = bodies(dialect, &mut cursor, true)?;
-        return Ok((calls, cursor.at));
+        match bodies(dialect, &mut cursor, true) {
+            // The mark may be that of a call too, with none around it.
+            Err(No::Call) if dialect.bodies.iter().any(|body| opens_itself(dialect, body)) => {
+                cursor.at = 0;
+            }
+            calls => return Ok((calls?, cursor.at)),
+        }
     }
     let names_call = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
     for body in dialect.bodies.iter().filter(|_| !names_call) {
@@ -236,11 +241,26 @@ pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
     Ok((calls, cursor.at))
 }
 
+/// Whether the mark of a block is that of a call of this body.
+fn opens_itself(dialect: &Dialect, body: &Body) -> bool {
+    matches!(body, Body::Head(form) if dialect.open.contains(&form.open))
+}
+
+/// Whether a block with this body may begin here: one without a mark is JSON or a list, or a call that has its own marks.
+fn may_begin(dialect: &Dialect, body: &Body, is_marked: bool) -> bool {
+    match body {
+        _ if is_marked => !opens_itself(dialect, body),
+        Body::Python(form) => *form == Python::List,
+        Body::Head(form) => !form.bare,
+        Body::Json(_) | Body::Xml(_) => true,
+    }
+}
+
 /// What stands in a block, and the mark that closes it.
 fn bodies(dialect: &Dialect, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
     cursor.skip_space();
     let mut no = No::Call;
-    for body in &dialect.bodies {
+    for body in dialect.bodies.iter().filter(|body| may_begin(dialect, body, is_marked)) {
         let mut inside = cursor.clone();
         match one(dialect, body, &mut inside, is_marked) {
             Ok(calls) => {
@@ -291,7 +311,9 @@ fn one(
             return Err(No::Certainty);
         }
     }
-    Err(No::Call)
+    // Words between two calls are passed over.
+    let may_be_words = matches!(body, Body::Head(_)) && !calls.is_empty();
+    Err(if may_be_words { No::Certainty } else { No::Call })
 }
 
 /// Whether a block may begin behind the first byte of a text.
