@@ -272,7 +272,7 @@ impl BlockReader {
                         self.fence = Fence::Closed;
                     }
                     let is_row = matches!(self.dialect.bodies[body], Body::Head(_));
-                    if is_row {
+                    if is_row && self.fence != Fence::Refused {
                         let passed = words(&self.dialect, body, &text[*at..]);
                         if passed > 0 {
                             self.words.get_or_insert(*at);
@@ -371,8 +371,8 @@ fn begins_another(dialect: &Dialect, body: usize, rest: &[u8]) -> bool {
     !rest.is_empty() && is_cut(&head.open) && !dialect.close.iter().any(is_cut)
 }
 
-/// How many bytes of words stand before the next mark of a block: what a model says between two calls, which is passed
-/// over.
+/// How many bytes of words stand before the next mark of a block: what a model says between two calls, which lenient
+/// reading passes over.
 fn words(dialect: &Dialect, body: usize, text: &[u8]) -> usize {
     let Body::Head(head) = &dialect.bodies[body] else { return 0 };
     let marks = dialect.close.iter().chain(&dialect.turn_end).chain([&head.open]);
