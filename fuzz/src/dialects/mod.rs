@@ -311,9 +311,7 @@ fn one(
             return Err(No::Certainty);
         }
     }
-    // Words between two calls are passed over.
-    let may_be_words = matches!(body, Body::Head(_)) && !calls.is_empty();
-    Err(if may_be_words { No::Certainty } else { No::Call })
+    Err(No::Call)
 }
 
 /// Whether a block may begin behind the first byte of a text.
