@@ -2,7 +2,7 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::context::{Conversation, FoldOptions, Message, ShownReport, Role, Rules, Tags};
+use cogency_rs::context::{Conversation, FoldOptions, Message, Role, Rules, ShownReport, Tags};
 use cogency_rs::protocol::Text;
 use cogency_rs::protocol::stored::shown_call;
 use cogency_rs_fuzz::conversation::{Row, messages, stored_call};

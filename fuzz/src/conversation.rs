@@ -1,8 +1,8 @@
 //! A log to messages, by the rules of cogency 3.3.0 and by ours: lists of whole texts, joined at the end.
 
-use cogency_rs::context::{Message, ShownReport, Role, Rules, Tags};
-use cogency_rs::protocol::Text;
 use crate::json::Layout;
+use cogency_rs::context::{Message, Role, Rules, ShownReport, Tags};
+use cogency_rs::protocol::Text;
 use cogency_rs::protocol::json::{Controls, Fault, FaultKind};
 
 use crate::json::{self, Node, Reading, Value};

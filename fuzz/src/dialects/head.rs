@@ -1,8 +1,8 @@
 //! A call with its name in a head: `open NAME end ARGS close`.
 
+use crate::json::Layout;
 use cogency_rs::dialect::{Args, Dialect, Head, HeadForm};
 use cogency_rs::protocol::Call;
-use crate::json::Layout;
 
 use super::{
     Cursor, No, Read, braces, call_with, find, json, object, parameters, starts_with, string,

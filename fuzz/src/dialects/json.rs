@@ -1,8 +1,8 @@
 //! Calls as JSON: one object, several, or an array of them.
 
+use crate::json::Layout;
 use cogency_rs::dialect::{DecisionKeys, Json, JsonShape, Str};
 use cogency_rs::protocol::Call;
-use crate::json::Layout;
 use cogency_rs::protocol::json::{Controls, FaultKind};
 
 use super::{Cursor, No, Read, depth, object, units};

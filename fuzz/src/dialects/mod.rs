@@ -14,8 +14,8 @@ pub mod xml;
 
 use std::sync::{Arc, LazyLock};
 
-use cogency_rs::dialect::{Body, Dialect, Python, Unmarked, presets};
 use crate::json::Layout;
+use cogency_rs::dialect::{Body, Dialect, Python, Unmarked, presets};
 use cogency_rs::protocol::{Call, Grammar};
 
 use crate::json::{Node, Units, Value, dumps, units_of};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cogency_rs::dialect::{Args, Body, Dialect, Head, HeadForm};
 use crate::json::Layout;
+use cogency_rs::dialect::{Args, Body, Dialect, Head, HeadForm};
 use cogency_rs::protocol::stored::ShownCall;
 use cogency_rs::protocol::write::Renderer;
 

@@ -1,8 +1,8 @@
 //! Calls and arguments as XML elements.
 
+use crate::json::Layout;
 use cogency_rs::dialect::Xml;
 use cogency_rs::protocol::Call;
-use crate::json::Layout;
 
 use super::braces::scalar;
 use super::{Cursor, No, Read, array, call_with, object, string, trimmed, units};
