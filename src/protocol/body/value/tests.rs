@@ -183,18 +183,15 @@ fn a_name_holds_no_mark() {
 }
 
 #[test]
-fn words_between_two_calls_are_passed_over() {
+fn words_between_two_calls_are_passed_over_if_read_leniently() {
     let call = "<invoke name=\"f\"></invoke>";
-    for (words, expected) in
+    for (words, lenient) in
         [("Then:", "\"f\"{} \"f\"{}"), ("<b>", "!"), ("<invoke name=f></invoke>", "!")]
     {
         let text = format!("<minimax:tool_call>{call}{words}{call}</minimax:tool_call>");
-        for strictness in [Strictness::Strict, Strictness::Lenient] {
-            assert_eq!(
-                read("minimax-m2", strictness, &text, &Ending::Stopped),
-                expected,
-                "{words}"
-            );
+        for (strictness, expected) in [(Strictness::Strict, "!"), (Strictness::Lenient, lenient)] {
+            let found = read("minimax-m2", strictness, &text, &Ending::Stopped);
+            assert_eq!(found, expected, "{words}");
         }
     }
 }
