@@ -40,20 +40,25 @@ class Server:
 
     Args:
         fsync: "on" or "off": whether it waits for the disk. With "off", only a power failure could lose anything.
+        disk: the folder in which it makes its own; None is the folder for temporary files.
+        journal_disk: the same for its journal, the write-ahead log.
     """
 
-    def __init__(self, fsync: str = "off") -> None:
+    def __init__(
+        self, fsync: str = "off", *, disk: Path | None = None, journal_disk: Path | None = None
+    ) -> None:
         self._fsync = fsync
         self._programs = _programs()
         # pytest's own folders are not open to another user.
-        self.folder = Path(tempfile.mkdtemp(prefix="cogency-pg-"))
         self._user = NOBODY if os.geteuid() == 0 else None
-        if self._user is not None:
-            shutil.chown(self.folder, self._user)
+        self.folder = self._make_folder(disk)
+        self._journal = self._make_folder(journal_disk)
         self._process: subprocess.Popen[bytes] | None = None
         self.port = _free_port()
         try:
-            self._run("initdb", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync")
+            journal = f"--waldir={self._journal}"
+            login = "--username=postgres"
+            self._run("initdb", login, "--encoding=UTF8", "--locale=C", "--no-sync", journal)
             rules = self.folder / "data" / "pg_hba.conf"
             asked = f"host all {WITH_PASSWORD} all scram-sha-256\n"
             rules.write_text(asked + rules.read_text())
@@ -102,10 +107,17 @@ class Server:
         self._process.wait()
 
     def remove(self) -> None:
-        """End it, and remove its folder."""
+        """End it, and remove its folders."""
         if self._process is not None:
             self.kill()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, self._journal):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _make_folder(self, disk: Path | None) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="cogency-pg-", dir=disk))
+        if self._user is not None:
+            shutil.chown(folder, self._user)
+        return folder
 
     def _run(self, program: str, *options: str) -> None:
         with (self.folder / "log").open("ab") as log:

@@ -1,0 +1,125 @@
+"""The log in PostgreSQL on a disk that is really full: of its tables, and of its write-ahead log."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from cogency_rs import PostgreSQL, StorageError
+from cogency_rs.storage.postgres import session
+from support.postgres_server import Server
+
+pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra postgres")
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("postgres")]
+
+TABLES, JOURNAL = 40, 24
+"""Megabytes: little more than an empty database has, and room for one segment of the write-ahead log of 16 MB."""
+
+CONTENT = "".join(f"{number:x}" for number in range(10_000))
+
+
+LATER = 1e6  # than every row before it
+
+
+class SmallDisk:
+    """A file system in memory, of so many megabytes. Only root may make one."""
+
+    def __init__(self, folder: Path, megabytes: int) -> None:
+        self.folder = folder
+        self._mount(f"size={megabytes}m", "tmpfs")
+
+    def grow(self, megabytes: int) -> None:
+        self._mount(f"remount,size={megabytes}m")
+
+    def remove(self) -> None:
+        subprocess.run(["umount", "--lazy", self.folder], check=True)
+
+    def _mount(self, options: str, *device: str) -> None:
+        kind = ["-t", "tmpfs"] if device else []
+        command = ["mount", *kind, "-o", options, *device, str(self.folder)]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(
+                f"no small disk can be made here: {getattr(error, 'stderr', None) or error}"
+            )
+
+
+@pytest.fixture
+def disk(request) -> Generator[SmallDisk, None, None]:
+    # pytest's own folders are not open to the user that the server runs as.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        disk = SmallDisk(Path(folder), request.param)
+        yield disk
+        disk.remove()
+
+
+@contextlib.contextmanager
+def server_on(**disks: Path) -> Generator[Server, None, None]:
+    server = Server(**disks)
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+async def fill(log: PostgreSQL) -> tuple[list[str], StorageError]:
+    """Save rows until one is refused; those that were acknowledged, and the refusal."""
+    saved: list[str] = []
+    for number in range(10_000):
+        content = f"{number} {CONTENT}"
+        try:
+            await log.append("c", user_id="u", rows=[("user", content, float(number))])
+        except StorageError as refusal:
+            return saved, refusal
+        saved.append(content)
+    raise AssertionError("the disk was never full")
+
+
+async def contents(log: PostgreSQL) -> list[str]:
+    return [row["content"] for row in (await log.read("c")).rows]
+
+
+@pytest.mark.parametrize("disk", [TABLES], indirect=True)
+async def test_what_does_not_fit_is_refused_and_what_was_saved_stays_readable(disk):
+    with server_on(disk=disk.folder) as server:
+        async with PostgreSQL(server.address) as log:
+            saved, refusal = await fill(log)
+            assert "has no room to grow" in str(refusal)
+            assert "free some disk space" in str(refusal)
+            assert "\n" not in str(refusal)
+            assert not refusal.retryable
+            assert saved
+            assert await contents(log) == saved
+            disk.grow(4 * TABLES)
+            await log.append("c", user_id="u", rows=[("user", "after", LATER)])
+            assert await contents(log) == [*saved, "after"]
+
+
+@pytest.mark.parametrize("disk", [JOURNAL], indirect=True)
+async def test_a_server_that_fails_for_want_of_room_loses_nothing_that_was_acknowledged(
+    disk, monkeypatch
+):
+    """Without room for its write-ahead log a server ends, and does not start again until there is some."""
+    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    with server_on(journal_disk=disk.folder) as server:
+        async with PostgreSQL(server.address) as log:
+            saved, refusal = await fill(log)
+            assert refusal.retryable
+            assert "\n" not in str(refusal)
+            assert saved
+            disk.grow(8 * JOURNAL)
+            server.start()
+        async with PostgreSQL(server.address) as log:
+            stored = await contents(log)
+            assert stored[: len(saved)] == saved
+            assert len(stored) <= len(saved) + 1, "only the refused row may be there as well"
+            await log.append("c", user_id="u", rows=[("user", "after", LATER)])
+            assert await contents(log) == [*stored, "after"]
