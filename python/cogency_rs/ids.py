@@ -12,7 +12,7 @@ import time
 
 __all__ = ["uuid7"]
 
-_TAIL_BITS = 74  # what 48 bits of milliseconds, the version and the variant leave of 128 (RFC 9562)
+_TAIL_BITS = 74  # 128 bits without 48 of milliseconds, the version and the variant (RFC 9562)
 _FRESH = (
     1 << _TAIL_BITS - 1
 ) - 1  # the top bit of a fresh tail is 0: half the range is left for further ids
@@ -40,11 +40,11 @@ def uuid7() -> str:
         random = _more()
     fresh = now << _TAIL_BITS | random >> _STEP_BITS & _FRESH
     following = 1 + (random & _STEP)
-    with _lock:  # calls nothing, so nothing that the garbage collector closes can wait for it here
+    with _lock:  # the block calls nothing, so the garbage collector cannot run code here that waits for the lock
         following += _last
         _last = value = fresh if fresh > following else following  # noqa: FURB136
-    # Written out here, since the module `uuid` takes longer to import than the rest of the storage: the version and
-    # the variant stand in front of what follows the milliseconds and 12 bits more.
+    # Written by hand, since the module `uuid` takes longer to import than the rest of the storage. The version stands
+    # after the milliseconds, the variant 12 bits later.
     upper, lower = f"{value >> 62:015x}", f"{1 << 63 | value & _LOWER:x}"
     return f"{upper[:8]}-{upper[8:12]}-7{upper[12:]}-{lower[:4]}-{lower[4:]}"
 
@@ -60,8 +60,8 @@ def _more() -> int:
 
 
 def _after_fork() -> None:
-    # Another thread of the parent may have held the lock, and nothing would ever release it in the child. The random
-    # numbers that the parent has kept are its own: with them the child would make the same ids.
+    # Another thread of the parent may have held the lock, which nothing would release in the child. And with the random
+    # numbers that the parent has kept, the child would make the same ids.
     global _lock
     _lock = threading.Lock()
     _random.clear()

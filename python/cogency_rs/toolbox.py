@@ -29,7 +29,7 @@ class Toolbox:
         names: the tools by the names that a prompt lists, in its order. Only `Toolbox.of` looks for servers.
 
     Attributes:
-        names: the same.
+        names: the tools by the names that a prompt lists, in its order.
     """
 
     __slots__ = ("_by_name", "_by_server", "names")
@@ -121,7 +121,7 @@ def _server_asked_for(call: Any) -> str | None:
 
 def server_of(tool: Any) -> str | None:
     """The name of the server that a tool is on; `None` for one of the agent's own."""
-    server = getattr(tool, "server", None)  # a mock has every attribute
+    server = getattr(tool, "server", None)  # checked for its type, since a mock has every attribute
     return server if type(server) is str and server not in AGENT else None
 
 

@@ -354,7 +354,7 @@ class LogConformance:
             save.cancel()
             with suppress(asyncio.CancelledError):
                 await save
-            await log.append("d", user_id="u", rows=[("user", "a save behind it", 1.0)])
+            await log.append("d", user_id="u", rows=[("user", "a save after it", 1.0)])
             found = len((await log.read(conversation)).rows), len(await log.calls(conversation))
             _contains([(0, 0), (2, 1)], found)
 
@@ -552,7 +552,7 @@ async def _claimed(
 
 
 def _outside(run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A run that is not a part of the present one."""
+    """A run that is not inside of the present one."""
     return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
 
 
