@@ -14,7 +14,7 @@ from typing import Any
 from .errors import ConfigError
 from .registry import name_of, tools_by_name
 
-__all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of"]
+__all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of", "told_apart"]
 
 LOCAL = "local"
 """What a call may name as its server to mean one of the agent's own tools."""
@@ -112,6 +112,23 @@ class Toolbox:
             return f"Tool '{name}' is on {len(choices)} servers; ask for {' or '.join(choices)}"
         known = f". Known tools: {', '.join(map(str, self.names))}" if self.names else ""
         return f"Tool '{name}' not registered{known}"
+
+
+def told_apart(tools: Iterable[Any]) -> list[Any]:
+    """The tools, those of servers under the names that a prompt lists, so that no two have the same name.
+
+    A tool of a server is renamed by its method `named`; without such a method it keeps its name.
+
+    Raises:
+        ConfigError: as `Toolbox.of`.
+    """
+    listed = list(tools)
+    if all(server_of(tool) is None for tool in listed):
+        return listed
+    return [
+        tool.named(name) if tool.name != name and hasattr(type(tool), "named") else tool
+        for name, tool in Toolbox.of(listed).names.items()
+    ]
 
 
 def _server_asked_for(call: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import CogencyError, ConfigError
 from ..patience import all_done, outlast
-from ..toolbox import LOCAL, Toolbox
+from ..toolbox import LOCAL, told_apart
 from .mcp import MCPServer
 from .tool import MCPTool
 
@@ -135,11 +135,7 @@ class ServerGroup:
             for server in self._running
             for tool in self._known.get(server, [])
         ]
-        names = Toolbox.of([*own, *here]).names
-        return [
-            tool.named(name) if isinstance(tool, MCPTool) and tool.name != name else tool
-            for name, tool in names.items()
-        ]
+        return told_apart([*own, *here])
 
     async def instructions(self) -> dict[str, str]:
         """The servers' instructions on how to use them, by name; servers that give none are left out."""
