@@ -222,7 +222,7 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
     assert count > 5
 
 
-async def test_an_answer_that_was_read_to_its_end_is_not_cancelled_by_a_reader_that_leaves_then():
+async def test_leaving_after_the_end_of_an_answer_does_not_cancel_the_answer():
     scene = Scene(Memory(), "scripted")
     async with scene.agent(has_results=True).stream("?", conversation_id="c") as stream:
         async for event in stream:

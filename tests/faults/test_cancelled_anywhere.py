@@ -188,7 +188,9 @@ class Speaking(Hooks):
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
 @pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("store", SLOW_AND_INSTANT.values(), ids=SLOW_AND_INSTANT)
-async def test_a_turn_whose_calls_speak_that_is_cancelled_anywhere(store, names, origin, moment):
+async def test_a_turn_whose_calls_emit_events_that_is_cancelled_anywhere(
+    store, names, origin, moment
+):
     await cancelled_anywhere(store, names, origin, moment, hooks=[Speaking()])
 
 
@@ -246,7 +248,7 @@ async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
 @pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 @in_both_modes
-async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(
+async def test_a_consumer_that_is_cancelled_while_it_leaves(
     mode, store, origin, hooks, moment, tmp_path
 ):
     """The turn is closed after n events, and cancelled at the m-th suspension of `aclose`, for every n and m."""

@@ -88,7 +88,7 @@ async def contents(log: PostgreSQL) -> list[str]:
 
 
 @pytest.mark.parametrize("disk", [TABLES], indirect=True)
-async def test_what_does_not_fit_is_refused_and_what_was_saved_stays_readable(disk):
+async def test_a_row_that_does_not_fit_is_refused_and_saved_rows_stay_readable(disk):
     with server_on(disk=disk.folder) as server:
         async with PostgreSQL(server.address) as log:
             saved, refusal = await fill(log)
@@ -104,9 +104,7 @@ async def test_what_does_not_fit_is_refused_and_what_was_saved_stays_readable(di
 
 
 @pytest.mark.parametrize("disk", [JOURNAL], indirect=True)
-async def test_a_server_that_fails_for_want_of_room_loses_nothing_that_was_acknowledged(
-    disk, monkeypatch
-):
+async def test_a_server_without_disk_space_loses_no_acknowledged_row(disk, monkeypatch):
     """Without room for its write-ahead log a server ends, and does not start again until there is some."""
     monkeypatch.setattr(session, "PATIENCE", 0.1)
     with server_on(journal_disk=disk.folder) as server:

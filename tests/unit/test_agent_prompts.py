@@ -126,7 +126,7 @@ async def test_c54_a_second_question_has_the_answer_of_the_first_without_its_too
     assert prompts(mine)[3][:3] == prompts(mine)[2]
 
 
-async def test_c54_by_default_they_are_shown():
+async def test_c54_tool_traces_are_shown_by_default():
     mine = agent(adding(1, 2), "It is 3.", "And 7.")
     await mine.run("1 + 2?", conversation_id="c")
     await mine.run("3 + 4?", conversation_id="c")
@@ -168,7 +168,7 @@ QUESTION, NEXT = row("user", "a?"), row("user", "b?")
     ],
 )
 @pytest.mark.parametrize("window", [None, 50])
-async def test_c54_what_is_left_of_an_earlier_question(earlier, left, window):
+async def test_c54_the_rows_that_are_left_of_an_earlier_question(earlier, left, window):
     class Rows:
         async def newest(self, limit: int) -> list[ROW]:
             return rows[-limit:]

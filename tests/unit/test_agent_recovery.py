@@ -203,7 +203,7 @@ async def test_f27_a_predicate_is_asked_once_a_run_so_that_prompts_stay_equal():
     assert len(systems) == 1
 
 
-async def test_what_was_cut_is_told_apart_and_never_run():
+async def test_an_answer_that_was_cut_is_recognized_and_never_run():
     from cogency_rs import Finish
 
     mine = forged([f"{ADD[:-12]}", Finish("length")], ADD, "done")

@@ -207,7 +207,7 @@ async def contents(log: Any) -> list[Any]:
     return found
 
 
-def test_there_and_back_again_nothing_is_changed(command, dsn, tmp_path, monkeypatch):
+def test_copying_there_and_back_changes_nothing(command, dsn, tmp_path, monkeypatch):
     for archive in (file_archive, table_archive):
         monkeypatch.setattr(archive, "PAGE", 2)
     first, last = tmp_path / "first.db", tmp_path / "last.db"

@@ -128,7 +128,7 @@ A, B = call("a"), call("b")
         ([row("metric", ""), row("", "")], [[("metric", ""), ("", "")]]),
     ],
 )
-def test_what_belongs_together(rows, turns):
+def test_rows_are_grouped_into_turns_and_batches(rows, turns):
     found = turns_of(rows)
     assert [[outline(entry) for entry in turn.entries] for turn in found] == turns
     assert [turn.number for turn in found] == list(range(1, len(turns) + 1))
@@ -174,7 +174,7 @@ ANSWER = results(success("a", "1"))
         ([row("respond", "r", 1.0009, 1.0)], [(1.001, 1.001)]),
     ],
 )
-def test_what_the_times_of_rows_say(rows, known):
+def test_the_times_of_rows_give_the_times_of_turns(rows, known):
     assert times(rows) == known
     assert all(turn.dated for turn in turns_of(rows))
 

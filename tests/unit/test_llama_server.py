@@ -279,13 +279,13 @@ async def test_a_server_of_one_model_knows_it_by_every_name(url):
     assert text(await ask(asked, "Hi")) == "Good day to you!"
 
 
-async def test_an_address_that_is_not_the_apis_is_said_to_lack_its_path(url):
+async def test_the_error_for_an_address_without_the_api_names_the_missing_path(url):
     asked = OpenAIModel("tiny", base_url=f"{url}/chat", max_retries=0)
     with pytest.raises(LLMError, match=r"has no such API .* such as /v1\?"):
         await ask(asked, "Hi")
 
 
-async def test_a_setting_that_it_refuses_is_said(url):
+async def test_a_setting_that_the_server_refuses_is_named(url):
     with pytest.raises(LLMError, match=f"{url} refused the request .*; correct the settings"):
         await ask(model(url, logit_bias="x", n_probs="many"), "Hi")
 

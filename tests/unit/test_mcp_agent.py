@@ -55,7 +55,7 @@ async def test_tools_of_one_name_are_told_apart_without_a_group_too():
     assert json.loads(execution.value)["arguments"] == {"word": "b"}
 
 
-async def test_a_server_whose_calls_need_agreement_waits_for_it_and_goes_on():
+async def test_a_run_waits_for_approval_of_a_server_s_calls_and_goes_on():
     async def run(server: MCPServer) -> None:
         model = ScriptedModel([write({"name": "wipe", "args": {}}), "Done."])
         agent = Agent(model, tools=await server.tools())

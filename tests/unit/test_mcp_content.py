@@ -97,7 +97,7 @@ def test_the_message_of_a_failure(parts, structured, message):
 # Arguments
 
 
-async def test_what_cogencys_executor_injects_is_not_sent_to_the_server():
+async def test_arguments_that_cogencys_executor_adds_are_not_sent_to_the_server():
     asked = []
 
     async def call(name: str, args: Any, progress: Any) -> ToolResult:

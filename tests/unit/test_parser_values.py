@@ -175,7 +175,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("written", REFUSED, ids=ascii)
-def test_what_json_refuses_is_malformed(written):
+def test_a_value_that_json_refuses_is_malformed(written):
     assert outline(read([block(body_with(written))]))[:1] == [MALFORMED]
 
 

@@ -115,7 +115,7 @@ async def fill(log: Any) -> None:
     await log.save_request("c", "u", "[]", "answer", 5.0)
 
 
-async def test_every_question_is_answered_as_sqlite_answers_it(dsn):
+async def test_every_method_returns_what_sqlite_returns(dsn):
     async with PostgreSQL(dsn) as log, SQLite(":memory:") as other:
         await fill(log)
         await fill(other)
@@ -136,7 +136,7 @@ async def test_messages_of_an_unknown_type_are_refused(dsn):
         assert await log.conversations() == []
 
 
-async def test_a_message_without_a_time_is_of_now(dsn):
+async def test_a_message_without_a_time_gets_the_present_time(dsn):
     async with PostgreSQL(dsn) as log:
         before = time.time()
         await log.save_message("c", "u", "user", "hello")

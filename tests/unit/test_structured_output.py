@@ -151,7 +151,7 @@ async def test_the_schema_is_not_sent(options, agent):
 
 
 @pytest.mark.parametrize("options", [{}, {"output_type": list[int]}], ids=["text", "an array"])
-async def test_where_the_answer_is_not_an_object_there_is_no_schema(options):
+async def test_an_answer_that_is_not_an_object_has_no_schema(options):
     async with openai_served.served(said_by_openai("[1]"), structured_output=True) as (
         server,
         model,

@@ -33,7 +33,7 @@ def test_an_address_is_its_host_and_its_port(url, address, port):
 
 
 @pytest.mark.parametrize("url", [None, "", "nowhere", "http://[::1", "http://a:b/", 5])
-def test_what_is_not_an_address_says_nothing(url):
+def test_text_that_is_not_an_address_gives_no_attributes(url):
     assert server_attributes(url) == {}
 
 
@@ -112,13 +112,13 @@ async def test_without_telemetry_no_trace_is_sent():
     assert (await called(program(), "trace")).value == "None"
 
 
-async def test_what_a_server_says_is_an_error_is_a_tool_error(traces):
+async def test_an_answer_that_is_marked_as_an_error_is_a_tool_error(traces):
     instrument(traces.provider)
     await called(program(), "refuse")
     assert of_the_call(traces, "refuse")["error.type"] == "tool_error"
 
 
-async def test_what_a_server_refuses_has_the_code_of_its_refusal(traces):
+async def test_a_refusal_of_a_server_has_its_error_code(traces):
     instrument(traces.provider)
     await called(small("refuse"), "refuse")
     assert of_the_call(traces, "refuse")["error.type"] == "-32602"

@@ -78,7 +78,7 @@ TOOLS = [
         ),
     ],
 )
-async def test_what_a_call_means(server, name, meant):
+async def test_a_call_means_this_tool(server, name, meant):
     call = ToolCall(name, {}, server=server)
     [execution] = await execute_calls([call], execution=Execution(tools=TOOLS))
     answer = execution.error or execution.value
@@ -86,7 +86,7 @@ async def test_what_a_call_means(server, name, meant):
     assert (execution.error is None) == ("@" in meant)
 
 
-def test_a_prompt_lists_plain_names_where_they_are_the_only_ones_in_the_order_of_registration():
+def test_a_prompt_lists_plain_names_if_they_are_unique_in_the_order_of_the_tools():
     assert list(Toolbox.of(TOOLS).names) == [
         "read",
         "search",
@@ -106,7 +106,7 @@ def test_tools_that_already_have_their_long_names_keep_them():
     assert toolbox.find(ToolCall("github__search", {})) is long
 
 
-def test_what_a_server_may_be_called_is_wider_than_what_a_tool_may():
+def test_a_server_s_name_may_have_characters_that_a_tool_s_may_not():
     toolbox = Toolbox.of([Named("a"), Named("a", "My notes (2.0)")])
     assert list(toolbox.names) == ["a", "My_notes__2_0___a"]
 
@@ -149,7 +149,7 @@ places = st.sampled_from([None, "x", "y", "z"])
 
 
 @given(st.sets(st.tuples(names, places)))
-def test_every_tool_is_meant_by_the_name_that_is_listed_and_by_its_server(pairs):
+def test_every_tool_is_found_by_its_listed_name_and_by_its_server(pairs):
     tools = [Named(name, server) for name, server in sorted(pairs, key=str)]
     toolbox = Toolbox.of(tools)
     assert sorted(map(str, toolbox.names.values())) == sorted(map(str, tools))
