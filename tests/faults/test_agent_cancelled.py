@@ -42,7 +42,7 @@ class Scene:
         driver: how the agent's model is asked.
         child: whether one of the tools is an agent.
         reads: whether the tools are `read_only`, so that their calls begin while the model writes.
-        hooks: of the agent.
+        hooks: the agent's hooks.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Scene:
         self.over = 0
 
     def agent(self, *, has_results: bool = False) -> Agent[Any, str]:
-        """Make an agent that calls its tools if there are no results yet, and else answers."""
+        """Make an agent that calls its tools if there are no results yet, and answers if there are."""
 
         async def work(name: str, times: int) -> str:
             self.begun.append(name)

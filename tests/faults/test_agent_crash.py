@@ -219,7 +219,7 @@ async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_no
 
 
 class Passes(Hooks):
-    """Something that stands between the row of a call and its start."""
+    """Something that holds a call between its row and its start."""
 
     def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
         return call
@@ -338,7 +338,7 @@ async def test_a_call_that_nothing_holds_costs_no_save_of_its_own():
 
 
 async def test_a_decision_counts_even_if_the_program_dies_after_it():
-    """Killed when the calls had begun: the one that was denied never does."""
+    """The program is killed after the calls have begun: the denied call never runs."""
     effects: list[str] = []
 
     def effect(name: str, **options: Any) -> Any:

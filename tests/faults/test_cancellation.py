@@ -468,7 +468,7 @@ async def test_a_storage_that_fails_during_a_cancellation_does_not_hide_it(kind,
 
 
 async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
-    """The storage is cancelled like everything else; it has saved the row or not."""
+    """The storage is cancelled like everything else; it may have saved the row or not."""
     entered = asyncio.Event()
 
     class Held(Log):

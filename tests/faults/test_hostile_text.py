@@ -67,7 +67,7 @@ PLACES["words of an exception"] = raising
 async def check_not_obeyed(
     mode: str, attack: str, place: Callable[[str], Any], **tool: Any
 ) -> None:
-    """Run a turn whose tool returns `attack`: that stands in the results unchanged, and nowhere else."""
+    """Run a turn whose tool returns `attack`: the text is unchanged in the results, and nowhere else."""
     async with Scene(Log(), mode=mode, tools={"bad": does(lambda: place(attack))}) as scene:
         events = await carry_out(scene.turns, parse_tokens(block("bad")))
         assert types(events) == ["call", "execute", "result"]

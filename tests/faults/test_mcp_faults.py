@@ -124,7 +124,7 @@ def test_a_start_may_be_cancelled_in_any_round_of_the_loop(rounds):
             await start
 
     asyncio.run(start_and_cancel())
-    gc.collect()  # Python warns now of a process or a pipe that is left
+    gc.collect()  # makes Python warn now of a process or a pipe that is left
 
 
 async def test_one_of_two_callers_that_wait_for_a_start_may_be_cancelled():

@@ -1,6 +1,6 @@
-"""Tools on a real Ray: what becomes of a call when its tool, its worker or its time does not last.
+"""Tools on a real Ray: how a call ends when its tool fails, its worker is lost or its time is up.
 
-No effect is had twice: tools leave lines in files, which are counted.
+Tools leave lines in files, which are counted: no effect happens twice.
 
 One program has one local Ray for all of these; see `ray_session.py`.
 """
@@ -36,12 +36,12 @@ Ask = "Callable[..., dict[str, Any]]"
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Have the program carry out calls; gives what it answers."""
+    """Have the program carry out calls; returns its answer."""
     folder = tmp_path_factory.mktemp("ray")
     token = folder / "token"
     token.write_text(
         secrets.token_hex(32)
-    )  # else Ray makes one in the home directory, and keeps it
+    )  # otherwise Ray makes a token in the home directory, and keeps it
     with (folder / "stderr").open("w") as stderr:
         program = subprocess.Popen(
             [sys.executable, SESSION],
@@ -82,7 +82,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """What tools leave their lines in."""
+    """The file in which tools leave their lines."""
     return tmp_path / "effects"
 
 

@@ -1,4 +1,4 @@
-"""Tools on a Ray that is reached through its client, `ray://host:port`: the same results, and the same is unknown."""
+"""Tools on a Ray that is reached through its client, `ray://host:port`: the same results and unknown outcomes."""
 
 from __future__ import annotations
 

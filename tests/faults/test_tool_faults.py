@@ -278,5 +278,5 @@ asyncio.run(main(*sys.argv[1:]))
     ],
 )
 def test_a_tool_that_returns_a_hundred_megabytes(mode, kind, how, tmp_path):
-    """All of the text is in the log, and saving and checking it takes only a few copies of it."""
+    """The whole text is in the log, and saving and checking it takes only a few copies of it."""
     assert int(printed(MEGABYTES_100, tmp_path, mode, kind, how)) < 1_200

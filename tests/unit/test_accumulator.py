@@ -294,7 +294,7 @@ async def test_a_call_is_saved_byte_for_byte_as_it_is_emitted(kind):
 
 
 async def test_a_call_runs_as_it_is_saved():
-    """Of equal keys the last counts, and escapes are read as characters."""
+    """The last of equal keys counts, and escapes are read as characters."""
     text = '[{"name": "fail", "n\\u0061me": "\\u006fk", "args": {"a": 1, "a": 2}, "id": 7}]'
     log = Log()
     turns = accumulator(with_tools(OK, FAIL, storage=log))

@@ -1,4 +1,4 @@
-"""The results of a batch: what a tool may do, what calls are given, and when a turn is given up."""
+"""The results of a batch: how each kind of tool ends, what tools are given, and when a turn is given up."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ async def test_a_log_with_an_integer_that_python_cannot_read_can_still_be_sent()
 
 
 def unreadable_depth() -> int:
-    """A depth of brackets that Python does not read, which depends on its version and on the stack."""
+    """A nesting of brackets too deep for Python to read, which depends on its version and on the stack."""
     depth = sys.getrecursionlimit()
     with suppress(RecursionError):
         while True:
@@ -287,7 +287,7 @@ async def test_arguments_nested_deeper_than_python_reads_fail_only_their_call():
     assert [item["status"] for item in array] == ["failure", "success"]
 
 
-# What the calls run with
+# What tools are given
 
 
 async def test_the_tools_get_the_arguments_of_the_turn():

@@ -1,4 +1,4 @@
-"""Calls that somebody has to agree to: asked at once, or the run waits and is resumed, also by another process."""
+"""Calls that need approval: it is asked for at once, or the run waits and is resumed, also by another process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 
 class Mail:
-    """A tool that sends mail, with approval; and what it sent."""
+    """A tool that sends mail and needs approval; and the mail that it sent."""
 
     def __init__(self, **options: Any) -> None:
         self.sent: list[str] = []

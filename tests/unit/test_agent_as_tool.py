@@ -1,4 +1,4 @@
-"""An agent as a tool of another: a run of its own, that counts for its caller and ends with it."""
+"""An agent as a tool of another: a run of its own, whose usage counts for its caller and which ends with it."""
 
 from __future__ import annotations
 

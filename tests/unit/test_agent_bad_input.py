@@ -1,4 +1,4 @@
-"""What cannot work is refused at once, in a line that says what to do."""
+"""Arguments that cannot work are refused at once, in a line that says what to do."""
 
 from __future__ import annotations
 

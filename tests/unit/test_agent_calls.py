@@ -1,4 +1,4 @@
-"""The calls of a run: what becomes of each, and of those beside it, whatever one of them does."""
+"""The calls of a run: how each call and its siblings end, whatever one of them does."""
 
 from __future__ import annotations
 

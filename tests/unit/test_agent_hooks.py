@@ -1,4 +1,4 @@
-"""Hooks of a run: what each may change, what the log and the model see of it, and what a wrong one is told."""
+"""Hooks of a run: what each may change, how the log and the model see the change, and errors of wrong hooks."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_c36_state_that_tool_hooks_write_is_there_in_the_next_step():
 
 
 async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
-    """Each notes its name; the last two tell what there was."""
+    """Each trigger notes its name; the last two return the notes."""
     seen: dict[str, list[str]] = {}
 
     def noting(trigger: str) -> Any:

@@ -1,4 +1,4 @@
-"""An answer that is interrupted while the model writes it: what it had said stays, and the model is shown it."""
+"""An answer that is interrupted while the model writes it: its text stays in the log, and the model is shown it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STORAGES = {"memory": Memory, "SQLite": lambda: SQLite(":memory:")}
 
 
 class Hanging:
-    """A model that hangs after so many pieces of its answer, and says so."""
+    """A model that hangs after these pieces of its answer, and sets an event then."""
 
     def __init__(self, pieces: list[str]) -> None:
         self.pieces = pieces

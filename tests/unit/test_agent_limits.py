@@ -1,4 +1,4 @@
-"""How much a run may take: steps, calls, tokens, time; and how it is stopped."""
+"""The limits of a run: steps, calls, tokens, time; and how it is stopped."""
 
 from __future__ import annotations
 

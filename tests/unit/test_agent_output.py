@@ -1,4 +1,4 @@
-"""The final answer as a value: asked for, read, and asked for again where it does not fit."""
+"""The final answer as a value: asked for, read, and asked for again if it does not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pydantic
 import pytest
-from typing_extensions import TypedDict  # before Python 3.12 pydantic takes no other
+from typing_extensions import TypedDict  # before Python 3.12 pydantic takes only this one
 
 from cogency_rs import Agent, ConfigError, tool
 from cogency_rs.agent.output import Fault, output_of

@@ -1,4 +1,4 @@
-"""The prompts of a run: each begins as the one before it, and what is ephemeral stands at the end."""
+"""The prompts of a run: each begins as the one before it, and ephemeral messages stand at the end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ HISTORIES = st.builds(
 
 
 def check_growth(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    """Everything up to the first new message is as it was, byte for byte."""
+    """Everything up to the first new message is unchanged, byte for byte."""
     *same, last = before
     assert after[: len(same)] == same
     assert len(after) > len(same)
@@ -95,7 +95,7 @@ async def test_each_prompt_of_a_run_begins_as_the_one_before_it(runs, history):
             if not reports:
                 check_growth(before, after)
                 continue
-            # What is ephemeral, with the text it is about, stands at the end; before it, everything is as it was.
+            # An ephemeral message, with the text it is about, stands at the end; everything before it is unchanged.
             kept = [each for each in before[: reports[0]] if each["role"] == "user"]
             place = len(before[: reports[0]]) - 1
             assert kept

@@ -1,4 +1,4 @@
-"""What is not quite right costs one step: what the model is told of it, for how long, and when a run gives up."""
+"""Output that is not quite right costs one step: what the model is told, for how long, and when a run gives up."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_f26_with_require_tool_it_is_an_error():
 async def test_f27_a_hidden_tool_is_callable_and_not_listed(visible):
     @tool(visible=visible)
     async def secret() -> str:
-        """Do what nobody is told of."""
+        """Do something that the prompt does not list."""
         return "done in secret"
 
     mine = forged(forge("secret"), "done", tools=[add, secret])

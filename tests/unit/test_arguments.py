@@ -1,4 +1,4 @@
-"""The check of arguments before a tool starts: which schema counts, what arguments may be, and what is kept."""
+"""The check of arguments before a tool starts: which schema counts, which values are faults, what is kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_x(schema: Any) -> Schema:
 
 
 class Tool:
-    """A tool with only a schema that matters."""
+    """A tool of which only the schema matters."""
 
     name, description = "t", ""
 
@@ -137,7 +137,7 @@ async def test_an_execute_that_a_caller_replaced_is_the_one_that_runs():
     assert result.content == "instead"
 
 
-# What Python can hand over
+# Values of Python
 
 
 class Odd:
@@ -258,7 +258,7 @@ def test_a_message_shows_a_part_of_a_long_value():
     assert sentence == f"argument 'x' must be an integer, and was a string: \"{'ä' * 59}..."
 
 
-# What is kept
+# Kept schemas
 
 
 def test_a_changed_schema_is_compiled_again():

@@ -29,7 +29,7 @@ from support.turns import CONVERSATION, USER, accumulator, carry_out
 
 
 class Store:
-    """A storage that can only load, and notes what it was asked."""
+    """A storage that can only load rows, and notes how it was asked."""
 
     def __init__(self, events: list[Event] = (), profile: Any = None) -> None:
         self._events = list(events)

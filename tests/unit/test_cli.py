@@ -126,7 +126,7 @@ def test_an_unknown_command_or_option_is_refused(command, args):
     assert "Try 'cogency-rs" in ended.err
 
 
-# What cannot be used: one line that says what to do.
+# Arguments that cannot be used: one line that says what to do.
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.fixture
 def long_log(tmp_path) -> Path:
-    """A log whose conversation takes more room than a pipe has."""
+    """A log whose conversation is longer than a pipe can hold."""
     rows = [logs.Stored("respond", "word " * 200, number) for number in range(2000)]
     return logs.write(tmp_path / "long.db", rows, conversation="long")
 
@@ -434,7 +434,7 @@ def test_an_interrupt_while_text_arrives_ends_with_130():
 
 @POSIX
 def test_an_interrupt_while_a_file_is_written_leaves_the_old_one_alone(tmp_path):
-    """The interrupt comes when the new file is there and not yet in the place of the old one."""
+    """The interrupt comes when the new file is written but has not replaced the old one yet."""
     logs.write(tmp_path / "store.db", logs.SESSION)
     (tmp_path / "out.svg").write_text("old")
     code = (
@@ -452,7 +452,7 @@ def test_an_interrupt_while_a_file_is_written_leaves_the_old_one_alone(tmp_path)
 
 @POSIX
 def test_an_interrupt_while_a_log_is_read_ends_with_130(tmp_path):
-    """A query without an end: the interrupt comes between two of SQLite's steps."""
+    """An endless query: the interrupt comes between two of SQLite's steps."""
     path = logs.write(tmp_path / "store.db", logs.SESSION)
     endless = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"

@@ -1,4 +1,4 @@
-"""`cogency-rs ask`: what is on which output, and what the exit code says."""
+"""`cogency-rs ask`: standard output, standard error, and exit codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Ask = Callable[..., Ended]
 
 @pytest.fixture
 def ask(command, monkeypatch) -> Ask:
-    """Asks a model that answers so."""
+    """Runs the command with a model that gives these answers."""
 
     def ask(*args: object, answers: list[Any], stdin: bytes = b"") -> Ended:
         module = ModuleType("scripted")

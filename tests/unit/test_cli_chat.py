@@ -1,4 +1,4 @@
-"""`cogency-rs chat`: what is shown, what may be typed, what is asked, and that it goes on."""
+"""`cogency-rs chat`: what it shows, what may be typed, what it asks for, and that it goes on after errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def calls(*made: tuple[str, dict[str, Any]]) -> str:
 
 @pytest.fixture
 def chat(command, monkeypatch) -> Chat:
-    """Runs a chat: what is typed, line by line, and what the model answers."""
+    """Runs a chat with these typed lines and these answers of the model."""
 
     def chat(typed: str, *answers: Any, options: tuple[object, ...] = (), tools: Any = ()) -> Ended:
         module = ModuleType("scripted")

@@ -93,7 +93,7 @@ def cut(text: str, size: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    """The demo, as it is shown where there is no terminal."""
+    """The output of the demo without a terminal."""
     done = commands.run("demo", "--fast")
     assert (done.code, done.err) == (0, "")
     return done.out
@@ -272,7 +272,7 @@ LOOKED = [
 
 
 def outline(events: Sequence[dict]) -> list[tuple[str, str | None]]:
-    """Types and contents, each run of text as one, without what it took."""
+    """Types and contents, each run of text as one, without usage."""
     whole: list[tuple[str, str | None]] = []
     for event in events:
         kind, content = event["type"], event.get("content")

@@ -1,4 +1,4 @@
-"""`cogency-rs doctor`: what is installed, whether it works, and what it says when it does not."""
+"""`cogency-rs doctor`: it reports what is installed, whether that works, and what to do if it does not."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_report_for_a_person_says_the_same():
     assert ended.out.endswith("\nturn      works\nall of it can be used\n")
 
 
-# What it finds where things are otherwise.
+# Its reports in other states.
 
 
 def broken_turn(monkeypatch) -> None:
@@ -192,7 +192,7 @@ def test_a_part_that_can_still_be_used_is_a_remark_and_ends_with_0(
 
 
 def test_nothing_but_the_package_s_own_parts_is_imported_to_examine_it():
-    """To import cogency takes seconds."""
+    """Importing cogency takes seconds."""
     code = (
         "import sys, json, cogency_rs.cli.doctor as d; found = d.examine();"
         "print(json.dumps([m for m in ('cogency', 'uvloop', 'pydantic') if m in sys.modules]))"

@@ -1,4 +1,4 @@
-"""Reading a log that may be anybody's: the newest rows are found, and every file stays as it is."""
+"""Reading a log that any program may have written: the newest rows are found, and no file is changed."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def files(path: Path) -> dict[str, tuple[bytes, int]]:
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_the_newest_rows_are_found_and_no_file_is_changed_or_made(path, state):
-    """In programs of their own, as commands are: who closes a file loses all its locks on it."""
+    """In programs of their own, as commands are: a process that closes a file loses all its locks on the file."""
     with state(path):
         before = files(path)
         listed = commands.run("show", path, "--json")
@@ -249,7 +249,7 @@ def test_a_lock_ends_the_command_with_1(command, path, monkeypatch):
 
 @pytest.fixture
 def touched(monkeypatch) -> Callable[[int], None]:
-    """Lets the file be changed in the middle of so many reads."""
+    """Lets the file be changed in the middle of this many reads."""
 
     def touched(times: int) -> None:
         check = log._check_schema

@@ -1,4 +1,4 @@
-"""Answers as a terminal shows them: which marks go, what is kept, and that it does not matter how they arrive."""
+"""Answers as a terminal shows them: which marks are removed, what is kept, and that chunks never matter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shown(*pieces: str, width: int = WIDTH, margin: int = 0, ascii: bool = False
 
 
 def styles(text: Text) -> list[tuple[str, str]]:
-    """What has which style, with words of one style joined."""
+    """The text with its styles, with words of one style joined."""
     found: list[tuple[str, str]] = []
     for at, char in enumerate(text.plain):
         style = " ".join(str(span.style) for span in text.spans if span.start <= at < span.end)

@@ -206,12 +206,12 @@ def test_after_a_complete_block_nothing_more_is_read():
         parse.write(b'<execute>[{"name": "t", "args": {}}]</execute>')
         assert parse.read()[0] == "call"
         assert parse.read() == ("execute", None)
-        assert parse.wait() == 0  # though its input is open
+        assert parse.wait() == 0  # although its input is still open
         with pytest.raises(BrokenPipeError):
             parse.write(b"x")
 
 
-# Bytes that are no UTF-8.
+# Bytes that are not UTF-8.
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_calls_whose_times_are_in_the_log_show_them(command, tmp_path):
 
 
 class Many(Sequence[LoggedTurn]):
-    """Turns that note how much was written before each was asked for."""
+    """Turns that note how much had been written when each was read."""
 
     def __init__(self, number: int, out: io.StringIO) -> None:
         self._number = number

@@ -1,4 +1,4 @@
-"""`cogency-rs timeline`: what is drawn where, that nothing overlaps, and that a file is whole or not there."""
+"""`cogency-rs timeline`: what is drawn where, that nothing overlaps, and that a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_heading_has_the_turn_s_number_time_and_outcome(session):
 
 
 def at(seconds: float, *, span: float = 8.71) -> float:
-    """Where a moment of the session stands."""
+    """The place of a moment of the session in the picture."""
     return pytest.approx(picture.PLOT + (picture.PLOT_END - picture.PLOT) * seconds / span, abs=0.1)
 
 
@@ -102,7 +102,7 @@ def test_a_thin_line_is_where_the_model_is_waited_for(session, text, waited):
 
 
 def test_only_what_the_log_knows_is_given_in_figures(session):
-    """A call alone took its time; of calls that ran together only the whole is known."""
+    """The time of a single call is known; for calls that ran together, only the time of all."""
     right = [
         shape.text for shape in session.texts if shape.right == pytest.approx(picture.DURATIONS_END)
     ]

@@ -66,7 +66,7 @@ def names(events: list[dict], what: str) -> dict[int, str]:
 
 
 def slices(events: list[dict]) -> list[tuple[str, str, int, int]]:
-    """Of complete events: thread, name, and in milliseconds begin and end."""
+    """Thread, name, begin and end (in milliseconds) of complete events."""
     threads = names(events, "thread_name")
     return [
         (threads[e["tid"]], e["name"], e["ts"] // 1000, (e["ts"] + e["dur"]) // 1000)

@@ -149,7 +149,7 @@ def test_a_dialect_cannot_be_changed():
 def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     fields = Dialect(name).to_dict()
     opens, closes, ends = (fields[key] for key in ("open", "close", "turn_end"))
-    # What begins calls, and what closes them, does not end the turn.
+    # A mark that begins or closes a call does not end the turn.
     may_stop = [end for end in ends if not any(mark.startswith(end) for mark in opens)]
     assert bool(may_stop) <= bool(fields["stop"])
     assert not set(fields["stop"]) & {*opens, *closes} - set(ends)

@@ -1,4 +1,4 @@
-"""What all drivers have in common: how an agent is given one, and that all make the same events."""
+"""What holds for every driver: how an agent is given one, and that all make the same events."""
 
 from __future__ import annotations
 

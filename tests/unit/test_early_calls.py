@@ -50,7 +50,7 @@ def cut(text: str, size: int = 4) -> list[str]:
     ("names", "early"),
     [
         (["read", "read", "read"], [0, 1, 2]),
-        (["read", "write", "read"], [0]),  # what follows a write must see it
+        (["read", "write", "read"], [0]),  # a call after a write must see it
         (["write", "read"], []),
         (["read", "alone", "read"], [0]),
         (["alone"], []),
@@ -105,11 +105,11 @@ async def test_in_every_dialect_a_call_begins_before_the_next_is_written(name) -
     assert [status for _, status, _ in done.records] == ["success"] * 2
 
 
-# What the reader, the log and the model see is the same
+# The reader, the log and the model see the same
 
 
 def batches() -> st.SearchStrategy[tuple[list[str], str]]:
-    """Tools that a batch calls, and what is behind it in its block."""
+    """The tools that a batch calls, and the text after it in its block."""
     names = st.sampled_from(
         ["read", "read", "read", "say", "fail", "block", "alone", "write", "nowhere"]
     )
@@ -161,7 +161,7 @@ def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
 
 
 def _told_apart(events: list[dict[str, Any]]) -> Any:
-    """What tools say comes after `execute`, in an order of its own."""
+    """Events of tools follow `execute`; their order among themselves may differ."""
     spoken = sorted(event["said"] for event in events if event["type"] == "progress")
     return spoken, [event for event in events if event["type"] != "progress"]
 
@@ -311,7 +311,7 @@ async def test_a_call_that_began_in_a_program_that_died_is_settled_by_the_next_r
     )
 
 
-# What stands around calls
+# Layers around calls
 
 
 async def test_hooks_run_for_all_calls_before_any_call_begins() -> None:

@@ -1,4 +1,4 @@
-"""The executor: how many calls run at once and for how long, blocking tools, and what is left afterwards."""
+"""The executor: how many calls run at once and for how long, blocking tools, and that nothing is left afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of whatever a tool does, and of calls that cannot be carried out."""
+"""Results of tools, whatever these do, and of calls that cannot be carried out."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ async def test_results_that_come_later_take_the_place_of_the_failures(storage):
 
 
 async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_results(storage):
-    """As if the results could not be saved, and the program went on."""
+    """The next batch follows without results, as if these could not be saved and the program went on."""
     for kind, content in [*CALLS, ("respond", "again"), ("call", CALL), ("result", RESULT)]:
         await storage.save_message("c", "u", kind, content)
     messages = await assembled(storage)

@@ -40,7 +40,7 @@ def statuses(found: list[ToolExecution]) -> list[str]:
 
 
 class Journal(Hooks):
-    """Hooks that note what they are told."""
+    """Hooks that note their calls."""
 
     def __init__(self, journal: list[str], name: str = "hook", **options: Any) -> None:
         super().__init__(**options)

@@ -1,7 +1,7 @@
 """A real server of models: agents, requests and failures over llama.cpp's HTTP server, whose model is made here.
 
-What the model says is fixed (see `support.tiny_model`). All else is real: templates, tokens, stop strings, the server's
-own parser of tool calls and of reasoning, its errors.
+The model's answers are fixed (see `support.tiny_model`). Everything else is real: templates, tokens, stop strings, the
+server's own parser of tool calls and of reasoning, its errors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ANSWERS = {
     "201": "Twenty-three, and 201.",
     "": "Good day to you!",
 }
-"""What the model says to a message that holds these words, the first that are found."""
+"""The model's answers by words in the last message; the first words that are found count."""
 
 HI = [{"role": "user", "content": "Hi"}]
 DECLARED = ToolDeclaration("add", "Add.", add.schema)
@@ -210,7 +210,7 @@ async def test_reasoning_that_it_takes_out_of_the_text_is_read_as_reasoning(url)
 
 
 def template(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What chooses the answer: the prompt of a plain completion is the caller's to the last token."""
+    """The end of a prompt, which chooses the answer: the caller writes the whole prompt of a plain completion."""
     words = messages[-1]["content"]
     number = next(number for number, key in zip(count(), ANSWERS, strict=False) if key in words)
     return f"<|im_start|>user\n{words}<|im_end|>\n<|answer {number}|>"

@@ -328,7 +328,7 @@ async def test_a_timeout_is_a_result_that_middleware_can_see():
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
         seen.append(await next(invocation))
-        await asyncio.sleep(0)  # the task is not cancelled any more
+        await asyncio.sleep(0)  # works, since the task is not cancelled any more
         return seen[0]
 
     async def hang(**_: Any) -> None:
@@ -368,7 +368,7 @@ async def test_cancelled_with_its_batch_it_can_clean_up_and_cannot_run_the_call_
         assert journal == ["began", "cancelled"]
 
 
-# What a tool wants
+# Options of tools
 
 
 async def test_a_tool_s_own_timeout_goes_before_the_batch_s():

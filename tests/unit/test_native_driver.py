@@ -95,7 +95,7 @@ def test_the_system_prompt_teaches_no_dialect() -> None:
     assert system == {"role": "system", "content": "You are Ada.\n\n# Instructions\n\nBe brief."}
 
 
-# What it says
+# How its answer is read
 
 
 def test_c4_a_batch_has_one_execution_a_call_in_call_order() -> None:

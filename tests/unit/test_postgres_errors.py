@@ -1,4 +1,4 @@
-"""What goes wrong with a log in PostgreSQL: one line that says what to do, with no password in it."""
+"""Errors of a log in PostgreSQL: one line that says what to do, without a password."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "s3cr3t-w0rd"
 
 
 async def failure(dsn: str) -> StorageError:
-    """How an append fails there."""
+    """The error of an append to the log at this address."""
     async with PostgreSQL(dsn) as log:
         with pytest.raises(StorageError) as caught:
             await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
@@ -54,7 +54,7 @@ async def role(elsewhere):
 
 
 async def test_a_missing_server_is_an_error_at_once():
-    with socket.socket() as bound:  # and nobody listens
+    with socket.socket() as bound:  # a port on which nobody listens
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         error = await failure(f"postgresql://u:{SECRET}@127.0.0.1:{port}/db")

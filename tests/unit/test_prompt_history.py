@@ -30,7 +30,7 @@ CALL = execute(("t", {}))
 
 
 class Store:
-    """A storage that notes what it was asked."""
+    """A storage that notes how it was asked."""
 
     def __init__(self, events: list[Event]) -> None:
         self.events = events

@@ -144,7 +144,7 @@ def test_tools_of_servers_and_agents_are_not_run_on_ray():
     ]
 
 
-# The way to Ray
+# The connection to Ray
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
@@ -275,7 +275,7 @@ async def test_work_is_done_once_for_all_callers_and_again_after_an_error():
     assert (await once.get(), await once.get(), once.known()) == (2, 2, 2)
 
 
-# What is sent
+# Packing and sending
 
 
 def errand(**changes: Any) -> bytes:

@@ -372,7 +372,7 @@ def test_c22_a_final_model_must_be_one() -> None:
         ReActDriver(final_model=3)
 
 
-# What is asked
+# Prompts
 
 
 def test_the_prompt_lists_the_tools_and_says_how_to_decide() -> None:

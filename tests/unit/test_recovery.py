@@ -324,7 +324,7 @@ async def test_the_shown_part_of_a_result_is_bounded_and_the_log_keeps_all(chara
             assert f"{characters:,}" in item["content"]
 
 
-# What cannot be held wrong
+# Mistakes in using it that are noticed
 
 
 async def test_a_row_of_an_unknown_type_is_refused():

@@ -1,4 +1,4 @@
-"""Where spans say that services are, and how a trace goes on in MCP servers. That it does on Ray is in `test_ray`."""
+"""Addresses of services in spans, and traces that go on in MCP servers; `test_ray` has those that go on in Ray."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_a_request_says_where_its_service_is(traces, metrics):
 
 
 async def called(server: MCPServer, name: str, **args: Any) -> Any:
-    """What a call of a tool comes to."""
+    """The execution of one call of a server's tool."""
     async with server:
         [execution] = await execute_calls(
             [ToolCall(name, args)], execution=Execution(tools=await server.tools())
@@ -71,7 +71,7 @@ async def called(server: MCPServer, name: str, **args: Any) -> Any:
 
 
 def of_the_call(traces: Traces, name: str) -> dict[str, Any]:
-    """What the span of a call says of the server."""
+    """The attributes of a call's span that describe the server."""
     prefixes = ("mcp.", "network.", "server.", "error.")
     span = attributes(traces.named(f"execute_tool {name}"))
     return {each: value for each, value in span.items() if each.startswith(prefixes)}

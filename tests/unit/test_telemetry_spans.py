@@ -1,4 +1,4 @@
-"""What spans and metrics hold: who answered, how long it took, and what went wrong."""
+"""What spans and metrics hold: the model, tokens, durations and errors."""
 
 from __future__ import annotations
 

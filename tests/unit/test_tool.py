@@ -1,4 +1,4 @@
-"""`@tool`: what a function becomes, which functions and methods it takes, and a turn with them."""
+"""`@tool`: the tool of a function, which functions and methods it takes, and a turn with them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_method_without_its_instance_is_an_error_that_says_what_to_do(use):
         use()
 
 
-# What cannot be a tool
+# Objects that cannot be tools
 
 
 def positional(x: int, /) -> None: ...

@@ -1,4 +1,4 @@
-"""What a function made a tool is called with: the model's arguments, and the turn's."""
+"""The arguments with which a tool's function is called: the model's, and the context."""
 
 from __future__ import annotations
 

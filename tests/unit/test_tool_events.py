@@ -1,4 +1,4 @@
-"""What tools say while their calls run: events between `execute` and `result`, and that the run should end."""
+"""What tools tell the run while their calls run: events between `execute` and `result`, and that it should end."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_without_a_turn_a_function_gets_the_events():
     assert sorted(item["n"] for item in seen) == [0, 0, 1]
     done = await execute_calls(calls, execution=execution, on_event=seen.append)
     assert {item["execution_id"] for item in seen[3:]} == {each.id for each in done}
-    assert await execute_tools(calls, execution=execution)  # nobody listens
+    assert await execute_tools(calls, execution=execution)  # without a reader
     with pytest.raises(ConfigError, match="cannot be called"):
         await execute_tools(calls, execution=execution, on_event=5)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What becomes of what a function returns or raises, and where it runs."""
+"""The result of a function's value or exception, and where the function runs."""
 
 from __future__ import annotations
 

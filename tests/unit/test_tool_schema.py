@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture(params=["with pydantic", "without pydantic"])
 def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs a test twice: what it says holds whether pydantic is installed or not."""
+    """Runs a test twice, with and without pydantic."""
     if request.param == "without pydantic":
         monkeypatch.setitem(sys.modules, "pydantic", None)  # its import fails
 
@@ -530,7 +530,7 @@ def test_values_that_fit_their_hint_arrive_whole(example):
     hint, written, value = example
     made = takes(hint)
     assert read(made, written) == value
-    # And a function that returns what it got returns what the model wrote.
+    # A function that returns its argument returns what the model wrote.
     assert asyncio.run(echo(hint).execute(x=written)).content == written
 
 

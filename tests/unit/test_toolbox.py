@@ -1,4 +1,4 @@
-"""Which tool a call means, where some tools are the agent's own and others are on servers."""
+"""Which tool a call means if some tools are the agent's own and others are on servers."""
 
 from __future__ import annotations
 

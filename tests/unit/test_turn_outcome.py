@@ -177,7 +177,7 @@ async def test_reports_stay_in_the_answer_unless_they_are_asked_for(mode):
     events = await carry_out(turns, parse_tokens(f"Sure. {BAD}"))
     assert set(types(events)) == set(types(log.rows)) == {"respond"}
     assert "Error: Malformed tool call syntax." in log.rows[0].content
-    assert turns.outcome is MALFORMED  # which needs no string to be found
+    assert turns.outcome is MALFORMED
 
 
 @pytest.mark.parametrize("mode", MODES)

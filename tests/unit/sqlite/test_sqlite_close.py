@@ -1,4 +1,4 @@
-"""The end of a SQLite log: what waits is written, and its thread and its files are gone."""
+"""The end of a SQLite log: waiting saves are written, and its thread and its extra files are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a SQLite log: its schema, its journal, and what other programs find in it."""
+"""The file of a SQLite log: its schema, its journal, and how other programs read and change it."""
 
 from __future__ import annotations
 
