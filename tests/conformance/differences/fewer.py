@@ -83,7 +83,7 @@ FEWER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.FEWER,
-        "arguments_that_are_no_json",
+        "arguments_that_are_not_json",
         expected="Arguments that are not a JSON object are handed on unchanged.",
         others="Most drop the call, or repair it.",
         ours="No call, and a report that says what is wrong, and where.",
@@ -201,7 +201,7 @@ FEWER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.FEWER,
-        "call_behind_an_unclosed_one",
+        "call_after_an_unclosed_one",
         expected="A call without its closing mark is dropped, and the next one is read.",
         others="They read both, or neither.",
         ours="Neither runs, and a report says where the closing mark was expected.",

@@ -98,7 +98,7 @@ MORE: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.MORE,
-        "recipient_that_is_no_function",
+        "recipient_that_is_not_a_function",
         expected="A message to a recipient that is not a function is dropped.",
         others="They drop it.",
         ours="It is a call, whose result lists the known tools.",

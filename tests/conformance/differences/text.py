@@ -197,7 +197,7 @@ TEXT: tuple[Difference, ...] = (
         ),
     ),
     text(
-        "json_that_is_no_call",
+        "json_that_is_not_a_call",
         expected="JSON that begins like a call and is not one, or a bracket after a list, is left out.",
         others="They show it.",
         ours="It is text.",
