@@ -126,7 +126,7 @@ def told_apart(tools: Iterable[Any]) -> list[Any]:
     if all(server_of(tool) is None for tool in listed):
         return listed
     return [
-        tool.named(name) if tool.name != name and hasattr(type(tool), "named") else tool
+        tool if tool.name == name or getattr(tool, "named", None) is None else tool.named(name)
         for name, tool in Toolbox.of(listed).names.items()
     ]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, Execution, ToolCall, execute_calls
-from cogency_rs.toolbox import Toolbox
+from cogency_rs.toolbox import Toolbox, told_apart
 
 
 class Named:
@@ -127,6 +127,10 @@ def test_names_that_could_mean_either_are_refused(tools, words):
     with pytest.raises(ConfigError) as raised:
         Toolbox.of(tools)
     assert words in str(raised.value)
+
+
+def test_a_tool_that_cannot_be_renamed_keeps_its_name():
+    assert told_apart(TOOLS) == TOOLS
 
 
 @pytest.mark.parametrize("server", [Mock(), 7, ["github"]])
