@@ -4,29 +4,21 @@
 //! a mark that would be read gets a character reference in the place of its first character, and [`Renderer::can_write`]
 //! says so beforehand.
 
-mod calls;
 mod check;
-mod head;
-mod json;
-mod literal;
-mod marks;
-mod name;
-mod notation;
 mod results;
-mod sink;
 mod turn;
-mod xml;
 
 use std::sync::Arc;
 
 use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
-use notation::Notation;
-use sink::Sink;
+use super::notation::json::{Strings, Style, push_json};
+use super::notation::sink::Sink;
+use super::notation::{Notation, calls, literal};
 
+pub use super::notation::marks::DialectMarks;
 pub use super::stored::ShownCall;
-pub use marks::DialectMarks;
 pub use results::{Returned, returned};
 pub use turn::TurnPart;
 
@@ -62,7 +54,7 @@ impl Renderer {
     #[must_use]
     pub fn calls(&self, calls: &[ShownCall], begins_answer: bool) -> Text {
         let mut sink = Sink::new(&self.notation);
-        calls::push_calls(&mut sink, self.dialect(), calls, begins_answer, None);
+        check::push_calls(&mut sink, self.dialect(), calls, begins_answer, None);
         Text::from(sink.out)
     }
 
@@ -98,10 +90,7 @@ impl Renderer {
     /// Writes a call with words in the place of its name and its arguments.
     #[must_use]
     pub fn example(&self) -> String {
-        let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
-        let mut calls = [ShownCall { name, args, id: None, server: None }];
-        self.give_ids(&mut calls, 0);
-        self.calls(&calls, true).to_string()
+        calls::example(&self.notation)
     }
 
     /// Writes an answer, where that is JSON.
@@ -112,8 +101,8 @@ impl Renderer {
             return None;
         };
         let mut out = Vec::new();
-        let strings = json::Strings::Readable(self.marks());
-        let style = json::Style { layout: JsonLayout::Compact, strings };
+        let strings = Strings::Readable(self.marks());
+        let style = Style { layout: JsonLayout::Compact, strings };
         calls::push_answer(&mut out, style, decision, thought.as_bytes(), answer.as_bytes());
         Some(Text::from(out).to_string())
     }
@@ -122,8 +111,8 @@ impl Renderer {
     #[must_use]
     pub fn json(&self, json: &str, layout: JsonLayout) -> String {
         let mut out = Vec::new();
-        let style = json::Style { layout, strings: json::Strings::Readable(self.marks()) };
-        json::push_json(&mut out, json, style, 0);
+        let style = Style { layout, strings: Strings::Readable(self.marks()) };
+        push_json(&mut out, json, style, 0);
         Text::from(out).to_string()
     }
 
@@ -153,6 +142,6 @@ impl Renderer {
     /// O(call)
     #[must_use]
     pub fn can_write(&self, call: &ShownCall) -> bool {
-        calls::can_write(&self.notation, call)
+        check::can_write(&self.notation, call)
     }
 }

@@ -10,11 +10,11 @@ use crate::dialect::{Dialect, Frame, JsonLayout, ResultText, ResultsForm};
 
 use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
+use super::super::notation::json::{Strings, Style, elements, members, push_json, push_string};
+use super::super::notation::literal::overlaps;
+use super::super::notation::sink::Sink;
+use super::super::stored::ShownCall;
 use super::super::text::is_blank;
-use super::ShownCall;
-use super::json::{Strings, Style, members, push_json, push_string};
-use super::literal::overlaps;
-use super::sink::Sink;
 
 /// What one call returned. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn returned(results: &[u8], calls: &[ShownCall]) -> Vec<Returned> {
         content: json_string(results),
     };
     let Some(array) = canonical_array(results) else { return vec![whole()] };
-    let items: Vec<_> = super::json::elements(&array).collect();
+    let items: Vec<_> = elements(&array).collect();
     if !items.iter().all(|item| item.starts_with('{')) {
         return vec![whole()];
     }

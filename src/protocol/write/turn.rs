@@ -2,12 +2,13 @@
 
 use crate::dialect::{Body, DecisionKeys, Dialect, Frame, Json, JsonLayout, Pair};
 
+use super::super::notation::calls::push_answer;
+use super::super::notation::json::{Strings, Style};
+use super::super::notation::marks::push_reference;
+use super::super::notation::sink::Sink;
+use super::super::stored::ShownCall;
 use super::super::text::{is_blank, trim};
-use super::ShownCall;
-use super::calls::{push_answer, push_calls};
-use super::json::{Strings, Style};
-use super::marks::push_reference;
-use super::sink::Sink;
+use super::check::push_calls;
 
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

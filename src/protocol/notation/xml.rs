@@ -3,8 +3,8 @@
 use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 
 use super::super::json::unescaped;
+use super::super::stored::ShownCall;
 use super::super::text::trim;
-use super::ShownCall;
 use super::json::{Strings, Style, elements, members, push_escape, push_json};
 use super::name::is_plain;
 use super::sink::Sink;

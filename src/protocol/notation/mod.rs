@@ -1,10 +1,22 @@
-//! A dialect, and what writing needs of it beside, made when it is first needed.
+//! How a dialect spells calls, JSON and its marks.
+//!
+//! What is written here is written as it is: text that a form without escapes cannot hold only makes the [`sink`] doubtful.
+//! [`write`](super::write) asks the parser what such text reads back as, so this room must not know the parser.
+
+pub mod calls;
+pub mod head;
+pub mod json;
+pub mod literal;
+pub mod marks;
+pub mod name;
+pub mod sink;
+pub mod xml;
 
 use std::sync::{Arc, OnceLock};
 
-use super::super::grammar::Grammar;
-use super::marks::DialectMarks;
+use super::grammar::Grammar;
 use crate::dialect::Dialect;
+use marks::DialectMarks;
 
 /// What calls and results are written in.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Where text is written to, and whether all of it is sure to read back as it was.
 
-use super::ShownCall;
+use super::super::stored::ShownCall;
+use super::Notation;
 use super::marks::DialectMarks;
-use super::notation::Notation;
 
 /// Text in the making.
 #[derive(Debug)]

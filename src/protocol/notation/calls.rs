@@ -8,53 +8,29 @@ use crate::dialect::{
 use super::super::canonical::json_string;
 use super::super::grammar::opens_itself;
 use super::super::json::unescaped;
-use super::check::reads_back;
+use super::super::stored::ShownCall;
+use super::super::text::Text;
 use super::json::{Brackets, Strings, Style};
 use super::name::is_plain;
-use super::notation::Notation;
 use super::sink::Sink;
-use super::{ShownCall, head, literal, xml};
+use super::{Notation, head, literal, xml};
 
 /// The server of a call that names none, as its key or element says it.
 const LOCAL: &str = "\"local\"";
 
-/// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing beside.
-///
-/// Calls that would not read back as they are have the marks in their raw text made harmless.
+/// Writes a call with words in the place of its name and its arguments.
+#[must_use]
+pub fn example(notation: &Notation) -> String {
+    let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
+    let mut calls = [ShownCall { name, args, id: None, server: None }];
+    give_ids(notation.dialect(), &mut calls, 0);
+    let mut sink = Sink::new(notation);
+    push_calls(&mut sink, notation.dialect(), &calls, true, None);
+    Text::from(sink.out).to_string()
+}
+
+/// Adds calls as they are, in blocks of their own. Without a `thought` they are what a model writes that says nothing else.
 pub fn push_calls(
-    sink: &mut Sink<'_>,
-    dialect: &Dialect,
-    calls: &[ShownCall],
-    begins_answer: bool,
-    thought: Option<&[u8]>,
-) {
-    let start = sink.out.len();
-    sink.begin_calls(std::iter::empty());
-    push_blocks(sink, dialect, calls, begins_answer, thought);
-    if sink.is_doubtful() && !reads_back(sink.notation(), calls, &sink.out[start..]) {
-        let notation = sink.notation();
-        sink.out.truncate(start);
-        sink.begin_calls(calls.iter().filter(|call| !can_write(notation, call)));
-        push_blocks(sink, dialect, calls, begins_answer, thought);
-    }
-}
-
-/// Whether the dialect can hold this call so that it reads back as it is.
-///
-/// # Complexity
-/// O(call)
-pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
-    // A head may stand elsewhere after another call than where it begins an answer.
-    let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
-    [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
-        let mut sink = Sink::new(notation);
-        push_blocks(&mut sink, notation.dialect(), calls, true, None);
-        !sink.is_doubtful() || reads_back(notation, calls, &sink.out)
-    })
-}
-
-/// Adds calls as they are, in blocks of their own.
-pub fn push_blocks(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     calls: &[ShownCall],

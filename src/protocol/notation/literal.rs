@@ -1,7 +1,7 @@
 //! Arguments as Python literals, and in braces with strings between marks.
 
 use super::super::json::unescaped;
-use super::ShownCall;
+use super::super::stored::ShownCall;
 use super::json::{Strings, members, push_string, string_length};
 use super::marks::first_character;
 use super::sink::Sink;

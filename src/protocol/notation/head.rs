@@ -6,11 +6,12 @@ use crate::dialect::{
 
 use super::super::canonical::json_string;
 use super::super::json::{Scanner, unescaped};
+use super::super::stored::ShownCall;
 use super::super::text::trim;
 use super::json::{Strings, Style, members, push_json};
 use super::name::is_plain;
 use super::sink::Sink;
-use super::{ShownCall, literal, xml};
+use super::{literal, xml};
 
 /// Adds `open NAME ends ARGS close`.
 pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
