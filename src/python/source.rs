@@ -32,7 +32,7 @@ enum AnySink {
     Events(Events),
 }
 
-/// Events of another parser, each handed to the turn by a callable.
+/// Events of another parser. A callable hands each of them to the turn, or returns one that is to be handed out unchanged.
 struct Events {
     turn: Py<Turn>,
     enter: Py<PyAny>,
@@ -40,7 +40,10 @@ struct Events {
 
 impl ItemSink for &Events {
     fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
-        self.enter.call1(item.py(), (item,))?;
+        let passing = self.enter.bind(item.py()).call1((item,))?;
+        if !passing.is_none() {
+            return Ok(Taken::Out(passing));
+        }
         self.turn.borrow_mut(item.py()).steps(item.py())
     }
 }

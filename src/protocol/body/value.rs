@@ -317,13 +317,6 @@ impl ValueMarks<'_> {
         found.filter(|_| depth > 0)
     }
 
-    /// Whether a value may be one that runs over its end: it holds a mark of calls and one of parameters.
-    #[must_use]
-    pub fn may_run_over(self, value: &[u8]) -> bool {
-        memchr::memmem::find(value, self.forms.parameters.open.as_bytes()).is_some()
-            && self.has_calls(value)
-    }
-
     /// Whether a call ends or begins anywhere in `value`.
     fn has_calls(self, value: &[u8]) -> bool {
         let first = self.forms.ends[0].as_bytes()[0];
