@@ -15,10 +15,10 @@ use super::name::is_plain;
 use super::sink::Sink;
 use super::{Notation, head, literal, xml};
 
-/// The server of a call that names none, as its key or element says it.
+/// The server of a call that does not name one, a JSON string.
 const LOCAL: &str = "\"local\"";
 
-/// Writes a call with words in the place of its name and its arguments.
+/// Writes a call with placeholders as its name and its argument.
 #[must_use]
 pub fn example(notation: &Notation) -> String {
     let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
@@ -78,7 +78,7 @@ fn push_marked(
     sink.push(&*mark(&dialect.close));
 }
 
-/// Whether a body holds one call and no more.
+/// Whether a body of this form holds exactly one call.
 fn holds_one(body: &Body) -> bool {
     matches!(body, Body::Json(Json { shape: JsonShape::Object, .. }) | Body::Xml(_))
 }
@@ -142,7 +142,7 @@ fn push_json_block(
             }
             array.close(b']');
         }
-        // The items of such a value are not those of an array.
+        // `Items` lays out the items of an array, and this is not one.
         JsonShape::Object | JsonShape::Objects(_) => {
             let layout = match form.json {
                 JsonLayout::Items(_) => JsonLayout::Compact,
@@ -188,7 +188,7 @@ fn push_object(
     out.close(b'}');
 }
 
-/// Adds the decision of a model that gives its answer.
+/// Adds the object of a model that decides to answer.
 pub fn push_answer(
     out: &mut Vec<u8>,
     style: Style<'_>,
@@ -205,7 +205,7 @@ pub fn push_answer(
     object.close(b'}');
 }
 
-/// Adds calls each of which is a message of its own, or stands in one.
+/// Adds calls that are each a message, or stand in a message.
 fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[ShownCall]) {
     let form = &dialect.prompt.calls;
     for (index, call) in calls.iter().enumerate() {
@@ -234,7 +234,7 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
     }
 }
 
-/// Gives calls the ids that their dialect must have and they lack; `first` is the number of the first one in the
+/// Gives an id to each call that lacks one, if the dialect needs ids. `first` is the number of the first of these calls in the
 /// conversation.
 pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     let is_numbered = matches!(
@@ -255,7 +255,7 @@ pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     }
 }
 
-/// Whether a call's id is its name, and a number after it.
+/// Whether the id of a call is its name with a number after it.
 fn is_numbered_id(call: &ShownCall) -> bool {
     let id = call.id.as_deref().unwrap_or_default();
     let id = id.strip_prefix("\"functions.").unwrap_or_default();

@@ -18,7 +18,7 @@ use super::grammar::Grammar;
 use crate::dialect::Dialect;
 use marks::DialectMarks;
 
-/// What calls and results are written in.
+/// A dialect to write calls and results in, with what writing needs, made when it is first needed.
 #[derive(Clone, Debug)]
 pub struct Notation {
     dialect: Arc<Dialect>,
@@ -35,12 +35,12 @@ impl Notation {
         &self.dialect
     }
 
-    /// Every text that may be a mark of the dialect.
+    /// All texts that may be marks of the dialect.
     pub fn marks(&self) -> &DialectMarks {
         self.marks.get_or_init(|| DialectMarks::new(&self.dialect))
     }
 
-    /// What the dialect is read by.
+    /// The grammar that reads the dialect.
     pub fn grammar(&self) -> &Arc<Grammar> {
         self.grammar.get_or_init(|| Arc::new(Grammar::new(vec![Arc::clone(&self.dialect)])))
     }

@@ -14,7 +14,7 @@ use super::super::stored::ShownCall;
 use super::super::{Ending, Event, Options, Parser, Tools};
 use crate::dialect::Dialect;
 
-/// Values that are nested deeper are not described.
+/// The schema of a value that is nested deeper allows anything.
 const DEEPEST: usize = 32;
 
 /// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing else.
@@ -43,7 +43,7 @@ pub fn push_calls(
 /// # Complexity
 /// O(call)
 pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
-    // A head may stand elsewhere after another call than where it begins an answer.
+    // A head after another call may stand in another place than a head that begins an answer.
     let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
     [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
         let mut sink = Sink::new(notation);
@@ -77,7 +77,7 @@ fn reads_back(notation: &Notation, calls: &[ShownCall], text: &[u8]) -> bool {
     are_equal && expected.next().is_none()
 }
 
-/// A schema of which this canonical JSON is a value, and no value of another type.
+/// A schema that allows this canonical JSON, and only values of the same type.
 fn schema_of(json: &str, depth: usize) -> Value {
     let kind = match json.as_bytes().first() {
         _ if depth > DEEPEST => return json!({}),
@@ -101,12 +101,12 @@ fn schema_of(json: &str, depth: usize) -> Value {
     json!({"type": kind})
 }
 
-/// Whether two texts of canonical JSON are one value: `5.0` is `5`.
+/// Whether two texts of canonical JSON are the same value: `5.0` is `5`.
 fn are_equal(first: &str, second: &str) -> bool {
     first == second || units(first) == units(second)
 }
 
-/// The tokens of canonical JSON, in words that equal values have in common.
+/// The tokens of canonical JSON, written alike for equal values.
 fn units(json: &str) -> Vec<String> {
     let text = json.as_bytes();
     let mut scanner = Scanner::default();
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_equal_whatever_their_point() {
+    fn numbers_are_equal_with_and_without_a_fraction_of_zero() {
         for (first, second, equal) in [
             ("{\"a\": 5.0}", "{\"a\": 5}", true),
             ("5", "5.0", true),
