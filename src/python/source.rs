@@ -28,7 +28,7 @@ enum AnySink {
     Parser(Py<Parser>),
     /// Chunks of text become steps.
     Turn(Py<Turn>),
-    /// Anything else becomes steps.
+    /// Events of another parser become steps.
     Events(Events),
 }
 
@@ -67,7 +67,7 @@ impl Source {
         Ok(Self { items: Items::new(iterator)?, sink })
     }
 
-    // Without a borrow, which would be taken with every await.
+    // `Bound` and not `&self`: a borrow would be counted at every await.
     fn __await__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
         this.clone()
     }
