@@ -12,6 +12,7 @@
 //! | [`turn`] | events → steps | what to show, save and run; the circuit breaker; what follows a step |
 //! | [`execution`] | calls → outcomes | which calls may run, in which order, for how long; what arguments must be |
 //! | [`context`] | log → messages | folding of conversations, the system prompt |
+//! | [`ids`] | | ids of rows, in the order in which they are made |
 //! | `python` | | the only room that knows Python (feature `python`) |
 //!
 //! The rooms above `python` are plain values and state machines: input goes in, output comes out. None of them waits,
@@ -126,6 +127,7 @@
 pub mod context;
 pub mod dialect;
 pub mod execution;
+pub mod ids;
 pub mod protocol;
 pub mod turn;
 

@@ -27,10 +27,12 @@ __all__ = [
     "__version__",
     "check_json",
     "decide",
+    "forget_random_numbers",
     "format_results",
     "read_block",
     "system_prompt",
     "to_messages",
+    "uuid7",
 ]
 
 BUILD: Literal["debug", "release"]
@@ -564,6 +566,16 @@ def check_json(value: Any) -> None:
 
     What the methods of other types raise passes on.
     """
+
+def uuid7() -> str:
+    """Make the next id of a row, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`. Any thread may call it.
+
+    Raises:
+        OSError: the system gives no random numbers.
+    """
+
+def forget_random_numbers() -> None:
+    """Forget the random numbers that are kept for ids: after a fork, the parent has the same."""
 
 def format_results(names: Sequence[str], results: Sequence[Any]) -> str:
     """Write the results array.

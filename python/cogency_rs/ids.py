@@ -7,65 +7,10 @@ clock is set back.
 from __future__ import annotations
 
 import os
-import threading
-import time
+
+from ._core import forget_random_numbers, uuid7
 
 __all__ = ["uuid7"]
 
-_TAIL_BITS = 74  # what 48 bits of milliseconds, the version and the variant leave of 128 (RFC 9562)
-_FRESH = (
-    1 << _TAIL_BITS - 1
-) - 1  # the top bit of a fresh tail is 0: half the range is left for further ids
-_STEP_BITS = 48  # of the random step between two ids of one millisecond: room for 2**25 ids
-_STEP = (1 << _STEP_BITS) - 1
-
-_LOWER = (1 << 62) - 1
-
-_BYTES, _AT_ONCE = 16, 32
-
-_lock = threading.Lock()
-_last = 0  # milliseconds << _TAIL_BITS | tail, of the newest id
-_random: list[
-    int
-] = []  # bytes of the system's generator, which costs more to ask than ids cost to make
-
-
-def uuid7() -> str:
-    """Make the next id, such as `"0192f3a4-5b6c-7d8e-9f01-23456789abcd"`. Any thread may call it."""
-    global _last
-    now = time.time_ns() // 1_000_000
-    try:
-        random = _random.pop()
-    except IndexError:
-        random = _more()
-    fresh = now << _TAIL_BITS | random >> _STEP_BITS & _FRESH
-    following = 1 + (random & _STEP)
-    with _lock:  # calls nothing, so nothing that the garbage collector closes can wait for it here
-        following += _last
-        _last = value = fresh if fresh > following else following  # noqa: FURB136
-    # Written out here, since the module `uuid` takes longer to import than the rest of the storage: the version and
-    # the variant stand in front of what follows the milliseconds and 12 bits more.
-    upper, lower = f"{value >> 62:015x}", f"{1 << 63 | value & _LOWER:x}"
-    return f"{upper[:8]}-{upper[8:12]}-7{upper[12:]}-{lower[:4]}-{lower[4:]}"
-
-
-def _more() -> int:
-    """Ask the system for random numbers; returns one, and keeps the others."""
-    data = os.urandom(_BYTES * _AT_ONCE)
-    first, *others = (
-        int.from_bytes(data[at : at + _BYTES], "big") for at in range(0, len(data), _BYTES)
-    )
-    _random.extend(others)
-    return first
-
-
-def _after_fork() -> None:
-    # Another thread of the parent may have held the lock, and nothing would ever release it in the child. The random
-    # numbers that the parent has kept are its own: with them the child would make the same ids.
-    global _lock
-    _lock = threading.Lock()
-    _random.clear()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=forget_random_numbers)

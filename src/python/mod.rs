@@ -11,6 +11,7 @@ mod convert;
 mod dialect;
 mod error;
 mod execution;
+mod ids;
 mod item_sink;
 mod json;
 mod options;
@@ -33,6 +34,8 @@ mod _core {
     use super::dialect::{Dialect, ToolSchemas};
     #[pymodule_export]
     use super::execution::Schedule;
+    #[pymodule_export]
+    use super::ids::{forget_random_numbers, uuid7};
     #[pymodule_export]
     use super::json::check_json;
     #[pymodule_export]

@@ -6,8 +6,6 @@ import threading
 import time
 import uuid
 
-import pytest
-
 from cogency_rs import ids
 
 
@@ -19,12 +17,9 @@ def test_ids_are_uuid_version_7_with_the_time_in_front():
     assert before <= made.int >> 80 <= time.time_ns() // 1_000_000 + 1
 
 
-@pytest.mark.parametrize("clock", [[5], [9, 8, 7, 6], [1, 1, 2, 2]])
-def test_ids_increase_whatever_the_clock_does(monkeypatch, clock):
-    monkeypatch.setattr(ids, "_last", 0)
-    ticks = iter(clock * 500)
-    monkeypatch.setattr(ids.time, "time_ns", lambda: next(ticks) * 1_000_000)
-    made = [ids.uuid7() for _ in range(len(clock) * 500)]
+def test_ids_increase_however_many_are_made_in_a_millisecond():
+    """That a clock which is set back changes nothing is a test of the core."""
+    made = [ids.uuid7() for _ in range(2000)]
     assert made == sorted(set(made))
     assert {uuid.UUID(id).version for id in made} == {7}
 
