@@ -17,7 +17,7 @@ fn main() {
     divan::main();
 }
 
-/// What the arguments are: text as it is, or with an escape in every line, or of numbers.
+/// What the arguments hold: plain text, text with an escape in every line, or numbers.
 #[derive(Clone, Copy, Debug)]
 enum Content {
     Plain,
@@ -67,7 +67,7 @@ fn read<const CALLS: usize>(bencher: Bencher, content: Content) {
     });
 }
 
-/// The same text again and again, a little longer each time, as the parser hands it over.
+/// Reads the same text again and again, a little longer each time, as the parser hands it over.
 #[divan::bench(args = Content::ALL)]
 fn read_in_chunks_of_4(bencher: Bencher, content: Content) {
     let body = body(content, 1);
@@ -85,8 +85,8 @@ fn read_in(prefixes: &[&[u8]]) -> Vec<Event> {
         match reader.read(prefix) {
             Progress::More => {}
             Progress::Complete { events: Ok(said), .. } => return said,
-            other => panic!("the block is sound, and was read as {other:?}"),
+            other => panic!("a valid block was read as {other:?}"),
         }
     }
-    panic!("the block is complete, and was not read to its end")
+    panic!("a complete block was not read to its end")
 }

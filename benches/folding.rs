@@ -12,7 +12,7 @@ fn main() {
     divan::main();
 }
 
-/// A user asks; the model thinks, responds and calls; the results come back.
+/// Turns of a user who asks and a model that thinks, responds and calls, each with its results.
 #[divan::bench(args = [1, 4])]
 fn fold(bencher: Bencher, calls: usize) {
     bencher.counter(ItemsCount::new(EXCHANGES * (4 + calls))).bench(|| {

@@ -26,7 +26,7 @@ fn bench(bencher: Bencher, stream: Stream, chunk: usize) {
     bencher.counter(BytesCount::of_str(&text)).bench(|| parse(stream, &text, chunk));
 }
 
-/// A turn: a third thinks, a third responds, a third calls.
+/// A turn: a third of it reasoning, a third text for the user, a third calls.
 fn turn() -> String {
     let third = SIZE / 3;
     let (think, respond, args) =

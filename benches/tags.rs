@@ -1,4 +1,4 @@
-//! How fast the next mark is found, in text with none, and in text that keeps looking like one.
+//! How fast the next mark is found: in text without marks, and in text that keeps looking like one.
 
 use cogency_rs::dialect::presets::cogency;
 use cogency_rs::protocol::marks::Search;

@@ -1,11 +1,11 @@
-//! What a call's arguments are told, as tables of schema, arguments and faults.
+//! The faults of a call's arguments, as tables of schema, arguments and faults.
 
 #![allow(clippy::needless_pass_by_value, clippy::too_many_lines, reason = "tables")]
 
 use cogency_rs::execution::arguments::{ArgumentSchema, BigInteger, Members, SchemaForm, Value};
 use serde_json::{Value as Schema, json};
 
-/// A value as JSON has it; `"\u{0}NaN"` and the like stand for what JSON has not.
+/// A value from JSON; `"\u{0}NaN"` and the like stand for values that JSON cannot hold.
 fn value(json: &Schema) -> Value<'_> {
     match json {
         Schema::Null => Value::Null,

@@ -29,7 +29,7 @@ struct Sleepers {
 /// What a batch did.
 #[derive(Debug, Default)]
 struct Journal {
-    /// The calls in the order in which they began, and how many ran then, each included.
+    /// The calls in the order in which they began, and how many ran then, with the call itself.
     began: Vec<(usize, BTreeSet<usize>)>,
     ends: BTreeMap<usize, End>,
 }
@@ -114,7 +114,7 @@ impl Simulation<'_> {
         self.journal.began.push((index, self.running.keys().copied().collect()));
     }
 
-    /// Goes on to what happens next; whether there was anything.
+    /// Goes on to the next thing that happens; returns whether there was one.
     fn step(&mut self) -> bool {
         let next = self.running.iter().map(|(index, (end, _))| (*end, *index)).min();
         let deadline = self.schedule.next_deadline();

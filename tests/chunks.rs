@@ -1,4 +1,4 @@
-//! Chunking never matters: however a text is cut, the parser says the same.
+//! Chunking never matters: however a text is cut, the events are the same.
 
 use cogency_rs::dialect::presets::cogency;
 use cogency_rs::protocol::{Ending, Event, Limits, Options, Parser, Stream};
@@ -14,7 +14,7 @@ fn parse(stream: Stream, limits: Limits, chunks: &[&str]) -> Vec<Event> {
     events
 }
 
-/// Neighbours of one kind joined: what token mode promises to keep.
+/// Joins neighbouring events of one kind: token mode promises no more.
 fn joined(events: Vec<Event>) -> Vec<Event> {
     let mut runs: Vec<Event> = Vec::new();
     for event in events {
@@ -27,7 +27,7 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
     runs
 }
 
-/// A text made of what the protocol is made of, whole and in parts.
+/// A text made of the protocol's parts, whole and damaged.
 fn text() -> impl Strategy<Value = String> {
     let pieces = [
         "<think>",

@@ -1,5 +1,5 @@
-//! What the parser promises, for every dialect: no way of cutting a text matters, nothing is lost, nothing runs that is not
-//! meant to, and all is bounded.
+//! What the parser promises for every dialect: how a text is cut does not matter, nothing is lost, only calls that are meant
+//! to run do so, and time and memory are bounded.
 
 #[path = "dialects/account.rs"]
 mod account;

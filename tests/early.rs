@@ -26,7 +26,7 @@ fn error() -> Event {
     }))
 }
 
-/// What is to begin, is withdrawn and is run; events stand in one list for each time that steps are taken.
+/// The calls to begin, to withdraw and to run. There is one list of events for each time that steps are taken.
 fn steps(taken: &[&[Event]]) -> String {
     let dialect = Arc::clone(&presets::cogency().dialects[0]);
     let mut turn = Turn::new(Stream::Event, Errors::Event, dialect);
@@ -60,7 +60,7 @@ fn steps(taken: &[&[Event]]) -> String {
 fn calls_begin_in_their_places_and_run_with_their_batch() {
     let (a, b) = (Event::Call(call("a")), Event::Call(call("b")));
     for (taken, expected) in [
-        // The batch is complete when its last call is: that one need not begin before.
+        // The batch is complete with its last call, so that call need not begin early.
         (
             &[&[ready("a")][..], &[ready("b"), a.clone(), b.clone(), Event::Execute]][..],
             "begin 0 \"a\", run 2",
@@ -85,9 +85,9 @@ fn calls_whose_block_is_not_valid_are_withdrawn() {
     let (a, b) = (Event::Call(call("a")), Event::Call(call("b")));
     for (taken, expected) in [
         (&[&[ready("a")][..], &[Event::Withdrawn, error()]][..], "begin 0 \"a\", withdraw 0"),
-        // What has not begun does not begin.
+        // A call that has not begun does not begin.
         (&[&[ready("a"), Event::Withdrawn, error()]], "withdraw 0"),
-        // What another block gave stays.
+        // The calls of another block stay.
         (
             &[
                 &[ready("a"), a.clone()],
@@ -97,7 +97,7 @@ fn calls_whose_block_is_not_valid_are_withdrawn() {
             ],
             "begin 0 \"a\", begin 1 \"b\", withdraw 1, run 1",
         ),
-        // Another parser may say nothing of it.
+        // Another parser may not report that a call was withdrawn.
         (&[&[ready("a")], &[error()]], "begin 0 \"a\", withdraw 0"),
         (&[&[ready("a")]], "begin 0 \"a\", withdraw 0"),
         (&[&[ready("a")], &[b, Event::Execute]], "begin 0 \"a\", withdraw 0, run 1"),

@@ -1,4 +1,4 @@
-//! Texts that fuzzing found, each of which was read wrong once. Cut anywhere they must say the same.
+//! Texts that fuzzing found, each of which was read wrong once. However they are cut, the events must be the same.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn read(
     joined(events)
 }
 
-/// Neighbours of one kind as one: what a way of cutting may part.
+/// Joins neighbouring events of one kind, which a way of cutting may part.
 fn joined(events: Vec<Event>) -> Vec<Event> {
     let mut runs: Vec<Event> = Vec::new();
     for event in events {
@@ -62,7 +62,7 @@ fn kinds(events: &[Event]) -> String {
 #[test]
 fn what_was_read_wrong_once_is_read_right() {
     for (name, text, ending, expected) in [
-        // How much space had arrived behind a call decided where its block ended.
+        // How much space had arrived after a call decided where its block ended.
         ("react", "Action: a\nAction Input: {}\n\nb", Ending::Unknown, "call respond execute"),
         // What was shown of a call that runs over its end depended on how much had arrived.
         (
@@ -99,7 +99,7 @@ fn what_was_read_wrong_once_is_read_right() {
     }
 }
 
-/// As a word it is text to many readers.
+/// Many readers take the word `Infinity` for text.
 #[test]
 fn a_number_that_is_too_large_reads_back_as_it_was_written() {
     let args = "{\"x\": Infinity, \"y\": -Infinity, \"z\": [Infinity]}";

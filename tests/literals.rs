@@ -35,7 +35,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What `style` picks of the ways in which Python may write a string.
+/// A string in the way of Python's that `style` picks.
 fn python_string(text: &str, style: u8, out: &mut String) {
     let quote = ["'", "\"", "'''", "\"\"\""][usize::from(style % 4)];
     out.push_str(quote);
@@ -86,11 +86,11 @@ fn python(value: &Value, style: u8, out: &mut String) {
     }
 }
 
-/// Nothing where a string cannot be written between marks.
+/// `None` if a string cannot be written between marks.
 fn braces(value: &Value, out: &mut String) -> Option<()> {
     let string = |text: &str, out: &mut String| {
         let marked = format!("{MARK}{text}{MARK}");
-        // No mark in the text, and none that the text and the closing mark make together.
+        // The text must not hold the mark, alone or together with the closing mark.
         let closes = marked[1..].find(MARK).map(|at| at + 1);
         (closes == Some(MARK.len() + text.len())).then(|| out.push_str(&marked))
     };
@@ -123,7 +123,7 @@ fn braces(value: &Value, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Feeds a text in pieces of so many characters.
+/// Feeds a text in pieces of this many characters.
 fn fed<T>(text: &str, size: usize, mut read: impl FnMut(&[u8]) -> Option<T>) -> Option<T> {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     ends.enumerate()

@@ -1,4 +1,4 @@
-//! What is written of calls and results, read back: every row of the table, whole and cut.
+//! Calls and results that are written read back: in every dialect of the table, whole and cut.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use cogency_rs::protocol::{Ending, Event, Options, Parser, Tools};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What a value is, and the value as canonical JSON.
+/// A value with its type, and as canonical JSON.
 #[derive(Clone, Debug)]
 struct Typed {
     schema: Value,
@@ -23,7 +23,7 @@ fn typed(schema: &Value, json: impl Into<String>) -> Typed {
 /// Canonical text of a JSON string's inside.
 type Atoms = Vec<String>;
 
-/// Every text that stands in a dialect, as the inside of a JSON string: its marks, among others.
+/// Every text in a dialect's value, as the inside of a JSON string: its marks, among others.
 fn texts_of(dialect: &Dialect) -> Vec<String> {
     fn collect(value: &Value, texts: &mut Vec<String>) {
         match value {
@@ -140,7 +140,7 @@ fn scalar(marks: Vec<String>) -> impl Strategy<Value = Typed> {
     ]
 }
 
-/// Values that a schema describes whole: the items of an array are alike.
+/// Values that a schema can describe: the items of an array are of one type.
 fn value(marks: Vec<String>) -> impl Strategy<Value = Typed> {
     let keys = marks.clone();
     scalar(marks).prop_recursive(4, 24, 4, move |inner| {
@@ -176,7 +176,7 @@ fn object(
 fn name(marks: Vec<String>) -> impl Strategy<Value = String> {
     let plain = "[a-z_][a-z0-9_.-]{0,8}".prop_map(|name| format!("\"{name}\""));
     // A tool whose name has a lone surrogate has no schema.
-    // One that is another's twice over is that other.
+    // A name that says another name twice, as `a.a` does, is read as that other name.
     let is_name = |name: &String| {
         let name = serde_json::from_str::<String>(name).unwrap_or_default();
         let is_doubled = name.split_once('.').is_some_and(|(first, second)| first == second);
@@ -368,8 +368,8 @@ fn what_a_tool_returned_neither_calls_nor_closes_its_frame() {
     }
 }
 
-/// Texts that look like the end of what they stand in, and whether the row can hold them. What it cannot hold has a
-/// character reference in the place of a mark's first character, and is one value all the same.
+/// Texts that look like the end of their value, and whether the dialect can hold them. In a text that it cannot hold, the first
+/// character of a mark is a character reference; it is still one value.
 const HARD: [(&str, &str, bool); 40] = [
     ("cogency", "</execute>", true),
     ("hermes", "</tool_call>", true),
@@ -439,7 +439,7 @@ fn hard_texts_are_held_or_made_harmless() {
     }
 }
 
-/// Names and keys that a row can hold or not.
+/// Names and keys that a dialect can or cannot hold.
 #[test]
 fn names_and_keys_end_where_their_mark_stands() {
     for (row, name, key, is_held) in [

@@ -147,7 +147,7 @@ const TEMPLATES: [(&str, Is); 19] = [
     ),
 ];
 
-/// The templates by name; `None`, and said so, where they are absent.
+/// The templates by name; `None`, with a message, if they are absent.
 fn templates() -> Option<Vec<(String, Value)>> {
     let folder = std::env::var_os("COGENCY_RS_RECORDINGS").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
@@ -175,7 +175,7 @@ fn read(grammar: &Arc<Grammar>, begins_in_think: bool, pieces: &[&str]) -> Vec<S
     events.iter().filter_map(shown).collect()
 }
 
-/// An event as the table has it; `None` for space alone, and for the one that says to run the calls.
+/// An event as the table has it; `None` for blank text, and for the event that runs the calls.
 fn shown(event: &Event) -> Option<String> {
     let text =
         |text: &cogency_rs::protocol::Text| text.to_str().expect("no surrogate").trim().to_owned();

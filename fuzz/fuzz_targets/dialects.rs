@@ -1,5 +1,5 @@
-//! Any text of any dialect: however it is cut, the events are the same; nothing in it is lost or comes twice; reasoning is
-//! no call; and the block it begins with says what its grammar says.
+//! Any text in any dialect: however it is cut, the events are the same; nothing in it is lost or comes twice; reasoning is
+//! never a call; and the block that it begins with says what the reference reads.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -56,9 +56,9 @@ struct Input {
 enum Form {
     Bytes,
     Pieces,
-    /// Calls, and pieces behind them.
+    /// Calls, and pieces after them.
     Calls,
-    /// The same, and something is wrong with the calls.
+    /// Calls that are damaged, and pieces after them.
     Damaged,
 }
 
@@ -170,7 +170,7 @@ impl Input {
     }
 }
 
-/// Whether a dialect says of what type a value is, so that no schema is needed.
+/// Whether a dialect's text says of which type a value is, without a schema.
 fn says_types(dialect: &Dialect) -> bool {
     dialect.bodies.iter().all(|body| match body {
         Body::Json(_) | Body::Python(_) => true,
@@ -179,7 +179,7 @@ fn says_types(dialect: &Dialect) -> bool {
     })
 }
 
-/// Neighbours of one kind as one: what a way of cutting may part.
+/// Joins neighbouring events of one kind, which a way of cutting may part.
 fn joined(events: Vec<Event>) -> Vec<Event> {
     let mut runs: Vec<Event> = Vec::new();
     for event in events {
@@ -227,7 +227,7 @@ fn check_cuts(input: &Input, grammar: &Arc<Grammar>, known: &Known, whole: &[Eve
     }
 }
 
-/// All text of events stands in the text, in their order, and no two share a byte.
+/// The text of each event stands in the text, in their order, and no two share a byte.
 fn check_order(known: &Known, events: &[Event]) {
     let mut rest = &known.text[..];
     for event in events {
@@ -253,7 +253,7 @@ fn shown(events: &[Event]) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Every word comes once at most; and where there are no calls, once.
+/// Every word is in at most one event; and in exactly one, if there are no calls.
 fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: bool) {
     let pieces = shown(events);
     let runs = shown(&joined(events.to_vec()));
@@ -268,19 +268,19 @@ fn check_words(grammar: &Grammar, known: &Known, events: &[Event], is_whole: boo
         let (before, after) = (count(&text), count(&pieces));
         assert!(after <= before, "{word} comes {after} times in {known:?}: {events:?}");
         if is_whole && !is_dropped && !is_ended && !has_heads && !decides(grammar) {
-            // A mark that stood in the middle of a word is left out, which makes one word more of the two halves.
+            // A mark in the middle of a word is left out, and its halves become one more word.
             assert!(count(&runs) >= before, "{word} in {known:?}: {events:?}");
         }
     }
 }
 
-/// Whether answers are objects, whose text is that of a JSON string.
+/// Whether answers are objects, whose text is a JSON string.
 fn decides(grammar: &Grammar) -> bool {
     let mut bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
     bodies.any(|body| matches!(body, Body::Json(form) if form.decision.is_some()))
 }
 
-/// What stands in reasoning is reasoning, up to the mark that closes it.
+/// All text in reasoning is reasoning, up to the mark that closes it.
 fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
     let text = &known.text[..];
     let [dialect] = &grammar.dialects[..] else { return };
@@ -342,7 +342,7 @@ fuzz_target!(|input: Input| {
     if !decides(grammar) {
         check_order(&known, &whole);
     }
-    // Of a block that is too long not all is kept.
+    // Only part of a block that is too long is kept.
     check_words(grammar, &known, &whole, input.limits == Limits::default());
     check_reasoning(&input, grammar, &known);
     let is_plain = input.limits == Limits::default()
@@ -358,7 +358,7 @@ fuzz_target!(|input: Input| {
             let found =
                 found.iter().map(|call| format!("{} {}", call.name_json(), call.args_json()));
             let found: Vec<_> = found.take(calls.len()).collect();
-            // Of several blocks only the first may be read.
+            // Only the first of several blocks may be read.
             let is_first_only =
                 dialect.batch == BatchEnd::Block || dialect.unmarked == Unmarked::AtStart;
             assert!(

@@ -3,9 +3,9 @@
 //!
 //! Where `serde_json` differs it is by design. It refuses `NaN` and `Infinity`, raw control characters in
 //! strings and lone surrogates, which Python reads, and it keeps numbers in an object of its own, whose key
-//! can therefore not be used; [`Reading::beyond_rfc`] tells such texts. Everything else it reads like Python:
-//! whitespace, numbers of any size (with `arbitrary_precision`, as text), and of equal keys the last value at
-//! the first one's place (with `preserve_order`).
+//! can therefore not be used; [`Reading::beyond_rfc`] marks such texts. Everything else it reads like Python:
+//! whitespace, numbers of any size (with `arbitrary_precision`, as text), and of equal keys the last value, in
+//! the place of the first (with `preserve_order`).
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -134,7 +134,7 @@ fn check_against_descent(text: &[u8], controls: Controls) {
     let found = tokens(&[text], controls);
     match (&found, json::read(text, 0, controls)) {
         (Ok((tokens, end)), Ok(reading)) => {
-            // Asked for more, the scanner passes over the whitespace behind the value.
+            // Asked for more, the scanner passes over the whitespace after the value.
             assert_eq!(text[reading.end..*end].trim_ascii(), b"");
             let mut expected = Vec::new();
             tokens_of(&reading.node, &mut expected);

@@ -42,13 +42,13 @@ fn written_call(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok([b"{\"name\": \"", name.as_bytes(), b"\", \"args\": {\"x\": ", &args, b"}}"].concat())
 }
 
-/// The row of a call; none where the text is no call.
+/// The row of a call; `None` if the text is not a call.
 fn call(text: Vec<u8>) -> Option<Row> {
     let call = stored_call(&text).ok()??;
     Some(Row::Call(text, call))
 }
 
-/// Behind each row the messages are those of the whole log so far.
+/// After each row the messages are those of the whole log so far.
 fn check(rows: &[Row], rules: Rules, tags: Tags) {
     let mut conversation = Conversation::new(FoldOptions { rules, tags, ..FoldOptions::default() });
     let mut complete: Vec<Message> = Vec::new();

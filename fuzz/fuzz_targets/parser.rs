@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many bytes the parser may hold for each byte that a block and its closing tag may have, and besides. The
+/// How many bytes the parser may hold for each byte that a block and its closing tag may have, and how many more. The
 /// costliest bytes are those of an object with equal keys, `{"":0,"":0,…}`, which notes where each of them stands.
 const HELD_FOR_EACH_BYTE: usize = 32;
 const HELD_BESIDES: usize = 1024;
@@ -35,7 +35,7 @@ impl Arbitrary<'_> for Input {
         let [form, bytes, depth, calls, sizes @ ..] = <[u8; 7]>::arbitrary(input)?;
         let rest = input.bytes(input.len())?;
         let small = Limits {
-            // Most of them so small that a text can go far beyond what may be held.
+            // Most limits are so small that a text can go far beyond them.
             max_block_bytes: 1 + usize::from(bytes).pow(2) / 256,
             max_depth: 1 + usize::from(depth % 8),
             max_calls: usize::from(calls % 4),
@@ -65,7 +65,7 @@ fn parse(options: Options, ending: &Ending, chunks: &[&[u8]]) -> Vec<Event> {
     events
 }
 
-/// What is still held behind each chunk, its events gone, stays within the limits.
+/// What is still held after each chunk, without its events, stays within the limits.
 fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
     let longest = chunks.iter().map(|chunk| chunk.len()).max().unwrap_or(0);
     let block = limits.max_block_bytes + "</execute>".len();
@@ -79,7 +79,7 @@ fn check_memory(stream: Stream, limits: Limits, chunks: &[&[u8]]) {
     }
 }
 
-/// Behind every chunk all is said that the text says so far.
+/// After every chunk the events say all that the text says so far.
 fn check_immediacy(chunks: &[&[u8]]) {
     let limits = Limits::default();
     let (mut parser, mut events) = (

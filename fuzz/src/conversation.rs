@@ -20,17 +20,17 @@ pub enum Row {
     Error(ShownReport),
 }
 
-/// A call in the log. Where it has no arguments there are none.
+/// A call in the log. A call without arguments has empty ones.
 #[derive(Clone, Debug)]
 pub struct StoredCall {
     pub name: Value,
     pub args: Value,
 }
 
-/// Reads a row of the log as a call; `None` where it is JSON and no call.
+/// Reads a row of the log as a call; `None` for JSON that is not a call.
 ///
 /// # Errors
-/// It is no JSON.
+/// The row is not JSON.
 pub fn stored_call(text: &[u8]) -> Result<Option<StoredCall>, Fault> {
     let Reading { node, end, .. } = json::read(text, 0, Controls::Escaped)?;
     if let Some(at) = (end..text.len()).find(|at| !b" \t\n\r".contains(&text[*at])) {
@@ -55,7 +55,7 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
     let mut said: Vec<Vec<u8>> = Vec::new();
     let mut calls: Vec<&StoredCall> = Vec::new();
     let mut behind: Vec<&ShownReport> = Vec::new();
-    // Behind the last row as before a user's: the turn is over.
+    // The turn is over after the last row, as it is before a user's.
     for (index, row) in rows.iter().map(Some).chain([None]).enumerate() {
         match row {
             Some(Row::Error(_)) if rules != Rules::Own || fate(rows, index) == Fate::Dropped => {}
@@ -131,9 +131,9 @@ pub fn messages(rows: &[Row], rules: Rules, tags: Tags) -> Vec<Message> {
 enum Fate {
     /// The model did better, or its turn is over.
     Dropped,
-    /// It is shown where it came.
+    /// It is shown in its place.
     Shown,
-    /// It is shown behind the results of the calls of its answer.
+    /// It is shown after the results of the calls of its answer.
     BehindResults,
 }
 
@@ -162,7 +162,8 @@ fn results_message(results: &[u8], tags: Tags) -> Message {
     message(Role::User, &[b"<results>\n", &shown[..], b"\n</results>"].concat())
 }
 
-/// `results` with a failure in front for each of the first calls that has none; what is no array stays.
+/// `results` with a failure before them for each of the first calls that does not have a result; text that is not an array
+/// stays.
 fn completed(calls: &[&StoredCall], results: &[u8]) -> Vec<u8> {
     let Ok(reading) = json::read(results, 0, Controls::Raw) else { return results.to_vec() };
     let Value::Array(items) = &reading.node.value else { return results.to_vec() };

@@ -1,7 +1,7 @@
 //! JSON the slow way: recursive descent over a whole text into a tree, and the tree written again.
 //!
-//! It reads what Python's `json.loads` reads and writes what `json.dumps` writes of it. Faults are named like
-//! the core's, so that they can be compared: what is wrong, and at which byte.
+//! It reads what Python's `json.loads` reads, and writes it as `json.dumps` does. Faults have the core's names, so
+//! that they can be compared: what is wrong, and at which byte.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub enum Value {
     Object(Vec<(Units, Node)>),
 }
 
-/// A string's UTF-16 units: what `json.dumps` writes, and by what it reads keys as equal.
+/// A string's UTF-16 units, which `json.dumps` writes. Keys of the same units are equal.
 pub type Units = Vec<u16>;
 
 /// A text's first value.
@@ -37,15 +37,15 @@ pub struct Reading {
     pub node: Node,
     /// One past the value's last byte.
     pub end: usize,
-    /// Whether RFC 8259, or `serde_json`, knows no such text: a word or a raw control character that only
+    /// Whether RFC 8259 or `serde_json` does not have such a text: a word or a raw control character that only
     /// Python reads, a lone surrogate, or the key under which `serde_json` hides numbers.
     pub beyond_rfc: bool,
 }
 
-/// Reads the value that begins at byte `at` of `text`, or behind the whitespace there.
+/// Reads the value that begins at byte `at` of `text`, or after the whitespace there.
 ///
 /// # Errors
-/// There is none.
+/// There is not a value.
 pub fn read(text: &[u8], at: usize, controls: Controls) -> Result<Reading, Fault> {
     let mut reader = Reader { text, at, controls, beyond_rfc: std::str::from_utf8(text).is_err() };
     let node = reader.value()?;
@@ -153,7 +153,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The unit that the escape here stands for; `None` where the text ends inside it.
+    /// The unit that the escape here stands for; `None` if the text ends inside it.
     fn escape(&mut self) -> Result<Option<u16>, Fault> {
         let Some(letter) = self.text.get(self.at + 1) else { return Ok(None) };
         let (width, unit) = match letter {
@@ -200,7 +200,7 @@ impl Reader<'_> {
         Ok(Value::Number(number.to_owned()))
     }
 
-    /// Passes over one digit or more.
+    /// Passes over one or more digits.
     fn digits(&mut self) -> Result<(), Fault> {
         if !self.peek()?.is_ascii_digit() {
             return self.fault(FaultKind::Digit);
@@ -254,7 +254,7 @@ pub fn units(text: &str) -> Units {
     text.encode_utf16().collect()
 }
 
-/// The UTF-16 units of one character, which may be a surrogate; none of one that is cut off.
+/// The UTF-16 units of one character, which may be a surrogate; none if it is cut off.
 #[must_use]
 pub fn units_of(character: &[u8]) -> Units {
     match (std::str::from_utf8(character), character) {
@@ -296,7 +296,7 @@ pub fn dumps(value: &Value, layout: Layout) -> String {
     out
 }
 
-/// `line` is the line break that an item at this level stands behind.
+/// `line` is the line break before an item at this level.
 fn write_value(out: &mut String, value: &Value, layout: Layout, line: &str) {
     let inner = format!("{line}  ");
     let bracketed =
@@ -386,7 +386,7 @@ fn number_repr(number: &str) -> String {
 
 /// Sign, digits and decimal exponent of the shortest decimal number that reads back as `value`: every length
 /// is tried. The nearest decimal of a length may read back as a neighbour of `value` while the one above it,
-/// which is a little farther away, does not: behind a power of two floats lie twice as far apart.
+/// which is a little farther away, does not: above a power of two floats lie twice as far apart.
 fn shortest(value: f64) -> (&'static str, String, i32) {
     let sign = if value.is_sign_negative() { "-" } else { "" };
     let value = value.abs();

@@ -1,15 +1,15 @@
-//! The core's behaviour once more, slowly and obviously, and inputs to hold the real one to it.
+//! The core's behaviour written a second time, slowly and obviously, and inputs to compare the core with it.
 //!
 //! | module | what it says |
 //! | --- | --- |
 //! | [`json`] | what Python's `json` reads and writes |
 //! | [`parser`] | which part of a text becomes which event |
-//! | [`dialects`] | which calls a block of any dialect says, and texts of what a dialect is made of |
+//! | [`dialects`] | which calls a block of any dialect holds, and texts made of a dialect's parts |
 //! | [`conversation`] | which rows of a log become which message |
 //! | [`text`] | any bytes as text, cut into chunks |
 //! | [`memory`] | how many bytes are allocated |
 //!
-//! Everything here looks at whole texts, as often as it likes; nothing knows of chunks. The targets in
+//! Everything here looks at whole texts, as often as it likes, and knows nothing of chunks. The targets in
 //! `fuzz_targets/` compare. `make fuzz TIME=60` runs each of them for that many seconds.
 
 pub mod conversation;

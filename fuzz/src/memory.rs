@@ -8,7 +8,7 @@ static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 /// The system's allocator, counting the bytes that are allocated.
 pub struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! The parts lie side by side and cover the text ([`parts`] checks it). So every byte of the text is accounted
 //! for once: it is in an event, or in a tag, in blank text that is no event, in a block whose calls or whose
-//! error stand for it, or behind the end of a batch.
+//! error stand for it, or after the end of a batch.
 
 use std::ops::Range;
 
@@ -42,11 +42,11 @@ pub enum Meaning {
     EndTag,
     /// The body of a valid block.
     Calls(Vec<Call>),
-    /// The body of a block that is none: the report of it.
+    /// The body of a block that is not valid: its report.
     Unread(Box<Report>),
-    /// The body of a block that has not ended, or a tag of which it is not known whether it is one, and all behind it.
+    /// The body of a block that has not ended, or what may or may not be a tag, and all after it.
     Unknown,
-    /// Text behind a valid block.
+    /// Text after a valid block.
     Discarded,
 }
 
@@ -67,7 +67,7 @@ const END_OF_RESULTS: &[u8] = b"</results>";
 /// Divides a text.
 ///
 /// # Panics
-/// Where the parts do not cover the text.
+/// The parts do not cover the text.
 #[must_use]
 pub fn parts(text: &[u8], limits: Limits, source: &Source) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
@@ -133,7 +133,7 @@ enum Answer {
     Unknown,
 }
 
-/// The first place at which a tag stands, or what may be one, and which: `<results>` is one only if an array
+/// The first place of a tag, or of what may be one, and which tag: `<results>` is one only if an array
 /// follows, or nothing at all.
 fn next_tag<'n>(text: &[u8], limits: Limits, source: &Source) -> Option<(usize, &'n [u8], Answer)> {
     let mut from = 0;
@@ -149,7 +149,7 @@ fn next_tag<'n>(text: &[u8], limits: Limits, source: &Source) -> Option<(usize, 
     }
 }
 
-/// Whether `text` begins with an array or the closing tag, behind whitespace: as far as the limit lets one look.
+/// Whether `text` begins with an array or the closing tag, after whitespace: as far as the limit lets one look.
 fn array(text: &[u8], limits: Limits, source: &Source) -> Answer {
     let seen = &text[..text.len().min(limits.max_block_bytes)];
     let is_all = seen.len() < text.len() || *source != Source::Open;
@@ -175,7 +175,7 @@ fn array(text: &[u8], limits: Limits, source: &Source) -> Answer {
     }
 }
 
-/// The first place at which one of `needles` stands, and which.
+/// The first place of one of `needles`, and which.
 fn first_of<'n>(text: &[u8], needles: &[&'n [u8]]) -> Option<(usize, &'n [u8])> {
     (0..text.len()).find_map(|at| {
         let needle = needles.iter().find(|needle| text[at..].starts_with(needle))?;
@@ -214,7 +214,7 @@ fn block(text: &[u8], limits: Limits, source: &Source) -> (usize, Meaning) {
     let start = leading_space(seen);
     let value =
         if start < seen.len() && CLOSE.starts_with(&seen[start..]) && seen[start..] != *CLOSE {
-            // Whether this is the tag is not known.
+            // It is not known whether this is the tag.
             Err(Fault { kind: FaultKind::Ended, at: seen.len() })
         } else {
             json::read(seen, start, Controls::Raw)
@@ -326,7 +326,7 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// Line and column of byte `at`, both from 1; of the end where `text` is shorter.
+/// Line and column of byte `at`, both from 1; those of the end if `text` is shorter.
 fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
     let (mut line, mut column, mut passed) = (1, 1, 0);
     for character in characters(text) {
@@ -351,7 +351,7 @@ fn respond(kind: &ProblemKind, at: usize, body: &[u8]) -> String {
     )
 }
 
-/// What is wrong, in a word for programs.
+/// What is wrong, as a word for programs.
 fn code(kind: &ProblemKind) -> Option<&'static str> {
     match kind {
         ProblemKind::Name { .. } => Some("missing_tool_name"),
@@ -359,7 +359,7 @@ fn code(kind: &ProblemKind) -> Option<&'static str> {
     }
 }
 
-/// The report of a block that has ended. `body` goes on behind it.
+/// The report of a block that has ended. `body` goes on after it.
 fn malformed(kind: &ProblemKind, at: usize, body: &[u8], raw: &[u8]) -> Report {
     let (line, column) = line_and_column(raw, OPEN.len() + at);
     Report {
@@ -449,7 +449,7 @@ fn opens_a_block(thoughts: &[u8], begins_line: bool) -> bool {
     first || lines.any(|line| line.starts_with(OPEN))
 }
 
-/// A text that begins in reasoning, with the tag that opens it; it may have that tag itself, behind space.
+/// A text that begins in reasoning, with the tag that opens it; it may have that tag itself, after space.
 #[must_use]
 pub fn in_reasoning(text: &[u8], limits: Limits) -> (Vec<u8>, bool) {
     let space = leading_space(text);
@@ -470,7 +470,7 @@ pub fn events(text: &[u8], limits: Limits, ending: &Ending, begins_in_think: boo
             Meaning::Run(run) | Meaning::LastRun(run) => {
                 let says = !is_blank(content) || content.len() > limits.max_block_bytes;
                 if matches!(meaning, Meaning::LastRun(_)) {
-                    // Nothing is missing where the model had said that it is done, or nothing has come at all.
+                    // Nothing is missing if the model had said that it is done, or if there is no text at all.
                     let is_whole = match events.last() {
                         Some(Event::End) => !says,
                         _ => text.is_empty() && *ending != Ending::Length,
@@ -512,7 +512,7 @@ pub fn events_so_far(text: &[u8], limits: Limits) -> Vec<Event> {
             Meaning::LastRun(run) => {
                 let ends: &[&[u8]] = match run {
                     TextRun::Respond => &OPENING,
-                    // A block that opens in reasoning is told of, should the reasoning never end.
+                    // A block that opens in reasoning is reported if the reasoning never ends.
                     TextRun::Think => &[b"</think>", OPEN],
                     TextRun::Result => continue,
                 };
@@ -562,7 +562,7 @@ impl TextRun {
     }
 }
 
-/// A run in pieces of as many characters as the limit lets stand in one, and of one at least.
+/// A run in pieces of as many characters as the limit allows in one, and of at least one.
 fn pieces(run: &[u8], limits: Limits) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -3,7 +3,7 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use cogency_rs::protocol::text::prefix;
 
-/// Pieces that the protocol and its JSON are made of, whole, in part and damaged.
+/// Pieces of the protocol and of its JSON: whole, in part and damaged.
 const PIECES: [&str; 68] = [
     "<think>",
     "</think>",
@@ -83,7 +83,7 @@ pub fn from_pieces(choices: &[u8]) -> Vec<u8> {
     pieces.flatten().copied().collect()
 }
 
-/// `bytes` as generalised UTF-8: what is none becomes the character of the same number.
+/// `bytes` as generalised UTF-8: a byte that is not valid becomes the character of the same number.
 #[must_use]
 pub fn from_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len());
@@ -103,7 +103,7 @@ pub fn from_bytes(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The width of `bytes` where they are exactly one character of generalised UTF-8.
+/// The width of `bytes` if they are exactly one character of generalised UTF-8.
 fn character(bytes: &[u8]) -> Option<usize> {
     let is_surrogate = matches!(bytes, [0xed, 0xa0..=0xbf, 0x80..=0xbf]);
     let is_utf_8 = std::str::from_utf8(bytes).is_ok_and(|text| text.chars().count() == 1);

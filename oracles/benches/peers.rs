@@ -1,7 +1,7 @@
 //! The same streams of text and calls, read by the core and by the peers that stream: how long each takes.
 //!
-//! Each reader is held to the calls that were written before it is timed: who misreads them is left out, and named. No value
-//! has space at its ends, since readers differ in whether that is part of it.
+//! Before a reader is timed, it must read the calls that were written: a reader that misreads them is left out, and named. Values
+//! do not have space at their ends, since readers differ in whether that is part of the value.
 
 use std::{fmt, hint::black_box};
 
@@ -42,7 +42,7 @@ fn forge_xml(bencher: Bencher, case: &Case) {
     case.run(bencher);
 }
 
-/// A reader, and what it reads in chunks of so many characters.
+/// A reader, and the size in characters of the chunks that it reads.
 struct Case {
     reader: Reader,
     dialect: &'static str,
@@ -107,7 +107,7 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// Nothing where the reader does not know the dialect.
+    /// Nothing if the reader does not know the dialect.
     fn reads_rightly(&self) -> Option<bool> {
         let stream = match self.reader {
             Reader::Ours => ours::stream,
@@ -182,7 +182,7 @@ impl Case {
     }
 }
 
-/// Some text, where the dialect has it, and two calls.
+/// Some text, if the dialect allows it, and two calls.
 fn turn(dialect: &str, number: usize) -> Turn {
     let search = json!({
         "pattern": format!("fn part_{number}"),

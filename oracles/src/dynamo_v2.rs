@@ -22,7 +22,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("harmony", "harmony"),
 ];
 
-/// The one family whose parser knows calls, but no reasoning.
+/// The one family whose parser knows calls, but not reasoning.
 const TOOLS_ONLY: &str = "minimax_m2";
 
 /// A parser of either kind.
@@ -50,7 +50,7 @@ pub fn parser(dialect: &str, tools: &[Tool]) -> Option<Parser> {
 }
 
 impl Parser {
-    /// Takes a chunk. What the peer refuses is lost, as it is where it serves.
+    /// Takes a chunk. Text that the peer refuses is lost, as it is on a server.
     pub fn feed(&mut self, chunk: &str) {
         match self {
             Self::Unified(parser, read) => drop(parser.parse_into(chunk, read)),

@@ -1,4 +1,4 @@
-//! What the peers are known to read wrongly though it is well formed; `tests/known_wrong.rs` has an example of each.
+//! Well-formed text that the peers are known to read wrongly; `tests/known_wrong.rs` has an example of each kind.
 
 use serde_json::Value;
 
@@ -6,20 +6,20 @@ use crate::{Call, notation::schema};
 
 /// A kind of text that a peer reads wrongly.
 pub struct Fault {
-    /// Who, as [`crate::Peer::name`].
+    /// The peer, by [`crate::Peer::name`].
     pub peer: &'static str,
-    /// In which dialects.
+    /// The dialects in which it does.
     pub dialects: &'static [&'static str],
-    /// Whether also, or only, in a stream.
+    /// Whether it does with whole texts, in a stream, or in both.
     pub when: When,
-    /// Whether it shows with these calls, written as this text.
+    /// Whether the fault shows with these calls, written as this text.
     pub shows: fn(text: &str, calls: &[Call]) -> bool,
 }
 
 /// How the peer was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Whole text or stream.
+    /// A whole text and a stream.
     Always,
     /// A whole text only.
     Whole,
@@ -29,7 +29,7 @@ pub enum When {
 
 /// Every fault that generated calls have shown.
 pub const FAULTS: &[Fault] = &[
-    // Entities are nothing that these dialects know: the text is verbatim.
+    // These dialects do not have entities: the text is verbatim.
     Fault {
         peer: "tool-parser",
         dialects: &["minimax-m2", "minimax-m3"],
@@ -55,21 +55,21 @@ pub const FAULTS: &[Fault] = &[
         when: When::Always,
         shows: |_, calls| calls.iter().any(|(_, args)| has_mixed_list(args)),
     },
-    // Counts bytes as characters, and panics where that leads into one.
+    // Counts bytes as characters, and panics if that cuts a character.
     Fault {
         peer: "tool-parser",
         dialects: &["pythonic"],
         when: When::Streamed,
         shows: |text, _| !text.is_ascii(),
     },
-    // Wants a space behind the mark, which not every model writes.
+    // Wants a space after the mark, which not every model writes.
     Fault {
         peer: "tool-parser",
         dialects: &["mistral"],
         when: When::Always,
         shows: |text, _| text.contains("[TOOL_CALLS]["),
     },
-    // Wants the line break behind the name that the model's template has even where there are no arguments.
+    // Wants the line break after the name, which the model's template has even for a call without arguments.
     Fault {
         peer: "tool-parser",
         dialects: &["glm45"],
@@ -96,7 +96,7 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Whether what a peer reads there is known to be wrong.
+/// Whether a peer is known to read this wrongly.
 pub fn known(peer: &str, dialect: &str, how: When, text: &str, calls: &[Call]) -> bool {
     FAULTS.iter().any(|fault| {
         fault.peer == peer

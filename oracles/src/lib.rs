@@ -1,4 +1,4 @@
-//! Other parsers of tool calls, asked the same way: a text, or its chunks, and the tools; what comes back are the calls.
+//! Other parsers of tool calls, all asked the same way: they get a text or its chunks, and the tools, and give the calls.
 //!
 //! Each peer is a module with the functions of [`Peer`]; [`PEERS`] names them all. A dialect is named as
 //! `Dialect::preset` of the core names it; a peer that has no parser for it answers [`None`].
@@ -14,7 +14,7 @@ pub mod sample;
 pub mod toolparser;
 pub mod writers;
 
-/// The name and the arguments of a call. Arguments that are no JSON are the string the peer gave.
+/// The name and the arguments of a call. Arguments that are not JSON are the string that the peer gave.
 pub type Call = (String, Value);
 
 /// Reads a whole text of a dialect, with tools as `{"type": "function", "function": {…}}`.
@@ -27,9 +27,9 @@ pub type Stream = fn(dialect: &str, chunks: &[&str], tools: &[Value]) -> Option<
 pub struct Peer {
     /// The crate it comes from.
     pub name: &'static str,
-    /// The calls of a whole text; none where the peer fails.
+    /// The calls of a whole text; none if the peer fails.
     pub calls: Whole,
-    /// The calls of a text in chunks; none where the peer fails.
+    /// The calls of a text in chunks; none if the peer fails.
     pub stream: Stream,
 }
 
@@ -45,14 +45,14 @@ fn looked_up(table: &[(&str, &'static str)], name: &str) -> Option<&'static str>
     table.iter().find(|(dialect, _)| *dialect == name).map(|(_, parser)| *parser)
 }
 
-/// Arguments as a peer hands them out: text that should be JSON. No text at all means no arguments.
+/// Arguments as a peer hands them out: text that should be JSON. An empty text means no arguments.
 fn arguments(text: &str) -> Value {
     let text = if text.trim().is_empty() { "{}" } else { text };
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 /// Whether the tokens of harmony can be had without the network: `TIKTOKEN_ENCODINGS_BASE` names the folder that
-/// holds `o200k_base.tiktoken`. Both dynamo crates would download that file, and read no call without it.
+/// holds `o200k_base.tiktoken`. Both dynamo crates would download that file, and cannot read a call without it.
 pub fn harmony_tokens() -> bool {
     std::env::var_os("TIKTOKEN_ENCODINGS_BASE").is_some()
 }

@@ -7,7 +7,7 @@ use crate::Call;
 /// Stands before every mark of `MiniMax` M3.
 pub(crate) const M3: &str = "]<]minimax[>[";
 
-/// JSON as chat templates write it: a space behind each comma and colon.
+/// JSON as chat templates write it: a space after each comma and colon.
 pub fn json(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -113,7 +113,7 @@ fn python_string(text: &str) -> String {
     format!("'{}'", escaped.collect::<String>())
 }
 
-/// The arguments that a schema allows which allows little else.
+/// A schema that allows these arguments and little else.
 pub fn schema(value: &Value) -> Value {
     let named = |kind: &str| (String::from("type"), Value::from(kind));
     let mut schema = Map::from_iter([named(kind(value))]);
@@ -134,7 +134,7 @@ pub fn schema(value: &Value) -> Value {
     Value::Object(schema)
 }
 
-/// The tools that calls with these arguments are calls of.
+/// The tools that these calls call.
 pub fn tools(calls: &[Call]) -> Vec<Value> {
     let mut tools: Vec<Value> = Vec::new();
     for (name, args) in calls {

@@ -5,7 +5,7 @@ pub fn chunks(text: &str, size: usize) -> Vec<&str> {
     cut(text, size, &[])
 }
 
-/// As [`chunks`], but a mark is a chunk of its own, as a model's special tokens are where it serves.
+/// As [`chunks`], but a mark is a chunk of its own, as a model's special tokens are on a server.
 pub fn tokens<'a>(text: &'a str, size: usize, marks: &[&str]) -> Vec<&'a str> {
     cut(text, size, marks)
 }

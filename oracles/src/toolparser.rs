@@ -1,4 +1,4 @@
-//! `tool-parser`, the one of the SMG gateway.
+//! `tool-parser`, the parser of the SMG gateway.
 
 use std::sync::LazyLock;
 

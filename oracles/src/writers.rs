@@ -1,5 +1,5 @@
-//! Calls as models write them: one small writer for each dialect, from the model's chat template or its maker's guide
-//! and from nothing that reads, so that every reader can be held to it.
+//! Calls as models write them: one small writer for each dialect, made from the model's chat template or its maker's guide
+//! and not from any reader, so that every reader can be compared with it.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::{
     notation::{M3, elements, gemma, joined, json, kind, pairs, python, verbatim, xml},
 };
 
-/// What the arguments may be, so that the text means them and nothing else.
+/// The arguments that a dialect can write without doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Any JSON: strings are escaped or delimited, so that they may hold the marks.
     Any,
-    /// Strings stand verbatim and have their type from the schema, so they hold no mark; deeper values are JSON.
+    /// Strings are verbatim and have their type from the schema, so they must not hold a mark; deeper values are JSON.
     Verbatim,
     /// As [`Values::Verbatim`], at every depth.
     VerbatimWithin,
@@ -25,7 +25,7 @@ pub struct Writer {
     pub dialect: &'static str,
     /// What may be written.
     pub values: Values,
-    /// What the dialect is made of, each of which may end or begin something.
+    /// The parts of the dialect, each of which may end or begin something.
     pub marks: &'static [&'static str],
     /// Whether text may stand before the calls.
     pub text: bool,

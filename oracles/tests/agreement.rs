@@ -1,7 +1,7 @@
-//! Calls that a model wrote well: whoever reads them reads the same.
+//! Calls that a model wrote well: every reader reads the same.
 //!
-//! The peers are tried on the same calls each time, since what they read wrongly is no fault of ours: `PROPTEST_RNG_SEED`
-//! has others made, and `PROPTEST_CASES` more.
+//! The peers get the same calls each time, since their faults must not fail our tests at random: `PROPTEST_RNG_SEED` makes
+//! others, and `PROPTEST_CASES` more.
 
 mod generated;
 
@@ -81,8 +81,8 @@ fn the_core_reads_what_every_writer_writes() {
     with_the_core(generated::text);
 }
 
-/// No mark within a string ends anything; in a verbatim one it does where something follows that may follow it. A verbatim value
-/// may look as if its own mark were missing, and the next parameter's opening stood in it: of two readings neither is run.
+/// A mark inside a string does not end anything; in a verbatim string it does if text follows that may follow the mark. A verbatim
+/// value may look as if its own mark were missing and the next parameter opened inside it: of these two readings neither is run.
 #[test]
 fn the_core_reads_marks_in_strings() {
     with_the_core(generated::with_marks);
@@ -108,7 +108,7 @@ fn with_the_core(string: fn(&Writer) -> BoxedStrategy<String>) {
     });
 }
 
-/// Whether the text of an argument holds the mark that closes it, and after that one that opens a parameter.
+/// Whether the text of an argument holds the mark that closes it, and after that a mark that opens a parameter.
 fn runs_over(writer: &Writer, args: &Value) -> bool {
     let dialect = preset(writer.dialect).expect("a dialect");
     let Some(Body::Head(Head { args: Args::Parameters(form), .. })) = dialect.bodies.first() else {
@@ -168,7 +168,7 @@ fn no_dialect<T>(writer: &Writer) -> TestError<T> {
     TestError::Abort(format!("there is no dialect {}", writer.dialect).into())
 }
 
-/// What the environment asks for, and `seed` and few cases where it does not.
+/// The configuration that the environment asks for, by default `seed` and few cases.
 fn config(seed: RngSeed) -> Config {
     let asked = Config::default();
     Config {

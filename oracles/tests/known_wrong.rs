@@ -1,7 +1,7 @@
-//! Texts that a peer is known to read wrongly: what it says, so that a change of it is noticed, and what is right.
+//! Texts that a peer is known to read wrongly: what it says, so that a change is noticed, and what is right.
 //!
-//! That a call within reasoning is no call is held against `dynamo-parsers-v2` alone: the two others leave reasoning to
-//! another parser, which runs before this one.
+//! Only `dynamo-parsers-v2` is expected to know that a call within reasoning is not a call: the two others leave reasoning to
+//! another parser, which runs before them.
 
 use cogency_rs::protocol::Event;
 use cogency_rs_oracles::{
@@ -17,7 +17,7 @@ struct Row {
     what: &'static str,
     dialect: &'static str,
     text: &'static str,
-    /// The calls of it, as JSON.
+    /// Its calls, as JSON.
     right: &'static str,
     says: &'static [Says],
 }
@@ -43,7 +43,7 @@ const DYNAMO: &str = "dynamo-parsers";
 const DYNAMO_V2: &str = "dynamo-parsers-v2";
 
 const ROWS: &[Row] = &[
-    // The mark that closes a call stands in a string of its JSON.
+    // The mark that closes a call is inside a string of its JSON.
     Row {
         what: "closer in a string",
         dialect: "hermes",
@@ -123,7 +123,7 @@ const ROWS: &[Row] = &[
         right: r#"[["add", {"s": "x functools[y"}]]"#,
         says: &[Says(DYNAMO, Both, "[]")],
     },
-    // The mark that closes a value or a call stands in a verbatim value.
+    // The mark that closes a value or a call is inside a verbatim value.
     Row {
         what: "value's closer in a value",
         dialect: "qwen3-coder",
@@ -210,7 +210,7 @@ const ROWS: &[Row] = &[
         right: r#"[["add", {"s": "p </｜DSML｜ parameter> q"}]]"#,
         says: &[Says(SMG, Both, r#"[["add", {"s": "p "}]]"#), Says(DYNAMO_V2, Both, "[]")],
     },
-    // The text ends within a value: nobody knows what the call would have been.
+    // The text ends within a value, so it is not known what the call would have been.
     Row {
         what: "cut in a value",
         dialect: "hermes",
@@ -259,8 +259,8 @@ const ROWS: &[Row] = &[
         right: "[]",
         says: &[Says(SMG, Stream, r#"[["add", {"a": 1, "s": "rm -rf /tm"}]]"#)],
     },
-    // A call whose JSON is broken comes before a good one: where each call has marks that may stand alone, that is one call less;
-    // in a block of both nothing can be relied on.
+    // A call whose JSON is broken comes before a good one. If each call has marks of its own, only the broken one is lost; in one
+    // block with both, neither can be relied on.
     Row {
         what: "broken call before a good one",
         dialect: "hermes",
@@ -290,7 +290,7 @@ const ROWS: &[Row] = &[
             r#"[["add", "{\"a\": 1,}<｜tool▁call▁end｜><｜tool▁call▁begin｜>add"]]"#,
         )],
     },
-    // What the model only thinks of.
+    // Calls that the model only thinks of.
     Row {
         what: "call in reasoning",
         dialect: "qwen3-coder",
@@ -456,7 +456,7 @@ fn the_core_is_right() {
             let chunks = chunks(row.text, size);
             let events = ours::events(row.dialect, &chunks, &tools()).expect("a dialect");
             let read = ours::calls_of(&events);
-            // What is no call is reasoning, or the model is told.
+            // Text that is not a call is reasoning, or is reported to the model.
             let is_said = |event: &Event| matches!(event, Event::Error(_) | Event::Think(_));
             if read != calls(row.right) || (read.is_empty() && !events.iter().any(is_said)) {
                 wrong.push(format!("{} in {}: {events:?}", row.what, row.dialect));

@@ -413,7 +413,7 @@ class Source:
     Args:
         iterator: gives chunks of text, `Thought` and `Finish`; with `enter`, anything.
         sink: reads the items.
-        enter: called with every item, to hand it to the turn.
+        enter: called with every item, to hand it to the turn. What it returns is handed out, if it is not `None`.
 
     Raises:
         TypeError: an item is none of these.
@@ -426,7 +426,7 @@ class Source:
         cls,
         iterator: AsyncIterator[Any],
         sink: Parser | Turn,
-        enter: Callable[[Any], None] | None = None,
+        enter: Callable[[Any], Any] | None = None,
     ) -> Self: ...
     def __await__(self) -> Generator[Any, Any, Any]: ...
     def __iter__(self) -> Self: ...

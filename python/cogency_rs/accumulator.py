@@ -17,7 +17,6 @@ from .batch_options import BatchOptions
 from .codec import format_call_agent, parse_tool_call
 from .early import TO_WAIT, EarlyCalls, OnDropped, may_have_early_calls
 from .errors import ConfigError, StopRun
-from .event_source import EventSource
 from .executors import check_remote
 from .middleware import Approve, Hooks, Middleware
 from .middleware.approval import needs_approval
@@ -36,6 +35,7 @@ from .types import Event, Execution, StreamMode, ToolCall, TurnEvent, TurnOutcom
 __all__ = ["Accumulator", "CircuitBreaker"]
 
 _WITH_CONTENT = frozenset({"think", "respond", "call", "call_ready"})
+_PASSING = frozenset({"tool_call_start", "tool_call_delta"})
 
 
 class Accumulator:
@@ -181,11 +181,10 @@ class Accumulator:
             self.executions, self.waiting, self.untold = [], [], []
             text = unread_text_of(events)
             eager = self._eager and self._may_have_early_calls()
-            source: ClosedOnce | EventSource
             if text is None:
                 turn = Turn(stream=self.stream, errors="event", eager=eager)
                 enter = partial(self._enter_event, turn, eager)
-                source = EventSource(aiter(events), turn, enter)
+                source = ClosedOnce(aiter(events), turn, enter)
             else:
                 turn = Turn(stream=self.stream, **text.reading, eager=eager)
                 source = text.open(turn)
@@ -311,20 +310,26 @@ class Accumulator:
         if self.outcome in (TurnOutcome.ANSWERED, TurnOutcome.ENDED, TurnOutcome.FAILED):
             self.circuit_breaker.close()
 
-    def _enter_event(self, turn: Turn, eager: bool, event: Any) -> None:
-        """Hand an event of another parser to the turn."""
+    def _enter_event(self, turn: Turn, eager: bool, event: Any) -> Any:
+        """Hand an event that another parser made to the turn, or return it if it is to be yielded unchanged.
+
+        A turn takes only what it saves, and pieces of calls that are not complete yet are not saved.
+        """
         kind = event["type"]
+        if kind in _PASSING:
+            return event
         if kind == "call_ready" and not eager:
-            return
+            return None
         if kind == "error":
             raw, place = event.get("raw") or "", (event.get("line"), event.get("column"))
             kind, code = event.get("kind") or "malformed", event.get("code")
             turn.error(kind, event.get("content") or "", raw, *place, code)
-            return
+            return None
         content = event.get("content") or "" if kind in _WITH_CONTENT else ""
         if kind in ("call", "call_ready"):
             content = format_call_agent(self._parse_call(content))
         turn.event(kind, content)
+        return None
 
     def _may_have_early_calls(self) -> bool:
         return may_have_early_calls(self._options, all_options(self._execution.tools))

@@ -160,7 +160,7 @@ class ClosedOnce(Source):
         self,
         iterator: AsyncIterator[Any],
         sink: Parser | Turn,
-        enter: Callable[[Any], None] | None = None,
+        enter: Callable[[Any], Any] | None = None,
     ) -> None:
         self._close = getattr(iterator, "aclose", None)
         self.failed: Exception | None = None

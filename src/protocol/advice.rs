@@ -1,13 +1,153 @@
-//! What a model is told about a block of calls that it wrote wrongly.
+//! The words of a [`Report`]: what the model is told about output that could not be read, and what to do instead.
 
 use std::sync::Arc;
 
-use super::write::Renderer;
+use super::Text;
+use super::notation::Notation;
+use super::notation::calls::example;
+use super::problem::{Problem, ProblemKind};
+use super::report::{Ending, Report, ReportKind};
+use super::text::line_and_column;
 use crate::dialect::{Body, Dialect, Str};
 
-/// The name of a block of calls in a message about it.
+/// A block that could not be read.
+#[derive(Clone, Copy, Debug)]
+pub struct BrokenBlock<'d> {
+    /// The dialect that it is written in.
+    pub dialect: &'d Dialect,
+    /// The length in bytes of the mark that opened it.
+    pub mark: usize,
+}
+
+impl BrokenBlock<'_> {
+    /// The report of a block that has an end but does not hold calls. The block is the first `length` bytes of `text`, with its
+    /// opening mark. The place of `problem` is counted from the end of that mark, and may be after the block.
+    #[must_use]
+    pub fn malformed(self, problem: &Problem, text: &[u8], length: usize) -> Report {
+        let Self { dialect, mark } = self;
+        let raw = &text[..length];
+        let (line, column) = line_and_column(raw, mark + problem.at);
+        let (kind, block, again) = (&problem.kind, block_name(dialect), again(dialect));
+        Report {
+            kind: ReportKind::Malformed,
+            content: format!(
+                "Malformed tool call syntax. In the {block}: {kind} at line {line}, column {column}. No call \
+                 was run. {again}"
+            )
+            .into(),
+            raw: raw.into(),
+            place: Some((line, column)),
+            code: Some(problem.kind.code().into()),
+            // Where something is missing, the problem is at the end of the text: counting lines up to there for each block
+            // would take quadratic time.
+            respond: Some(match problem.kind {
+                ProblemKind::Missing(_) => self.as_respond(problem, raw),
+                _ => self.as_respond(problem, text),
+            }),
+        }
+    }
+
+    /// The report of a block that the text ended in.
+    #[must_use]
+    pub fn cut_off(self, problem: &Problem, raw: &[u8], ending: &Ending) -> Report {
+        let Self { dialect, mark } = self;
+        let (line, column) = line_and_column(raw, mark + problem.at);
+        let (block, again) = (block_name(dialect), again(dialect));
+        let at = format!("inside the {block}, at line {line}, column {column}");
+        let (kind, content) = match ending {
+            Ending::Stopped => (
+                ReportKind::Unfinished,
+                format!("You stopped {at}: {}. No call was run. {again}", problem.kind),
+            ),
+            Ending::Unknown => (
+                ReportKind::Truncated,
+                format!("Your output ended {at}. No call was run. {again} Put less into one call."),
+            ),
+            Ending::Length => (
+                ReportKind::Truncated,
+                format!(
+                    "Your output reached the length that is allowed and was cut {at}. No call was run. Put less into \
+                     one call, and split what is long over several."
+                ),
+            ),
+            Ending::Broken(why) => (
+                ReportKind::Truncated,
+                format!(
+                    "The stream broke off {at} ({why}). No call was run, and you did nothing wrong. {again}"
+                ),
+            ),
+        };
+        let respond = match ending {
+            Ending::Broken(why) => {
+                let article = if block.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+                format!(
+                    "Error: The stream broke off inside {article} {block} ({why}). No call was run."
+                )
+                .into()
+            }
+            _ => self.as_respond(problem, raw),
+        };
+        Report {
+            kind,
+            content: content.into(),
+            raw: raw.into(),
+            place: Some((line, column)),
+            code: Some(problem.kind.code().into()),
+            respond: Some(respond),
+        }
+    }
+
+    /// The report of a malformed block as text of the answer. It begins with the words of cogency 3.3.0.
+    fn as_respond(self, problem: &Problem, text: &[u8]) -> Text {
+        let Self { dialect, mark } = self;
+        let problem = problem.located(&text[mark..]);
+        let (block, again) = (block_name(dialect), again(dialect));
+        format!(
+            "Error: Malformed tool call syntax. In the {block}: {problem} No call was run. {again}"
+        )
+        .into()
+    }
+}
+
+/// The report of reasoning that never ended, with `mark` in it, which would open a block of calls. `close` would have
+/// ended the reasoning.
 #[must_use]
-pub fn block_name(dialect: &Dialect) -> Str {
+pub fn in_reasoning(mark: &str, close: &str) -> Report {
+    let content = format!(
+        "You wrote {mark} while you were still thinking, and nothing in your thoughts is a call. No call was run. \
+         End your thoughts with {close}, then write the call."
+    );
+    let kind = ReportKind::Unfinished;
+    Report {
+        kind,
+        content: content.into(),
+        raw: Text::default(),
+        place: None,
+        code: None,
+        respond: None,
+    }
+}
+
+/// The report of an answer that was cut off outside every block; `None` if nothing is missing.
+#[must_use]
+pub fn cut_answer(ending: &Ending) -> Option<Report> {
+    let content = match ending {
+        Ending::Unknown | Ending::Stopped => return None,
+        Ending::Length => "Your answer reached the length that is allowed and was cut. Go on where it stopped, \
+                           or say it in fewer words."
+            .into(),
+        Ending::Broken(why) => format!(
+            "The stream broke off while you wrote ({why}), and you did nothing wrong. Go on where your \
+             answer stopped."
+        )
+        .into(),
+    };
+    let kind = ReportKind::Truncated;
+    Some(Report { kind, content, raw: Text::default(), place: None, code: None, respond: None })
+}
+
+/// The name of a block of calls in a message about it.
+fn block_name(dialect: &Dialect) -> Str {
     let head = dialect.bodies.iter().find_map(|body| match body {
         Body::Head(head) => Some(&head.open),
         _ => None,
@@ -20,13 +160,39 @@ pub fn block_name(dialect: &Dialect) -> Str {
 }
 
 /// What the model should do instead.
-#[must_use]
-pub fn again(dialect: &Dialect) -> Str {
+fn again(dialect: &Dialect) -> Str {
     match &*dialect.prompt.again {
         "" => {
-            let example = Renderer::new(Arc::new(dialect.clone())).example();
+            let example = example(&Notation::new(Arc::new(dialect.clone())));
             format!("Write the whole call again, exactly like this:\n{example}").into()
         }
         again => again.to_owned().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::presets::cogency;
+    use crate::protocol::json::FaultKind;
+
+    #[test]
+    fn line_and_column_are_those_in_the_raw_text() {
+        let problem = Problem { kind: FaultKind::Value.into(), at: 3 };
+        let grammar = cogency();
+        let block = BrokenBlock { dialect: &grammar.dialects[0], mark: "<execute>".len() };
+        let report = |text: &str, length| block.malformed(&problem, text.as_bytes(), length);
+        let found = report("<execute>\n[7x</execute>", 23);
+        assert_eq!(found.place, Some((2, 3)));
+        assert!(found.content.to_string().contains("at line 2, column 3."));
+        let found = report("<execute>[7,x</execute>", 23);
+        assert_eq!(found.place, Some((1, 13)));
+        let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();
+        assert!(respond.contains("at line 1, column 4."), "{respond}");
+        // A problem may be after the block's end; then the place is that end.
+        let found = report("<execute>[7,x", 10);
+        assert_eq!(found.place, Some((1, 11)));
+        let respond = found.respond.map(|text| text.to_string()).unwrap_or_default();
+        assert!(respond.contains("at line 1, column 4."), "{respond}");
     }
 }

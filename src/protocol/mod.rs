@@ -5,6 +5,22 @@
 //!
 //! The way back: [`results`] are the outcomes of calls as the log holds them, and [`write`](mod@write) writes calls and
 //! results as a dialect has them.
+//!
+//! # Layers
+//!
+//! Each module builds only on those before it in this table, which a test asserts.
+//!
+//! | layer | modules |
+//! | --- | --- |
+//! | text and JSON | [`text`], [`json`], [`canonical`], [`verbatim`], [`marks`] |
+//! | what is read | [`limits`], [`tools`], [`call`], [`results`], [`problem`], [`report`], [`event`], [`run`] |
+//! | a block of calls | [`body`], [`grammar`], [`block`], [`stored`] |
+//! | how it is spelled | `notation`, [`advice`] |
+//! | a whole text | [`parser`] |
+//! | the way back | [`write`](mod@write) |
+//!
+//! The writer stands above the parser because it asks the parser whether a call would read back as it is. The parser shows the
+//! model an example of a call, so how calls are spelled (`notation`) stands below both.
 
 pub mod advice;
 pub mod block;
@@ -16,6 +32,7 @@ pub mod grammar;
 pub mod json;
 pub mod limits;
 pub mod marks;
+mod notation;
 pub mod parser;
 pub mod problem;
 pub mod report;

@@ -1,7 +1,7 @@
 //! `ArgumentSchema`: a tool's schema, compiled once, and Python values as the core checks them.
 //!
-//! No value and no schema raises here: a value that JSON cannot hold fits no schema, and a schema that cannot be compiled
-//! is a fault of every call.
+//! Neither a value nor a schema raises here: a value that JSON cannot hold does not fit any schema, and a schema that cannot be
+//! compiled is a fault of every call.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,10 +18,10 @@ use crate::execution::arguments::{
     Value, too_deep, unusable,
 };
 
-/// A tool's schema, ready to check arguments. It keeps no Python object.
+/// A tool's schema, compiled to check arguments. It does not keep any Python object.
 #[pyclass(frozen, module = "cogency_rs._core")]
 pub struct ArgumentSchema {
-    /// The schema that was compiled. The caller may have changed its own since.
+    /// The schema that was compiled. The caller may have changed the original since.
     source: Schema,
     form: SchemaForm,
     checker: Result<Checker, String>,
@@ -56,7 +56,7 @@ impl ArgumentSchema {
         is_same(&self.source, schema)
     }
 
-    /// What is wrong with arguments, a sentence for each fault; empty if they fit.
+    /// What is wrong with arguments, one sentence for each fault; empty if they fit.
     fn faults(&self, args: &Bound<'_, PyAny>) -> Vec<String> {
         match &self.checker {
             Err(problem) => vec![problem.clone()],
@@ -152,7 +152,7 @@ fn integer<'py>(value: &Bound<'py, PyInt>) -> Value<'py> {
     }
     let is_negative = value.lt(0).unwrap_or(false);
     let infinity = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
-    // Python refuses to write more than some thousands of digits.
+    // Python refuses to write integers of more than a few thousand digits.
     let text = value.str().map_or_else(
         |_| if is_negative { "-1e9999" } else { "1e9999" }.to_owned(),
         |text| text.to_string_lossy().into_owned(),
@@ -187,7 +187,7 @@ impl Foreign for PythonObject<'_> {
 /// Reads a schema from Python.
 #[derive(Default)]
 struct SchemaReader {
-    /// What is wrong with the first part that is not JSON; null takes its place.
+    /// What is wrong with the first part that is not JSON, which is read as null.
     problem: Option<String>,
 }
 
@@ -212,7 +212,7 @@ impl SchemaReader {
                 .map(|(name, value)| self.member(name, &value, depth))
                 .collect();
         }
-        // Numbers of other libraries, for example.
+        // For example a number type of another library.
         if let Some(number) = value.extract().ok().and_then(number) {
             return Schema::Number(number);
         }

@@ -1,4 +1,4 @@
-//! Awaitables, as `await` sees them.
+//! The protocol of awaitables, as `await` uses it.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,14 +19,14 @@ pub enum Sent<'py> {
 }
 
 impl<'py> Sent<'py> {
-    /// The same, as the result of `__next__`. A returned value is set as that of `StopIteration` directly: raising it like
-    /// other errors would cost more than all the rest.
+    /// The result of `__next__`. A returned value is set as the value of `StopIteration` directly: raising that like other errors
+    /// would cost more than everything else here.
     pub fn into_next(self) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = match self {
             Self::Yielded(value) => return Ok(Some(value)),
             Self::Returned(value) => value,
         };
-        // A tuple or an exception would be taken for the arguments of the exception.
+        // A tuple or an exception would be taken for the arguments of `StopIteration`.
         if value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyBaseException>() {
             return Err(PyStopIteration::new_err((value.unbind(),)));
         }
@@ -35,7 +35,7 @@ impl<'py> Sent<'py> {
         Ok(None)
     }
 
-    /// The same, as the result of `send` and `throw`.
+    /// The result of `send` and `throw`.
     pub fn into_iteration(self) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::Yielded(value) => Ok(value),
@@ -91,7 +91,7 @@ pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyRe
     }
 }
 
-/// Why what is awaited failed. Whether it is an iterator is asked only here, since it almost always is.
+/// The error of a `send` that failed. Whether `awaited` is an iterator is checked only here, since it almost always is one.
 #[cold]
 fn failure_of(awaited: &Bound<'_, PyAny>) -> PyErr {
     let error = PyErr::fetch(awaited.py());
@@ -126,7 +126,7 @@ pub fn close(awaited: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// The function of one argument in a slot of an object's type.
 pub fn slot(object: &Bound<'_, PyAny>, slot: c_int) -> Option<ffi::unaryfunc> {
-    // SAFETY: the callers ask for slots that hold such a function, or none.
+    // SAFETY: the callers ask only for slots that hold such a function or are empty.
     unsafe {
         let function = ffi::PyType_GetSlot(object.get_type_ptr(), slot);
         std::mem::transmute::<*mut c_void, Option<ffi::unaryfunc>>(function)

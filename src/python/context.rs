@@ -19,7 +19,7 @@ use crate::protocol::write::Renderer;
 
 /// Folds stored events into messages.
 ///
-/// For events that are not rows of a log it raises what cogency 3.3.0 raises: `KeyError`, `TypeError`, `JSONDecodeError`.
+/// Events that are not rows of a log raise what they raise in cogency 3.3.0: `KeyError`, `TypeError`, `JSONDecodeError`.
 #[pyfunction]
 #[pyo3(signature = (events, *, escape_tags=Tags::AsStored, dialect=None))]
 #[pyo3(text_signature = "(events, *, escape_tags=False, dialect='cogency')")]
@@ -77,9 +77,9 @@ impl FoldOptions {
 #[derive(Default)]
 pub struct Folding {
     conversation: Conversation,
-    /// Messages that are complete: who speaks, and the content.
+    /// The complete messages: role and content.
     messages: Vec<(Role, Py<PyAny>)>,
-    /// The indices of those that are the user's questions.
+    /// The indices of the messages that are the user's questions.
     questions: Vec<usize>,
     /// How many pieces the assistant's open turn has.
     parts: usize,
@@ -123,7 +123,7 @@ impl Folding {
         self.questions.clone()
     }
 
-    /// The last of them.
+    /// The index of the last of these messages.
     fn last_question(&self) -> Option<usize> {
         self.questions.last().copied()
     }
@@ -330,7 +330,7 @@ pub fn system_prompt(
     Ok(core::system_prompt(&Renderer::new(dialect), &tools, identity, instructions))
 }
 
-/// A tool in the form in which servers are sent one. A flat schema becomes a JSON Schema in which every parameter is required
+/// A tool in the form that servers are sent. A flat schema becomes a JSON Schema in which every parameter is required
 /// unless it has `"required": False`, as in the line of the prompt that lists it.
 fn declaration(name: &str, description: &str, schema: &Bound<'_, PyAny>) -> PyResult<Value> {
     let schema = value_of(schema)?;

@@ -86,7 +86,7 @@ pub fn now() -> f64 {
     now.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// The value that the argument `what` names, one of two.
+/// The value that the argument `what` names, one of these two.
 pub fn choice<T>(what: &str, choices: [(&str, T); 2], name: &Bound<'_, PyAny>) -> PyResult<T> {
     let text = name.cast::<PyString>().ok().and_then(|name| name.to_str().ok());
     let [(first, one), (second, other)] = choices;

@@ -21,7 +21,7 @@ use crate::protocol::{Grammar, Tools};
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]
 pub struct Dialect {
     inner: Arc<core::Dialect>,
-    /// Made when the dialect is first read.
+    /// The grammar, made when the dialect is first read.
     grammar: OnceLock<Arc<Grammar>>,
 }
 
@@ -197,7 +197,7 @@ pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect
     Ok(dialects)
 }
 
-/// How many grammars of more than one dialect are kept.
+/// The number of grammars of several dialects that are kept.
 const KEPT: usize = 32;
 
 /// The grammar of these dialects, from the last [`KEPT`] that were made.

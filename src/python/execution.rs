@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::execution::{self, Admission, Due, Moment, Ticket};
 
-/// What may begin, in which order, and for how long. Times are in seconds, as `loop.time()` gives them.
+/// Which calls may begin, in which order, and for how long. Times are in seconds, as `loop.time()` gives them.
 #[pyclass(module = "cogency_rs._core")]
 pub struct Schedule {
     inner: execution::Schedule,
@@ -37,7 +37,7 @@ impl Schedule {
         self.inner.truncate(count);
     }
 
-    /// Sets when the time of the whole batch is up.
+    /// Sets the time at which the whole batch must end.
     fn set_deadline(&mut self, deadline: f64) {
         self.inner.set_deadline(moment(deadline));
     }
@@ -96,7 +96,7 @@ impl Schedule {
         self.inner.next_deadline().map(|deadline| deadline.as_secs_f64())
     }
 
-    /// Whether the time of the whole batch is up, and the calls whose time is.
+    /// Whether the time of the whole batch is up, and the calls whose own time is up.
     fn due(&mut self, now: f64) -> (bool, Vec<usize>) {
         match self.inner.due(moment(now)) {
             Due::Calls(calls) => (false, calls),

@@ -1,7 +1,7 @@
 //! Python values as strict JSON, which every reader of JSON accepts: without `NaN` and infinities.
 //!
-//! Python's own `json` decides and writes. For a value of plain types [`check_json`] spares that work: a walk over the value
-//! comes to the same decision and builds no text.
+//! Python's own `json` decides and writes. For a value of plain types [`check_json`] saves that work: it walks over the value,
+//! decides the same, and does not build any text.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ const MAX_PATH: usize = 200;
 enum Doubt {
     /// Only Python's `json` can decide.
     Unsure,
-    /// There is a number that JSON does not have; the keys and indices that lead to it, the innermost first.
+    /// There is a number that JSON cannot hold: the keys and indices that lead to it, the innermost first.
     Number { name: &'static str, path: Vec<String> },
 }
 
@@ -44,7 +44,7 @@ pub fn check_json(value: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// `json.dumps(value, allow_nan=False)`, with an error that says where a number stands that JSON does not have.
+/// `json.dumps(value, allow_nan=False)`, with an error that says where a number is that JSON cannot hold.
 ///
 /// # Errors
 /// `ValueError` for such a number; else whatever `json.dumps` raises for what JSON cannot hold.
@@ -97,8 +97,8 @@ fn no_such_number(name: &str, mut path: Vec<String>) -> PyErr {
 
 /// Whether a value is strict JSON.
 ///
-/// It runs no Python code, so nothing changes the value meanwhile. Of subclasses, which may have code of their own, only
-/// those of `str` and `float` are looked at: `json` reads their values directly too.
+/// It does not run Python code, so nothing can change the value meanwhile. Subclasses may have code of their own and are left to
+/// Python, except those of `str` and `float`, whose values `json` reads directly too.
 fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
     if value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {
         return Ok(());
@@ -121,7 +121,7 @@ fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
         tuple.iter().enumerate().try_for_each(|(index, value)| item(index, &value))
     } else if let Ok(dict) = value.cast_exact::<PyDict>() {
         dict.iter().try_for_each(|(key, value)| {
-            // Python writes such keys as text. Others it may refuse: a tuple always, a float sometimes.
+            // Python writes such keys as text. It may refuse other keys: a tuple always, a float sometimes.
             if !key.is_exact_instance_of::<PyString>() && !is_short_integer(&key) {
                 return Err(Doubt::Unsure);
             }
@@ -142,7 +142,7 @@ fn number(value: f64) -> Result<(), Doubt> {
     Err(Doubt::Number { name, path: Vec::new() })
 }
 
-/// Whether it is an integer of so few digits that Python never refuses to write them.
+/// Whether this is an integer with so few digits that Python never refuses to write them.
 fn is_short_integer(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyInt>() && value.extract::<i64>().is_ok()
 }

@@ -124,7 +124,7 @@ pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
     name.map_or(Ok(Errors::Respond), |name| choice("errors", choices, name))
 }
 
-/// Why a model stopped writing, among the chunks of its text.
+/// Why a model stopped writing. It stands among the chunks of the model's text.
 #[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Finish {
@@ -154,7 +154,7 @@ impl Finish {
     }
 }
 
-/// Reasoning that a provider sends apart from the text, among the chunks of the text.
+/// Reasoning that a provider sends apart from the text. It stands among the chunks of the text.
 #[pyclass(frozen, eq, hash, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Thought {
@@ -185,7 +185,7 @@ impl Thought {
     }
 }
 
-/// What may stand among the chunks of a model's text without being one.
+/// An item among the chunks of a model's text that is not text.
 pub enum Apart {
     /// Why the model stopped.
     Finish(Option<String>),
@@ -215,7 +215,7 @@ pub fn ending_of(
 ) -> PyResult<Ending> {
     let Some(error) = error else { return Ok(reason.map_or(Ending::Unknown, Ending::of_reason)) };
     let name = error.get_type().name()?;
-    // An exception may be unable to say what it is; that must not hide it.
+    // An exception whose `str` fails must still be reported.
     let message = error.str().map(|message| message.to_string_lossy().into_owned());
     let message = message.unwrap_or_default();
     let separator = if message.is_empty() { "" } else { ": " };

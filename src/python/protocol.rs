@@ -24,7 +24,7 @@ use crate::protocol::results::{CallOutcome, ResultItem, results_array};
 use crate::protocol::{self as core, CallStart, Ending, Event, Report, Stream, TextRun};
 use crate::turn::Errors;
 
-/// Turns a model's text into events, without any waiting.
+/// Turns a model's text into events, and never waits.
 #[pyclass(module = "cogency_rs")]
 pub struct Parser {
     inner: core::Parser,
@@ -134,7 +134,7 @@ impl Parser {
     }
 }
 
-/// The event of a chunk that is one event just as it stands.
+/// The event of a chunk that is one event unchanged.
 pub fn passed<'py>(
     run: TextRun,
     chunk: &Bound<'py, PyString>,
@@ -146,13 +146,13 @@ pub fn passed<'py>(
         TextRun::Respond => pyo3::intern!(py, "respond"),
         TextRun::Result => pyo3::intern!(py, "result"),
     };
-    // The same object, unless it is of a subclass of `str`.
+    // The object itself is handed on, unless it is of a subclass of `str`.
     let is_plain = chunk.is_exact_instance_of::<PyString>();
     let content = if is_plain { chunk.clone() } else { to_str(py, &bytes_of(chunk)?)? };
     event(kind, Some(content), timestamp)
 }
 
-/// The event as a dict; `None` if it is not for the reader of events, or an error that the answer does not show.
+/// The event as a dict; `None` for one that only a turn uses, and for an error that the answer does not show.
 fn event_dict<'py>(
     py: Python<'py>,
     item: &Event,

@@ -28,11 +28,11 @@ enum AnySink {
     Parser(Py<Parser>),
     /// Chunks of text become steps.
     Turn(Py<Turn>),
-    /// Anything else becomes steps.
+    /// Events of another parser become steps.
     Events(Events),
 }
 
-/// Events of another parser, each handed to the turn by a callable.
+/// Events of another parser. A callable hands each of them to the turn, or returns one that is to be handed out unchanged.
 struct Events {
     turn: Py<Turn>,
     enter: Py<PyAny>,
@@ -40,7 +40,10 @@ struct Events {
 
 impl ItemSink for &Events {
     fn take_item<'py>(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
-        self.enter.call1(item.py(), (item,))?;
+        let passing = self.enter.bind(item.py()).call1((item,))?;
+        if !passing.is_none() {
+            return Ok(Taken::Out(passing));
+        }
         self.turn.borrow_mut(item.py()).steps(item.py())
     }
 }
@@ -64,7 +67,7 @@ impl Source {
         Ok(Self { items: Items::new(iterator)?, sink })
     }
 
-    // Without a borrow, which would be taken with every await.
+    // `Bound` and not `&self`: a borrow would be counted at every await.
     fn __await__<'py>(this: &Bound<'py, Self>) -> Bound<'py, Self> {
         this.clone()
     }

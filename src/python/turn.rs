@@ -19,7 +19,7 @@ use crate::turn::{self, Counts, Emission, Row, Situation, Step, TurnOutcome};
 /// Opens after `max_failures` failures in a row.
 #[pyclass(subclass, module = "cogency_rs")]
 pub struct CircuitBreaker {
-    /// The number that the caller gave, of any type.
+    /// The number as the caller gave it, of any type.
     max_failures: Py<PyAny>,
     inner: turn::Breaker,
 }
@@ -91,7 +91,7 @@ fn counts_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Counts> {
     name.map_or(Ok(Counts::Batches), |name| choice("counts", choices, name))
 }
 
-/// A number of any size; one that is too large for a float becomes an infinity.
+/// A number of any size as a float; one that is too large becomes an infinity.
 fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     match value.extract::<f64>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
@@ -110,7 +110,7 @@ pub struct EarlyCall {
     call: String,
 }
 
-/// A step: stop the calls from this place on that were started early, and drop what they returned.
+/// A step: stop the calls that were started early, from this place on, and drop their results.
 #[pyclass(frozen, get_all, module = "cogency_rs._core")]
 pub struct WithdrawnCalls {
     /// The place in the batch.

@@ -13,7 +13,7 @@ use crate::read::{Read, Setting, each_grammar};
 use crate::texts::{ending, whole_text};
 use crate::write::marks;
 
-/// What of the text an event holds.
+/// The part of the text that an event holds.
 fn content(event: &Event) -> Option<String> {
     match event {
         Event::Think(text) | Event::Respond(text) | Event::Result(text) => Some(text.to_string()),
@@ -27,7 +27,7 @@ fn content(event: &Event) -> Option<String> {
     }
 }
 
-/// Words of which each stands in the text once.
+/// Words, each of which is in the text once.
 fn words(text: &str) -> Vec<&str> {
     let parts = text.split(|character: char| !character.is_ascii_alphanumeric());
     parts.filter(|part| part.len() > 2 && part.starts_with('w') && part.ends_with('w')).collect()
@@ -58,8 +58,8 @@ fn words_of(event: &Event) -> Vec<String> {
     words
 }
 
-/// In how many events each of these words of the text is; `None` where it may stand behind the end of the turn, or in the head
-/// of a message, and is in none.
+/// How many events each of these words is in; `None` for a word that is not in any, and may stand after the end of the turn or in
+/// the head of a message.
 pub fn times<'t>(
     grammar: &Grammar,
     text: &str,
@@ -77,21 +77,21 @@ pub fn times<'t>(
         let is_in_head = left_out.may_be_in_head(text, at);
         is_behind |= times == 0 && !is_in_head && (is_over || left_out.may_be_over(text, at));
         let is_left_out = times == 0 && (is_behind || is_in_head);
-        // Where one is left out, so is all behind it.
+        // After a word that is left out, all is left out.
         let is_late = is_behind && times > 0;
         (word, if is_left_out { None } else { Some(if is_late { 2 } else { times }) })
     });
     times.collect()
 }
 
-/// Each word is in exactly one event, unless it stands behind the end of the turn or in the head of a message.
+/// Each word is in exactly one event, unless it stands after the end of the turn or in the head of a message.
 fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
     let times = times(grammar, text, read, words(text));
     let wrong = times.into_iter().find(|(_, times)| times.is_some_and(|times| times != 1));
     wrong.map_or(Ok(()), |(word, _)| Err(format!("{word} does not come once")))
 }
 
-/// What may be left out, beside space.
+/// What may be left out, apart from space.
 struct LeftOut<'g> {
     marks: Vec<String>,
     turn_ends: Vec<&'g str>,
@@ -119,12 +119,12 @@ impl<'g> LeftOut<'g> {
         })
     }
 
-    /// Whether the text in front of byte `at` may have ended the model's turn.
+    /// Whether the text before byte `at` may have ended the model's turn.
     fn may_be_over(&self, text: &str, at: usize) -> bool {
         self.turn_ends.iter().any(|end| text[..at].contains(end))
     }
 
-    /// Whether all of `gap` may be, which may stand at the end of the text.
+    /// Whether all of `gap` may be left out. It may stand at the end of the text.
     fn is_all_of(&self, gap: &str, is_last: bool) -> bool {
         let mut is_reached = vec![false; gap.len() + 1];
         is_reached[0] = true;
@@ -167,7 +167,7 @@ fn is_space(character: char) -> bool {
 /// Each event holds a part of the text, in its order, and between them stands only what is left out, or calls.
 fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
     let left_out = LeftOut::new(grammar);
-    // Where the text may go on behind the events so far.
+    // Where the text may go on after the events so far.
     let mut places = vec![0];
     let mut has_calls = false;
     for event in &read.events {
@@ -199,7 +199,7 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
     Err(format!("the end of the text is lost, from one of {places:?} on"))
 }
 
-/// Whether an object says which part of it is text, which is not there as it stands in the answer.
+/// Whether text is a part of an object, where it is not written as in the answer.
 fn decides(grammar: &Grammar) -> bool {
     let bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
     bodies.into_iter().any(|body| matches!(body, Body::Json(json) if json.decision.is_some()))

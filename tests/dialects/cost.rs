@@ -1,7 +1,7 @@
 //! The cost is linear in the text, whatever it is and however it is cut.
 //!
-//! What counts is the processor's time for this thread, and of several tries the least, so that other work on the machine does
-//! not decide. Twice the text may take 2.3 times as long. A debug build reads short texts, in which only what is slow in earnest
+//! The cost is this thread's processor time, the least of several tries, so that other work on the machine does not
+//! decide. Twice the text may take 2.3 times as long. A debug build reads short texts, in which only what is slow in earnest
 //! shows; `cargo test --release` reads long ones.
 
 use std::collections::HashSet;
@@ -45,10 +45,10 @@ const DIALECTS: [&[&str]; 16] = [
 /// Characters of the shorter text.
 const SIZE: usize = if cfg!(debug_assertions) { 1_000 } else { 20_000 };
 
-/// A text as long as it is wanted: a beginning, something repeated, and an end.
+/// A text of any length: a beginning, a part that is repeated, and an end.
 #[derive(Clone, Debug)]
 struct Shape {
-    /// What is hard in it, for the message of a failure.
+    /// What is hard about it, for the message of a failure.
     #[allow(dead_code, reason = "shown")]
     name: &'static str,
     before: String,
@@ -76,7 +76,7 @@ impl Shape {
 const VALUE: &str = "V1V";
 const KEY: &str = "K1K";
 
-/// What stands in a block before and behind the name, a key and a value.
+/// The text of a block before and after the name, a key and a value.
 struct Parts {
     before_name: String,
     before_key: String,
@@ -113,7 +113,7 @@ fn shapes(dialect: &Dialect) -> Vec<Shape> {
         add("a mark on each line", "", &format!("\n{mark}"), "");
         add("half a mark", "", &half, "");
         add("space behind a mark", &mark, " ", "");
-        add("space behind each mark", "", &format!("{mark}    "), "x");
+        add("space after each mark", "", &format!("{mark}    "), "x");
     }
     let good = blocks(dialect, &[Written::new("tool", &[("text", "x")])]).concat();
     add("blocks", "", &good, "");
@@ -234,7 +234,7 @@ fn parse(grammar: &Arc<Grammar>, mode: (Stream, CallStream), text: &str, chunk: 
     start.elapsed().as_secs_f64()
 }
 
-/// The text in pieces of so many characters.
+/// The text in pieces of this many characters.
 fn chunks(text: &str, size: usize) -> Vec<&[u8]> {
     let mut rest = text;
     let mut chunks = Vec::new();
@@ -246,7 +246,7 @@ fn chunks(text: &str, size: usize) -> Vec<&[u8]> {
     chunks
 }
 
-/// Below this, what is measured is noise, in seconds; what costs more than it should shows above it.
+/// In seconds: a time below this is noise, and a text that costs more than it should takes longer.
 const LEAST: f64 = 0.001;
 
 /// How much more twice the text may cost.
@@ -255,8 +255,8 @@ const MOST: f64 = 2.3;
 /// How often each size is tried before its cost is believed.
 const TRIES: usize = 20;
 
-/// How many times as long twice the text takes, for the best of several sizes: a text may mean something else when it is
-/// twice as long, but not each time. 0 where all are soon done.
+/// How many times as long twice the text takes, for the best of several sizes: at one size a text twice as long may mean
+/// something else, but not at every size. 0 if all are done too soon to measure.
 fn growth(read: impl Fn(&str) -> f64, shape: &Shape) -> f64 {
     let mut least = f64::INFINITY;
     for size in [SIZE, 2 * SIZE, 4 * SIZE] {
@@ -277,7 +277,7 @@ fn ratio(read: impl Fn(&str) -> f64, short: &str, long: &str) -> f64 {
             return 0.0;
         }
         least = least.min(read(short));
-        // A short text that was slow by chance would hide something.
+        // A short text that was slow by chance would hide a cost.
         if tries > 1 && most <= MOST * least {
             break;
         }

@@ -1,4 +1,4 @@
-//! A block that breaks runs nothing, and hides nothing that stands behind it.
+//! A block that breaks runs nothing, and hides nothing after it.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::write::{Written, blocks, opens_itself};
 enum Wrong {
     /// The call has no name.
     NoName,
-    /// The arguments are no object.
+    /// The arguments are not an object.
     NoObject,
-    /// Something stands in front of the first argument that may not.
+    /// Text that may not be there stands before the first argument.
     Junk,
 }
 
@@ -29,7 +29,7 @@ fn good() -> Written {
     Written::new("tool", &[("text", "w2w")])
 }
 
-/// A block with this wrong in it; `None` where the dialect cannot have it.
+/// A block with this fault; `None` if the dialect cannot have it.
 fn broken(dialect: &Dialect, wrong: Wrong) -> Option<String> {
     let written = |name: &str| blocks(dialect, &[Written::new(name, &[("text", VALUE)])]).concat();
     let body = &dialect.bodies[0];
@@ -41,7 +41,7 @@ fn broken(dialect: &Dialect, wrong: Wrong) -> Option<String> {
     match (wrong, body) {
         // Without its name a Python call is text.
         (Wrong::NoName, Body::Python(_)) => None,
-        // A recipient that is nobody is no tool.
+        // An empty recipient is not a tool.
         (Wrong::NoName, _) if dialect.heads.is_some() => None,
         // cogency 3.3.0 takes any string for a name.
         (Wrong::NoName, _) if dialect.name == "cogency" => None,
@@ -66,7 +66,7 @@ fn broken(dialect: &Dialect, wrong: Wrong) -> Option<String> {
     }
 }
 
-/// Where the argument begins whose key stands behind `before`.
+/// Where the argument begins whose key comes after `before`.
 fn argument_start(body: &Body, before: &str) -> usize {
     let open = match body {
         Body::Head(head) => match &head.args {
@@ -81,13 +81,13 @@ fn argument_start(body: &Body, before: &str) -> usize {
     before.len() - open
 }
 
-/// Whether a call stands in no block, but behind a mark and in front of what can be told from a name.
+/// Whether a call stands outside blocks, after a mark and before text that cannot be part of a name.
 fn begins_with_a_head(dialect: &Dialect) -> bool {
     let is_unmarked = dialect.open.is_empty() && !dialect.at_line_start;
     matches!(&dialect.bodies[0], Body::Head(form) if is_unmarked || opens_itself(dialect, form))
 }
 
-/// Whether a block of this dialect with this wrong in it still has an end.
+/// Whether a block of this dialect with this fault still has an end.
 fn has_an_end(dialect: &Dialect, wrong: Wrong) -> bool {
     let head_closes = dialect.bodies.iter().any(|body| match body {
         Body::Head(head) => !head.close.is_empty(),
@@ -101,14 +101,14 @@ fn has_an_end(dialect: &Dialect, wrong: Wrong) -> bool {
 }
 
 #[test]
-fn behind_a_block_that_breaks_all_is_read() {
+fn all_text_after_a_block_that_breaks_is_read() {
     let mut tried = 0;
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
         for wrong in [Wrong::NoName, Wrong::NoObject, Wrong::Junk] {
             let Some(broken) = broken(dialect, wrong) else { continue };
             if dialect.unmarked == Unmarked::AtStart && dialect.open.is_empty() {
-                continue; // then nothing behind it is a block
+                continue; // then nothing after it is a block
             }
             let text = format!("{broken} w1w {}", blocks(dialect, &[good()]).concat());
             let events = Setting::default().whole(&grammar, &text);
@@ -135,7 +135,7 @@ fn behind_a_block_that_breaks_all_is_read() {
                 })
                 .collect();
             let is_unmarked = dialect.unmarked == Unmarked::Anywhere && dialect.open.is_empty();
-            // A mark with no name behind it opens no call.
+            // A mark without a name after it does not open a call.
             let is_text = is_unmarked || (wrong == Wrong::NoName && begins_with_a_head(dialect));
             assert_eq!(errors.len(), usize::from(!is_text), "{case}");
             assert!(errors.iter().all(|report| report.kind == ReportKind::Malformed), "{case}");
@@ -172,9 +172,9 @@ fn inputs(grammar: &Arc<Grammar>) -> impl Strategy<Value = (String, bool)> + use
 const BETWEEN: &str = "w1000w";
 const BEHIND: &str = "w2000w";
 
-/// Whatever is wrong with a block: what stands behind it is shown, called or reported.
+/// Whatever is wrong with a block: all text after it is shown, called or reported.
 #[test]
-fn nothing_behind_a_damaged_block_is_lost() {
+fn nothing_after_a_damaged_block_is_lost() {
     each_grammar(inputs, |grammar, (text, typed)| {
         let setting = Setting { typed, ..Setting::default() };
         let read = setting.read(grammar, (Stream::Event, CallStream::Whole), &[&text]);
@@ -186,7 +186,7 @@ fn nothing_behind_a_damaged_block_is_lost() {
 }
 
 #[test]
-fn an_array_of_calls_of_which_one_is_wrong_runs_none() {
+fn an_array_of_calls_with_a_wrong_one_runs_none_of_them() {
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
         let Body::Json(json) = &dialect.bodies[0] else { continue };

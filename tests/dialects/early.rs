@@ -66,7 +66,7 @@ fn a_call_that_was_ready_comes_again_or_is_withdrawn() {
     });
 }
 
-/// The call is handed out at its own end, in every language that says where that is.
+/// The call is handed out at its own end, in every dialect that marks it.
 #[test]
 fn in_every_dialect_the_first_call_is_ready_before_the_answer_has_its_second() {
     let setting = Setting { start: CallStart::Early, ..Setting::default() };
@@ -74,7 +74,7 @@ fn in_every_dialect_the_first_call_is_ready_before_the_answer_has_its_second() {
         let calls = ["first", "second"].map(|tool| Written::new(tool, &[("text", "a")]));
         let text = blocks(&grammar.dialects[0], &calls).concat();
         let calls = setting.whole(&grammar, &text).into_iter().filter_map(Event::into_call).count();
-        // One decision is an answer of its own.
+        // A decision is a whole answer.
         assert_eq!(calls, if name == "react-json" { 1 } else { 2 }, "{name}: {text}");
         let before = text.find("second").map_or(&text[..], |second| &text[..second]);
         let is_ready =

@@ -1,4 +1,4 @@
-//! Chunking never matters, and what is shown of a call early is what comes.
+//! Chunking never matters, and the pieces of a call that are shown early are those of the call itself.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn a_call_is_what_was_shown_of_it() {
                         name.as_deref() == Some(call.name_json()) && agrees(args, call.args_json())
                     });
                     prop_assert!(found.is_some(), "{} of {:?}", call.json(), shown);
-                    // What was begun before it came to nothing.
+                    // The call that was begun before it is not handed out.
                     shown[..=found.unwrap_or(0)].iter_mut().for_each(|begun| begun.0 = None);
                 }
                 _ => {}
@@ -79,7 +79,7 @@ fn a_call_is_what_was_shown_of_it() {
     });
 }
 
-/// Whether a JSON object that was shown says what the call does. What is no JSON is written otherwise.
+/// Whether a JSON object that was shown is that of the call. Text that is not JSON is written in another way.
 fn agrees(shown: &str, args: &str) -> bool {
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     match read(shown) {

@@ -47,7 +47,7 @@ pub fn tools() -> Arc<Tools> {
     Arc::new(Tools::new([("tool".to_owned(), schema.clone()), ("a.b".to_owned(), schema)]))
 }
 
-/// How a text is read, but for its pieces.
+/// How a text is read, apart from how it is cut.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub lenient: bool,
@@ -109,7 +109,7 @@ impl Setting {
     }
 }
 
-/// Neighbours of one kind as one: what a way of cutting may part.
+/// Joins neighbouring events of one kind, which a way of cutting may part.
 pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let mut runs: Vec<Event> = Vec::new();
     for event in events {
@@ -126,7 +126,7 @@ pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     runs
 }
 
-/// Without what is known of calls before they are complete.
+/// The events without those of calls that are not complete.
 pub fn without_pieces(events: Vec<Event>) -> Vec<Event> {
     joined(events.into_iter().filter(|event| !matches!(event, Event::Piece(..))))
 }
@@ -145,7 +145,7 @@ pub fn cut<'a>(text: &'a str, cuts: &[prop::sample::Index]) -> Vec<&'a str> {
     chunks
 }
 
-/// Holds a property for each grammar; `PROPTEST_CASES` says how often.
+/// Checks a property for each grammar; `PROPTEST_CASES` says how often.
 pub fn each_grammar<S: Strategy>(
     inputs: impl Fn(&Arc<Grammar>) -> S,
     property: impl Fn(&Arc<Grammar>, S::Value) -> Result<(), TestCaseError>,

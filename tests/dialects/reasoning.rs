@@ -1,4 +1,4 @@
-//! Nothing in reasoning is a call, and a call that a model forgot to leave its reasoning for is reported.
+//! Nothing in reasoning is a call, and a call in reasoning that never ends is reported.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::read::{Setting, cut, each_grammar, grammars, joined, without_pieces};
 use crate::texts::{endings, text};
 use crate::write::{Written, blocks, message_to};
 
-/// How reasoning is opened and closed, and what may not stand in it, since it ends there.
+/// How reasoning is opened and closed, and the marks that would end it.
 #[derive(Clone, Debug)]
 struct Frame {
     open: String,
@@ -19,7 +19,7 @@ struct Frame {
     ends: Vec<String>,
 }
 
-/// All that a dialect has; one without a mark for its end is not among them.
+/// All reasoning of a dialect that has a mark for its end.
 fn frames(dialect: &Dialect) -> Vec<Frame> {
     let pairs = dialect.reasoning.iter().filter(|pair| !pair.close.is_empty());
     let mut frames: Vec<Frame> = pairs

@@ -1,4 +1,4 @@
-//! Texts made of what a dialect is made of, whole and in parts.
+//! Texts made of a dialect's parts, whole and damaged.
 
 #![expect(
     clippy::trivially_copy_pass_by_ref,
@@ -15,12 +15,12 @@ use proptest::sample::{Index, select};
 use crate::read::Setting;
 use crate::write::{Written, answer, blocks_of, marks, message_to};
 
-/// A stretch of text; indices choose among what the dialect has of it.
+/// A stretch of text; indices choose among those that the dialect has.
 #[derive(Clone, Debug)]
 pub enum Piece {
-    /// Text that means nothing, or a part of what does.
+    /// Text that has no meaning, or a part of text that has.
     Plain(&'static str),
-    /// A word that stands nowhere else.
+    /// A word that is in no other place.
     Word,
     Mark(Index),
     CutMark(Index, Index),
@@ -31,11 +31,11 @@ pub enum Piece {
     CutBlock(Block, Index),
     /// Reasoning around a piece, closed or not.
     Reasoning(Index, Box<Piece>, bool),
-    /// What the dialect has for text: a message, an answer, a pair of marks around it.
+    /// Text as the dialect frames it: in a message, in an answer, or between two marks.
     Answer(Index, Box<Piece>),
 }
 
-/// Calls of a block, and by which body they are written.
+/// Calls of a block, and the body that they are written in.
 #[derive(Clone, Debug)]
 pub struct Block {
     pub body: Index,
@@ -196,7 +196,7 @@ pub fn text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
     pieces(piece().boxed()).prop_map(move |pieces| TextWriter::new(&grammar).text(&pieces))
 }
 
-/// One in which no argument comes twice, and blocks are whole or cut, so that each word belongs somewhere.
+/// A text in which no argument comes twice, and blocks are whole or cut, so that each word has one place.
 pub fn whole_text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
     let grammar = Arc::clone(grammar);
     pieces(piece().prop_map(Piece::undamaged).boxed()).prop_map(move |pieces| {
@@ -237,7 +237,7 @@ impl<'g> TextWriter<'g> {
         pieces.iter().map(|piece| self.piece(piece)).collect()
     }
 
-    /// A word that stands nowhere else in the text.
+    /// A word that is in no other place of the text.
     pub fn word(&mut self) -> String {
         self.words += 1;
         format!("w{}w", self.words)

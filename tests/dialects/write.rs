@@ -1,4 +1,4 @@
-//! Calls as the models of a dialect write them, told from the dialect's value alone.
+//! Calls as the models of a dialect write them, made from the dialect's value alone.
 
 use cogency_rs::dialect::{
     Args, Body, DecisionKeys, Dialect, Head, HeadForm, Heads, Json, JsonShape, Parameters, Python,
@@ -24,7 +24,7 @@ pub fn blocks(dialect: &Dialect, calls: &[Written]) -> Vec<String> {
     blocks_of(dialect, &dialect.bodies[0], calls)
 }
 
-/// The same, written by this body.
+/// Blocks that hold these calls, written in this body.
 pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<String> {
     if let (Some(heads), Body::Head(head)) = (&dialect.heads, body) {
         return calls.iter().map(|call| message(dialect, heads, head, call)).collect();
@@ -51,7 +51,7 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
     items.into_iter().map(|item| marked(dialect, &item)).collect()
 }
 
-/// Whether the mark of a block is that of this head: then no other stands around the call.
+/// Whether the mark of a block is that of this head: then the call has no other mark around it.
 pub fn opens_itself(dialect: &Dialect, form: &Head) -> bool {
     dialect.open.contains(&form.open)
 }
@@ -60,7 +60,7 @@ fn joined(calls: &[Written], between: &str, write: impl Fn(&Written) -> String) 
     calls.iter().map(write).collect::<Vec<_>>().join(between)
 }
 
-/// Between the marks of a block; those that count at the start of a line only are put there.
+/// Text between the marks of a block. Marks that count only at the start of a line are put there.
 fn marked(dialect: &Dialect, item: &str) -> String {
     let open = dialect.open.first().map_or("", |mark| mark);
     let close = dialect.close.first().map_or("", |mark| mark);
@@ -80,7 +80,7 @@ fn message(dialect: &Dialect, heads: &Heads, form: &Head, call: &Written) -> Str
     format!("{open}assistant {recipient}{}{end}{block}{close}", call.name)
 }
 
-/// Text in the only way in which such an answer has some: a message to the user or to the model itself.
+/// Text in an answer of messages: a message to the user or to the model itself.
 pub fn message_to(heads: &Heads, channel: Option<&str>, text: &str) -> String {
     let (open, close, end) = (&heads.open[0], &heads.close[0], &heads.end);
     let to = match channel {
@@ -111,7 +111,7 @@ fn object(form: &Json, call: &Written) -> String {
     format!("{{{decided}{name_key}: {}, {args_key}: {}}}", quoted(&call.name), json_args(call))
 }
 
-/// The object that is an answer, where an object decides whether it is one.
+/// The object that is an answer, in a dialect of decisions.
 pub fn answer(decision: &DecisionKeys, thought: &str, text: &str) -> String {
     let DecisionKeys { key, answer, answer_key, thought_key, .. } = decision;
     let (key, kind, thought_key) = (quoted(key), quoted(answer), quoted(thought_key));

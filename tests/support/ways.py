@@ -25,8 +25,7 @@ import cogency_rs.accumulator as accumulator_module
 import cogency_rs.early as early_module
 from cogency_rs.batch import ToolBatch
 from cogency_rs.early import EarlyCalls
-from cogency_rs.event_source import EventSource
-from cogency_rs.parser import TextStream
+from cogency_rs.parser import ClosedOnce, TextStream
 from cogency_rs.storage.log import CallRecord
 from support.tools import rounds
 
@@ -117,7 +116,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
         "may_have_early_calls",
         lambda options, tools: not options.has_call_hooks,
     )
-    monkeypatch.setattr(accumulator_module, "EventSource", partial(_event_source, EventSource))
+    monkeypatch.setattr(accumulator_module, "ClosedOnce", partial(_event_source, ClosedOnce))
     open_text = TextStream.open
 
     def open_slowly(text: TextStream, sink: Any) -> Any:
@@ -131,7 +130,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
 
 def is_eager() -> bool:
     """Whether the calls of the test that runs begin early."""
-    return accumulator_module.EventSource is not EventSource
+    return accumulator_module.ClosedOnce is not ClosedOnce
 
 
 def is_dropped(record: CallRecord) -> bool:
@@ -190,5 +189,5 @@ class _Announced(_Slowed):
         return [item]
 
 
-def _event_source(make: Any, iterator: Any, *given: Any) -> EventSource:
+def _event_source(make: Any, iterator: Any, *given: Any) -> ClosedOnce:
     return make(_Announced(iterator), *given)

@@ -1,15 +1,17 @@
-"""No two files of the core import from each other, so that each can be read after those that it builds on."""
+"""The files of the core import from each other in layers, so that each can be read after those that it builds on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 SRC = Path(__file__).resolve().parents[2] / "src"
+PROTOCOL = SRC / "protocol" / "mod.rs"
 
 if not SRC.is_dir():
     pytest.skip("the sources of the core are not here", allow_module_level=True)
@@ -20,6 +22,7 @@ COMMENT = re.compile(r"//[^\n]*")
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*mod \w+ \{.*", re.DOTALL)
 USE = re.compile(r"^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);", re.MULTILINE)
 PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
+MODULE = re.compile(r"`(\w+)`")
 DEFINED = re.compile(r"\b(?:struct|enum|union|fn|trait|type|const|static|macro_rules!)\s+(\w+)")
 
 
@@ -28,7 +31,11 @@ def module(path: Path) -> Module:
     return parts[:-1] if parts[-1] in ("mod", "lib") else parts
 
 
-FILES = {module(path): path for path in SRC.rglob("*.rs") if "tests" not in path.parts}
+FILES = {
+    module(path): path
+    for path in SRC.rglob("*.rs")
+    if "tests" not in path.parts and path.name != "tests.rs"
+}
 
 
 @cache
@@ -112,15 +119,23 @@ def imports(file: Module) -> set[Module]:
     return {found for at in starts if (found := home(*at)) is not None} - {file}
 
 
-def test_no_two_files_of_the_core_import_from_each_other():
-    taken = {file: imports(file) for file in FILES}
-    pairs = {
-        frozenset({"/".join(one), "/".join(other)})
-        for one, others in taken.items()
-        for other in others
-        if one in taken.get(other, ())
+def test_no_files_of_the_core_import_from_each_other_in_a_ring():
+    layers = TopologicalSorter({file: imports(file) for file in FILES})
+    layers.prepare()  # raises CycleError, which names the files of a ring
+
+
+def test_each_module_of_the_protocol_builds_only_on_those_before_it_in_the_table_of_layers():
+    table = [line for line in PROTOCOL.read_text(encoding="utf-8").splitlines() if "| " in line]
+    order = [name for line in table for name in MODULE.findall(line)]
+    assert sorted(order) == sorted({file[1] for file in FILES if file[:1] == ("protocol",) != file})
+    upward = {
+        f"{file[1]} imports from {taken[1]}"
+        for file in FILES
+        if file[:1] == ("protocol",) != file
+        for taken in imports(file)
+        if taken[:1] == ("protocol",) != taken and order.index(taken[1]) > order.index(file[1])
     }
-    assert pairs == set()
+    assert upward == set()
 
 
 @pytest.mark.parametrize(

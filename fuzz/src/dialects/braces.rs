@@ -9,7 +9,7 @@ use crate::json::{Units, Value, read};
 /// The arguments that begin here.
 ///
 /// # Errors
-/// They are none.
+/// These are not arguments.
 pub fn arguments(mark: &str, cursor: &mut Cursor<'_>) -> Read<Value> {
     cursor.skip_space();
     if cursor.peek()? == b'{' { value(mark, cursor) } else { Err(No::Call) }
@@ -65,7 +65,7 @@ fn items(
             byte if byte == close => return Ok(()),
             _ => return Err(No::Call),
         }
-        // Whether a comma may stand behind the last item is a matter of taste.
+        // Readers may differ in whether a comma may follow the last item.
         cursor.skip_space();
         if cursor.peek()? == close {
             return Err(No::Certainty);
@@ -73,7 +73,7 @@ fn items(
     }
 }
 
-/// A key, and the colon behind it.
+/// A key, and the colon after it.
 fn key(mark: &str, cursor: &mut Cursor<'_>) -> Read<Units> {
     cursor.skip_space();
     let key = if cursor.take(mark)? {
@@ -87,7 +87,7 @@ fn key(mark: &str, cursor: &mut Cursor<'_>) -> Read<Units> {
         key
     };
     cursor.skip_space();
-    // Keys of other characters may be read, too.
+    // Keys with other characters may be read too.
     if cursor.peek()? != b':' || key.is_empty() {
         return Err(No::Certainty);
     }

@@ -10,18 +10,18 @@ use super::{
 };
 use crate::json::{Value, dumps};
 
-/// The call whose `open` ends here, with no block around it.
+/// The call whose `open` ends here, without a block around it.
 ///
 /// # Errors
-/// It is none.
+/// This is not a call.
 pub fn call(form: &Head, cursor: &mut Cursor<'_>) -> Read<Call> {
     read(form, cursor, &[], &[])
 }
 
-/// The same in a block of this dialect.
+/// The call whose `open` ends here, in a block of this dialect.
 ///
 /// # Errors
-/// It is none.
+/// This is not a call.
 pub fn call_in_block(form: &Head, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Call> {
     let ends: Vec<&str> =
         dialect.close.iter().chain(&dialect.turn_end).map(|mark| &**mark).collect();
@@ -42,7 +42,7 @@ fn read(
     }
     let head = &cursor.rest()[..length];
     let (name, id) = named(&form.form, head)?;
-    // What stands bare in a head is one line, and neither markup nor anything else that opens or closes something.
+    // A bare name in a head is one line, without markup and without brackets or quotes.
     let is_bare = !matches!(form.form, HeadForm::Attributes(_));
     if is_bare && trimmed(&name).iter().any(|byte| b"<{\n\r".contains(byte)) {
         return Err(No::Call);
@@ -61,7 +61,7 @@ fn read(
     let args = if is_closed { object(Vec::new()) } else { arguments(form, cursor, followers)? };
     cursor.skip_space();
     if !form.close.is_empty() && !cursor.take(&form.close)? {
-        // A call that was not closed may still end with its block, or in front of the next call.
+        // A call that was not closed may still end with its block, or before the next call.
         for mark in followers.iter().chain(block_ends) {
             if cursor.is_at(mark)? {
                 return Err(No::Certainty);
@@ -79,11 +79,11 @@ fn read(
 /// The arguments that begin here.
 ///
 /// # Errors
-/// They are none.
+/// These are not arguments.
 pub fn arguments(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Read<Value> {
     match &form.args {
         Args::Json => json::value(cursor, b'{'),
-        // What is no object is text up to where the call ends, and that may be anywhere.
+        // Arguments that are not an object are text up to the end of the call, which may be anywhere.
         Args::Text(_) => json::value(cursor, b'{').map_err(|_| No::Certainty),
         Args::Braces(mark) => braces::arguments(mark, cursor),
         Args::Parameters(parameters) => parameters::arguments(parameters, form, cursor, followers),
@@ -91,7 +91,7 @@ pub fn arguments(form: &Head, cursor: &mut Cursor<'_>, followers: &[&str]) -> Re
     }
 }
 
-/// Whether the mark that ends a head is the first of the arguments.
+/// Whether the mark that ends a head also begins the arguments.
 fn begins_args(form: &Head, end: &str) -> bool {
     match &form.args {
         Args::Json | Args::Braces(_) => end == "{",
@@ -116,7 +116,7 @@ fn named(form: &HeadForm, head: &[u8]) -> Read<(Vec<u8>, Option<Vec<u8>>)> {
             Some(true) => Ok((head[mark.len()..].to_vec(), None)),
             _ => Err(No::Call),
         },
-        // `functions.NAME:NUMBER`; what is otherwise may still be a name.
+        // `functions.NAME:NUMBER`; other text may still be a name.
         HeadForm::Numbered => {
             let text = head.strip_prefix(b"functions.").ok_or(No::Certainty)?;
             let colon = text.iter().rposition(|byte| *byte == b':').ok_or(No::Certainty)?;
@@ -130,7 +130,7 @@ fn named(form: &HeadForm, head: &[u8]) -> Read<(Vec<u8>, Option<Vec<u8>>)> {
     }
 }
 
-/// The value of an attribute in a row of `key="value"`, each behind a space; without entities.
+/// The value of an attribute in a row of `key="value"`, each after a space; without entities.
 ///
 /// # Errors
 /// The row holds something else.

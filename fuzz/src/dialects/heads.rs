@@ -1,4 +1,4 @@
-//! Messages with a head that says to whom they are.
+//! Messages with a head that says who they are for.
 
 use cogency_rs::dialect::{Body, Dialect, Heads, Str};
 use cogency_rs::protocol::Call;
@@ -8,7 +8,7 @@ use super::{Cursor, No, Read, call_with, find, head};
 /// The calls of the message that begins here, as far as its head names the tool.
 ///
 /// # Errors
-/// It holds none, or the calls stand in its text.
+/// It does not hold calls, or holds them in its text.
 pub fn message(heads: &Heads, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Read<Vec<Call>> {
     let head = cursor.until(&heads.end)?;
     if head.len() > 2000 {
@@ -21,7 +21,7 @@ pub fn message(heads: &Heads, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Rea
     let Some(tool) =
         recipient.filter(|_| !is(&heads.answer, recipient) && !is(&heads.reasoning, recipient))
     else {
-        // To the user or to itself.
+        // A message for the user or for the model itself.
         return Err(No::Call);
     };
     let Some(Body::Head(form)) = dialect.bodies.first().filter(|_| heads.names_call) else {
@@ -32,7 +32,7 @@ pub fn message(heads: &Heads, dialect: &Dialect, cursor: &mut Cursor<'_>) -> Rea
     Ok(vec![call_with(name, &args)?])
 }
 
-/// The word behind the last `mark` of a head; `None` where there is none.
+/// The word after the last `mark` of a head; `None` if there is not one.
 fn last_word<'h>(head: &'h [u8], mark: &str) -> Option<&'h [u8]> {
     if mark.is_empty() {
         return None;

@@ -8,10 +8,10 @@ use cogency_rs::protocol::json::{Controls, FaultKind};
 use super::{Cursor, No, Read, depth, object, units};
 use crate::json::{Units, Value, as_dict, dumps, read};
 
-/// The calls of the value that stands here.
+/// The calls of the value that begins here.
 ///
 /// # Errors
-/// There is none, or they are no calls.
+/// There is not a value, or it does not hold calls.
 pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
     let mut calls = Vec::new();
     match &form.shape {
@@ -44,10 +44,10 @@ pub fn calls(form: &Json, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<
     Ok(calls)
 }
 
-/// The value that stands here, which begins with this bracket.
+/// The value that begins here, with this bracket.
 ///
 /// # Errors
-/// Something else does, or it is no JSON.
+/// Something else begins here, or it is not JSON.
 pub fn value(cursor: &mut Cursor<'_>, bracket: u8) -> Read<Value> {
     cursor.skip_space();
     if cursor.peek()? != bracket {
@@ -65,7 +65,7 @@ pub fn value(cursor: &mut Cursor<'_>, bracket: u8) -> Read<Value> {
     Ok(reading.node.value)
 }
 
-/// The call that an object is; `None` where it is the answer, or passed over.
+/// The call that an object is; `None` if it is the answer, or is passed over.
 fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
     let Value::Object(entries) = value else {
         return Err(if form.skips_others { No::Certainty } else { No::Call });
@@ -84,7 +84,7 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
     }
     let one_of = |keys: &[Str]| {
         let found: Vec<&Value> = keys.iter().filter_map(&field).collect();
-        // Which of several counts is a matter of taste.
+        // Readers may differ in which of several counts.
         if found.len() > 1 { Err(No::Certainty) } else { Ok(found.first().copied()) }
     };
     let no_call = if form.skips_others { No::Certainty } else { No::Call };
@@ -109,7 +109,7 @@ fn call(form: &Json, value: &Value, is_known: bool) -> Read<Option<Call>> {
     Ok(Some(call.with_id(text(&form.id)).with_server(text(&form.server))))
 }
 
-/// Whether a key is one of those of a call.
+/// Whether this is a key of a call.
 fn is_of_form(form: &Json, key: &Units) -> bool {
     form.name.iter().chain(&form.args).any(|name| units(name.as_bytes()) == *key)
 }

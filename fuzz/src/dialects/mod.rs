@@ -1,7 +1,7 @@
-//! Blocks of calls in every dialect, as their grammar reads: whole texts, one reference for each shape.
+//! Blocks of calls in every dialect, read as whole texts: one reference for each shape.
 //!
-//! A reference decides what is certain. Where a text is not written as a model was taught, but a reader may forgive it, the
-//! reference calls it undecided and the target asks for nothing but what holds of every text.
+//! A reference decides only what is certain. If a text is not written as a model was taught, but a reader may forgive it, the
+//! reference calls it undecided, and the target checks only what holds for every text.
 
 pub mod braces;
 pub mod head;
@@ -24,7 +24,7 @@ use crate::text::{characters, leading_space};
 /// Why there are no calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum No {
-    /// This is no block of calls, whatever follows.
+    /// This is not a block of calls, whatever follows.
     Call,
     /// It is not certain what this is.
     Certainty,
@@ -33,7 +33,7 @@ pub enum No {
 /// What a reference reads.
 pub type Read<T> = Result<T, No>;
 
-/// Dialects that are read together, beside each of the table alone.
+/// Dialects that are read together, in addition to each dialect of the table alone.
 const TOGETHER: [&[&str]; 6] = [
     &["forge-xml", "forge-json"],
     &["hermes", "qwen3-coder", "glm45"],
@@ -77,7 +77,7 @@ impl<'t> Cursor<'t> {
         self.text.get(self.at).copied().ok_or(No::Certainty)
     }
 
-    /// Whether `mark` stands here.
+    /// Whether the text goes on with `mark`.
     ///
     /// # Errors
     /// The text ends in what may be the beginning of it.
@@ -85,7 +85,7 @@ impl<'t> Cursor<'t> {
         starts_with(self.rest(), mark).ok_or(No::Certainty)
     }
 
-    /// The same; if it does, it is passed over.
+    /// Whether the text goes on with `mark`, which is then passed over.
     ///
     /// # Errors
     /// As [`is_at`](Self::is_at).
@@ -98,7 +98,7 @@ impl<'t> Cursor<'t> {
     /// The text up to the first `mark`, which is passed over too.
     ///
     /// # Errors
-    /// It does not come.
+    /// The text does not have the mark.
     pub fn until(&mut self, mark: &str) -> Read<&'t [u8]> {
         let length = find(self.rest(), mark).ok_or(No::Certainty)?;
         let before = &self.rest()[..length];
@@ -107,7 +107,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Whether a text begins with `mark`; `None` where it ends too early to tell.
+/// Whether a text begins with `mark`; `None` if it ends too early to tell.
 #[must_use]
 pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
     let mark = mark.as_bytes();
@@ -118,7 +118,7 @@ pub fn starts_with(text: &[u8], mark: &str) -> Option<bool> {
     }
 }
 
-/// The first place at which `mark` stands.
+/// The first place of `mark`.
 #[must_use]
 pub fn find(text: &[u8], mark: &str) -> Option<usize> {
     (0..text.len()).find(|at| text[*at..].starts_with(mark.as_bytes()))
@@ -157,7 +157,7 @@ pub fn call(name: &[u8], args: Vec<(Units, Value)>) -> Read<Call> {
     call_with(name, &object(args))
 }
 
-/// The same with arguments that are an object already.
+/// The call with this name and an object of arguments.
 ///
 /// # Errors
 /// The name is empty.
@@ -196,7 +196,7 @@ pub fn depth(value: &Value) -> usize {
 /// The calls of the block that a text begins with, and where it ends.
 ///
 /// # Errors
-/// It begins with no block, or it is not certain what it begins with.
+/// It does not begin with a block, or it is not certain what it begins with.
 pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
     let mut cursor = Cursor { text, at: 0 };
     // The answer's first head may lack its mark.
@@ -210,7 +210,7 @@ pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
     if let Some(open) = open.max_by_key(|open| open.len()) {
         cursor.at = open.len();
         match bodies(dialect, &mut cursor, true) {
-            // The mark may be that of a call too, with none around it.
+            // The mark may also be the mark of a call, without a block around it.
             Err(No::Call) if dialect.bodies.iter().any(|body| opens_itself(dialect, body)) => {
                 cursor.at = 0;
             }
@@ -236,12 +236,12 @@ pub fn block(dialect: &Dialect, text: &[u8]) -> Read<(Vec<Call>, usize)> {
     if dialect.unmarked == Unmarked::Never {
         return Err(No::Certainty);
     }
-    // What is no such block is text, in which another may begin.
+    // Otherwise this is text, in which another block may begin.
     let calls = bodies(dialect, &mut cursor, false).map_err(|_| No::Certainty)?;
     Ok((calls, cursor.at))
 }
 
-/// Whether the mark of a block is that of a call of this body.
+/// Whether the mark of a block is also the mark of a call of this body.
 fn opens_itself(dialect: &Dialect, body: &Body) -> bool {
     matches!(body, Body::Head(form) if dialect.open.contains(&form.open))
 }
@@ -256,7 +256,7 @@ fn may_begin(dialect: &Dialect, body: &Body, is_marked: bool) -> bool {
     }
 }
 
-/// What stands in a block, and the mark that closes it.
+/// The calls in a block, and the mark that closes it.
 fn bodies(dialect: &Dialect, cursor: &mut Cursor<'_>, is_marked: bool) -> Read<Vec<Call>> {
     cursor.skip_space();
     let mut no = No::Call;
@@ -314,7 +314,7 @@ fn one(
     Err(No::Call)
 }
 
-/// Whether a block may begin behind the first byte of a text.
+/// Whether a block may begin after the first byte of a text.
 #[must_use]
 pub fn may_open_again(dialect: &Dialect, text: &[u8]) -> bool {
     let rest = &text[text.len().min(1)..];

@@ -1,4 +1,4 @@
-//! Arguments each between marks of its own, with raw text as their values.
+//! Arguments that are each between marks, with raw text as their values.
 
 use cogency_rs::dialect::{Head, Parameters, Str, Trim, Untyped};
 use cogency_rs::protocol::json::Controls;
@@ -8,10 +8,10 @@ use super::{Cursor, No, Read, depth, find, object, starts_with, string, trimmed,
 use crate::json::{Value, read};
 use crate::text::{is_blank, leading_space};
 
-/// The arguments that begin here, up to what closes their call. `followers` may stand behind that.
+/// The arguments that begin here, up to the mark that closes their call. `followers` may come after that mark.
 ///
 /// # Errors
-/// They are none.
+/// These are not arguments.
 pub fn arguments(
     form: &Parameters,
     head: &Head,
@@ -83,7 +83,7 @@ fn is_at_any(cursor: &Cursor<'_>, marks: &[Str]) -> Read<bool> {
     Ok(false)
 }
 
-/// The raw value that begins here: up to the first mark that closes it with something behind that may stand there.
+/// The raw value that begins here, up to the first mark that closes it and is followed by what may follow it.
 fn value<'t>(
     form: &Parameters,
     close: &str,
@@ -105,7 +105,7 @@ fn value<'t>(
     Err(No::Certainty)
 }
 
-/// Whether what stands here may do so behind a value: the next parameter, the end of all, or that of the call.
+/// Whether the text here may follow a value: the next parameter, the end of all parameters, or the end of the call.
 fn may_follow(
     form: &Parameters,
     ends: &[Str],
@@ -147,12 +147,12 @@ fn cut(raw: &[u8], trim: Trim) -> &[u8] {
     }
 }
 
-/// A raw value: text, or JSON where it may be that and is.
+/// A raw value: JSON if the dialect allows JSON there and it is JSON, else text.
 fn typed(raw: &[u8], is_json: bool) -> Value {
     let text = &raw[leading_space(raw)..];
     let text = trimmed(text);
     match read(text, 0, Controls::Raw) {
-        // These are words that only Python reads.
+        // Only Python reads these words.
         Ok(reading)
             if matches!(reading.node.value, Value::Word("NaN" | "Infinity" | "-Infinity")) =>
         {
@@ -163,13 +163,13 @@ fn typed(raw: &[u8], is_json: bool) -> Value {
         {
             reading.node.value
         }
-        // A number at the end of a text is whole.
+        // The end of a text ends a number.
         _ if is_json => number(text).unwrap_or_else(|| string(raw)),
         _ => string(raw),
     }
 }
 
-/// The number that a whole text is.
+/// The number that is the whole text.
 #[must_use]
 pub fn number(text: &[u8]) -> Option<Value> {
     let with_end = [text, b" "].concat();

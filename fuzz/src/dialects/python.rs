@@ -11,7 +11,7 @@ use crate::text::characters;
 /// The calls of the list, or of the lines, that begin here.
 ///
 /// # Errors
-/// They are none.
+/// These are not calls.
 pub fn calls(form: &Python, cursor: &mut Cursor<'_>) -> Read<Vec<Call>> {
     let mut calls = Vec::new();
     let is_list = *form == Python::List;
@@ -21,7 +21,7 @@ pub fn calls(form: &Python, cursor: &mut Cursor<'_>) -> Read<Vec<Call>> {
     }
     loop {
         cursor.skip_space();
-        // An empty list is no block, and it is a matter of taste whether a comma may stand behind the last call.
+        // An empty list is not a block, and readers may differ in whether a comma may follow the last call.
         if is_list && cursor.peek()? == b']' {
             return Err(No::Certainty);
         }
@@ -135,7 +135,7 @@ fn value(cursor: &mut Cursor<'_>) -> Read<Value> {
     }
 }
 
-/// Items between brackets, the first of which stands here, with commas between them and perhaps behind the last.
+/// Items between brackets, the first of which stands here, with commas between them and perhaps after the last.
 fn items(
     cursor: &mut Cursor<'_>,
     close: u8,
@@ -158,7 +158,7 @@ fn items(
     }
 }
 
-/// A string in quotes, with something behind it that may stand behind a value and nothing that may not.
+/// A string in quotes, followed by what may follow a value.
 fn text(cursor: &mut Cursor<'_>) -> Read<Units> {
     let quote = cursor.peek()?;
     cursor.at += 1;

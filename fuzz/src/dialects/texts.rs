@@ -1,4 +1,4 @@
-//! Texts of what a dialect is made of, from bytes: its marks and parts of them, its calls whole and damaged, reasoning.
+//! Texts made from bytes, of a dialect's parts: marks whole and in part, calls whole and damaged, reasoning.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{array, object, string, units};
 use crate::json::{Value, dumps};
 use crate::text::characters;
 
-/// Text that means nothing alone, and parts of what does.
+/// Text that has no meaning by itself, and parts of text that has.
 const PLAIN: [&str; 64] = [
     "[",
     "]",
@@ -83,15 +83,15 @@ const NAMES: [&str; 8] = ["tool", "a.b", "other", "get_it", "naïve", "a-b", "x 
 
 const KEYS: [&str; 8] = ["text", "n", "x", "flag", "list", "object", "item", "a b"];
 
-/// A text, while it is made of bytes that choose its pieces.
+/// A text in the making, from bytes that choose its pieces.
 pub struct Writer<'b> {
     bytes: std::slice::Iter<'b, u8>,
     dialects: &'b [Arc<Dialect>],
     /// The marks of all dialects.
     marks: Vec<String>,
-    /// Words that stand nowhere else.
+    /// Words that are in no other place of the text.
     words: usize,
-    /// Calls that were written as their dialect writes them, and whether that holds them as they are.
+    /// Calls as their dialect writes them, and whether they read back as they are.
     pub written: Vec<(Vec<ShownCall>, bool)>,
 }
 
@@ -214,7 +214,7 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// The same with characters or marks left out, doubled, put in or moved.
+    /// Calls with characters or marks left out, doubled, put in or moved.
     pub fn damaged(&mut self) -> Vec<u8> {
         let calls = self.calls();
         self.written.pop();
@@ -224,7 +224,7 @@ impl<'b> Writer<'b> {
                 break;
             }
             let kind = self.byte();
-            // Two bytes say where, so that every place of a long text is within reach.
+            // Two bytes choose the place, so that every place of a long text can be chosen.
             let at = (self.byte() * 256 + self.byte()) % pieces.len();
             match kind % 8 {
                 0 => drop(pieces.remove(at)),

@@ -9,9 +9,9 @@ use super::{Cursor, No, Read, array, call_with, object, string, trimmed, units};
 use crate::json::{Units, Value, dumps};
 use crate::text::is_blank;
 
-/// What stands in an element.
+/// The inside of an element.
 struct Content {
-    /// The text, entities replaced; empty where there are elements.
+    /// The text, entities replaced; empty if there are elements.
     text: Vec<u8>,
     has_cdata: bool,
     elements: Vec<(Vec<u8>, Content)>,
@@ -20,7 +20,7 @@ struct Content {
 /// The elements of a call, each at most once, the arguments among them.
 ///
 /// # Errors
-/// They are none of a call.
+/// These are not the elements of a call.
 pub fn call(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Call> {
     let parts = form.parts.as_ref().ok_or(No::Certainty)?;
     let mut found: Vec<(Vec<u8>, Content)> = Vec::new();
@@ -54,10 +54,10 @@ pub fn call(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Call> {
     })
 }
 
-/// The elements that begin here, up to a closing tag that closes none of them.
+/// The elements that begin here, up to a closing tag of an element outside.
 ///
 /// # Errors
-/// They are none.
+/// These are not elements.
 pub fn arguments(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Value> {
     let mut elements = Vec::new();
     loop {
@@ -71,7 +71,7 @@ pub fn arguments(form: &Xml, cursor: &mut Cursor<'_>) -> Read<Value> {
     of_elements(form, &Content { text: Vec::new(), has_cdata: false, elements })
 }
 
-/// The name of the opening tag that stands here; `None` for anything else.
+/// The name of the opening tag here; `None` for anything else.
 fn opening<'t>(form: &Xml, cursor: &mut Cursor<'t>) -> Read<Option<&'t [u8]>> {
     if !cursor.take(&format!("{}<", form.prefix))? {
         return Ok(None);
@@ -85,7 +85,7 @@ fn opening<'t>(form: &Xml, cursor: &mut Cursor<'t>) -> Read<Option<&'t [u8]>> {
     if is_name { Ok(Some(name)) } else { Err(No::Certainty) }
 }
 
-/// What stands up to the closing tag of the element of this name.
+/// The inside of the element of this name, up to its closing tag.
 fn content(form: &Xml, name: &[u8], cursor: &mut Cursor<'_>) -> Read<Content> {
     let mut content = Content { text: Vec::new(), has_cdata: false, elements: Vec::new() };
     let close = format!("{}</{}>", form.prefix, String::from_utf8_lossy(name));
@@ -111,7 +111,7 @@ fn content(form: &Xml, name: &[u8], cursor: &mut Cursor<'_>) -> Read<Content> {
         content.text.push(cursor.peek()?);
         cursor.at += 1;
     }
-    // Text beside elements, and such a section, may mean anything.
+    // Text next to elements, and such a section, may mean anything.
     if !content.elements.is_empty() && (content.has_cdata || !is_blank(&content.text)) {
         return Err(No::Certainty);
     }
@@ -128,7 +128,7 @@ fn entity(cursor: &mut Cursor<'_>) -> Read<u8> {
         }
     }
     cursor.at += 1;
-    // What has a number may be any character.
+    // An entity with a number may be any character.
     if cursor.peek()? == b'#' { Err(No::Certainty) } else { Ok(b'&') }
 }
 
@@ -155,7 +155,7 @@ fn value(form: &Xml, content: &Content) -> Read<Value> {
             let values = content.elements.iter().map(|(_, inside)| value(form, inside));
             return Ok(array(values.collect::<Read<_>>()?));
         }
-        // An array of which not every element is an item.
+        // An array in which not every element is an item.
         if is_item(&content.elements[0].0) {
             return Err(No::Certainty);
         }

@@ -1,4 +1,4 @@
-//! Calls made at random, of the kind that a writer can write.
+//! Random calls, of the kind that a writer can write.
 
 use cogency_rs_oracles::{
     Call,
@@ -7,7 +7,7 @@ use cogency_rs_oracles::{
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-/// Text before the calls, where there may be some.
+/// Text before the calls, if the dialect allows it.
 pub fn before(writer: &Writer) -> BoxedStrategy<String> {
     let none = Just(String::new());
     if writer.text { prop_oneof![none, text(writer)].boxed() } else { none.boxed() }
@@ -28,12 +28,12 @@ pub fn calls(writer: &Writer, string: BoxedStrategy<String>) -> BoxedStrategy<Ve
         .boxed()
 }
 
-/// A name or a key, and no word of Python.
+/// A name or a key that is not a keyword of Python.
 fn key() -> &'static str {
     "[a-z]{1,6}_[a-z0-9]{1,4}"
 }
 
-/// Text that holds no character of a mark.
+/// Text without any character of a mark.
 pub fn text(writer: &Writer) -> BoxedStrategy<String> {
     let pieces = [
         "a",
@@ -85,7 +85,7 @@ pub fn text(writer: &Writer) -> BoxedStrategy<String> {
     text.prop_map(move |text| if verbatim { text.trim().to_owned() } else { text }).boxed()
 }
 
-/// Text with marks in it; in a verbatim value nothing that may follow a mark does.
+/// Text with marks in it; in a verbatim value they are not followed by what may follow a mark.
 pub fn with_marks(writer: &Writer) -> BoxedStrategy<String> {
     let word = if writer.values == Values::Any { "" } else { "x" };
     let mark = select(writer.marks).prop_map(move |mark| [word, mark, word].concat());
@@ -103,7 +103,7 @@ fn value(writer: &Writer, string: BoxedStrategy<String>) -> BoxedStrategy<Value>
     ];
     let within = writer.values == Values::VerbatimWithin;
     let nested = move |inner: BoxedStrategy<Value>| {
-        // Elements say nothing of an empty list or object, nor of the types in a mixed one.
+        // Elements cannot tell an empty list or object, nor the types in a mixed one.
         let list = if within {
             let numbers = vec(any::<i32>().prop_map(Value::from), 1..4);
             prop_oneof![numbers, vec(any::<bool>().prop_map(Value::from), 1..4)].boxed()

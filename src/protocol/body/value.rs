@@ -1,8 +1,8 @@
 //! The raw value of a parameter: where it ends, and what it says.
 //!
-//! Nothing is escaped in such a value. What looks like its closing mark is one only if something follows that may: the next
-//! parameter, the end of the call, or nothing at all. Models that write about markup write it in pairs; where a parameter is
-//! opened inside a value and not closed there, it is the value's own mark that is missing.
+//! Such a value has no escapes. Text like its closing mark closes it only if the right thing follows: the next parameter, the end
+//! of the call, or nothing at all. Models that write about markup write it in pairs: if a parameter is opened inside a value and
+//! not closed there, the value's own closing mark is missing.
 
 use super::super::canonical::{Writer, json_string};
 use super::super::limits::Strictness;
@@ -15,20 +15,20 @@ use super::found::unexpected;
 use super::opening::{Forms, attributes, is_begun, key_of};
 use crate::dialect::{Parameters, Str, Trim, Untyped};
 
-/// The longest opening of a parameter that is looked for inside a value, in bytes.
+/// The greatest length in bytes of a parameter's opening that is looked for inside a value.
 const LONGEST: usize = 256;
 
 /// A value that is being read.
 #[derive(Clone, Debug)]
 pub struct ValueReader {
     key: Str,
-    /// What an attribute says of its type.
+    /// Whether it is text, if an attribute says so.
     is_text: Option<bool>,
     close: String,
     start: usize,
-    /// Up to where it has been searched for what closes it.
+    /// The byte up to which the value has been searched for its closing mark.
     at: usize,
-    /// Where a mark stands that closes it if the right thing follows.
+    /// A mark that closes it if the right thing follows.
     end: Option<End>,
 }
 
@@ -36,9 +36,9 @@ pub struct ValueReader {
 #[derive(Clone, Copy, Debug)]
 struct End {
     at: usize,
-    /// The first byte behind it, and behind the space there, as far as it is known.
+    /// The first byte after it and after the space there, as far as the text is known.
     behind: usize,
-    /// Likewise behind what ends the call there; 0 where nothing does.
+    /// The first byte after the end of the call that follows it, and after the space there; 0 if the end of a call does not follow.
     beyond: usize,
 }
 
@@ -54,12 +54,12 @@ impl ValueReader {
         &self.close
     }
 
-    /// Up to where it has been searched for its end.
+    /// The byte up to which it has been searched for its end.
     pub fn searched(&self) -> usize {
         self.at
     }
 
-    /// Where the value ends and what comes next begins, once that is known.
+    /// The end of the value and the beginning of what comes next, once they are known.
     pub fn end(
         &mut self,
         forms: Forms<'_>,
@@ -77,12 +77,12 @@ impl ValueReader {
             calls.know_args(self.at);
         }
         match unclosed {
-            // Either the value holds a call or its own mark is missing: of two readings neither is run.
+            // Either the value holds a call or its own mark is missing: of these two readings neither is run.
             Some(Unclosed { at, runs_over: true }) => {
                 let problem = unexpected(&[&self.close], text, self.start + at);
                 calls.refuse(problem.kind, problem.at);
             }
-            // What is opened there is a parameter of the tool.
+            // The parameter that is opened there is one of the tool's.
             Some(Unclosed { at, .. })
                 if is_described || calls.scope.strictness == Strictness::Lenient =>
             {
@@ -93,7 +93,7 @@ impl ValueReader {
         Some((end, end + self.close.len()))
     }
 
-    /// Where the first mark stands that closes the value: one with something behind it that may stand there.
+    /// The first mark that closes the value: one that is followed by what may follow it.
     fn closing(&mut self, forms: Forms<'_>, text: &[u8], followers: &[Str]) -> Option<usize> {
         let Forms { parameters: form, ends, .. } = forms;
         let around = form.around.as_ref().map_or(&ends[0], |around| &around.close);
@@ -130,7 +130,7 @@ impl ValueReader {
         }
     }
 
-    /// Where the value ends in a text that ends here; `may_end` says whether the marks that close the call may be missing.
+    /// The end of the value in a text that ends here; `may_end` says whether the marks that close the call may be missing.
     pub fn cut_off(
         &self,
         forms: Forms<'_>,
@@ -152,7 +152,7 @@ impl ValueReader {
         }
     }
 
-    /// Where the marks that close the call begin at the end of the text, if they do.
+    /// The byte at which the marks that close the call begin, if the text ends with these.
     fn end_of_call(
         &self,
         forms: Forms<'_>,
@@ -188,7 +188,7 @@ impl ValueReader {
         let tools = calls.scope.tools.as_deref();
         let schema = tools.and_then(|tools| tools.schema(tool)?.property(&self.key));
         let schema = schema.filter(|schema| !schema.types().is_empty());
-        // What the tool wants says more than what the model believes it wrote.
+        // The type that the tool wants counts more than the type that the model claims.
         let value = match (self.is_text, schema) {
             (Some(true), None) => json_string(raw),
             (Some(false), None) => typed(raw, None, Untyped::Json),
@@ -201,11 +201,11 @@ impl ValueReader {
 }
 
 impl ValueReader {
-    /// The value itself, where it is an object that holds the arguments: the tool has no such parameter, but all of the
-    /// object's.
+    /// The value itself, if it is an object that holds all arguments: the tool does not have a parameter of this key, but has one
+    /// for each key of the object.
     ///
     /// # Complexity
-    /// O(value), where the key is one of a few.
+    /// O(value) for a few keys, O(1) for all others.
     pub fn as_args(
         &self,
         form: &Parameters,
@@ -231,7 +231,7 @@ impl ValueReader {
 }
 
 impl End {
-    /// Whether behind it stands what ends a call, and then what may follow one; `None` while that is not known.
+    /// Whether the end of a call follows it, and then what may follow a call; `None` while that is not known.
     fn closes_call(&mut self, text: &[u8], ends: &[Str], followers: &[Str]) -> Option<bool> {
         let rest = &text[self.behind..];
         let here = |mark: &&Str| starts_with(rest, mark) == Some(true);
@@ -245,30 +245,30 @@ impl End {
     }
 }
 
-/// What a value may run over where its own mark is missing.
+/// The marks that a value may run over if its own closing mark is missing.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueMarks<'m> {
     /// The forms of the call.
     pub forms: Forms<'m>,
-    /// Closes the value.
+    /// The mark that closes the value.
     pub close: &'m str,
-    /// What may stand behind a call; nothing where that is not known.
+    /// The marks that may follow a call; empty if these are not known.
     pub followers: &'m [Str],
 }
 
-/// Where a value ends whose own mark is missing.
+/// The end of a value whose own closing mark is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unclosed {
     /// The byte of the value at which something else begins.
     pub at: usize,
-    /// Whether that is the end of its call, with another call behind, or the beginning of another call.
+    /// Whether that is the end of its call, with another call after it, or the beginning of another call.
     pub runs_over: bool,
 }
 
 impl ValueMarks<'_> {
-    /// Where the value of this key should have ended that is all of `value`: `None` where it may well be one, because every
-    /// parameter that is opened in it is closed in it. A parameter that is opened behind the value's own mark, and never closed,
-    /// is another one.
+    /// Where the value of this key should have ended, if its closing mark is missing inside `value`. `None` if all of `value` may
+    /// be the value: every parameter that is opened in it is closed in it. A parameter that is opened after the value's own mark,
+    /// and never closed, is another parameter.
     ///
     /// # Complexity
     /// O(`value`)
@@ -282,10 +282,10 @@ impl ValueMarks<'_> {
         }
         let first = |mark: &str| mark.as_bytes()[0];
         let firsts = [first(&form.open), first(self.close), first(&self.forms.ends[0])];
-        // Marks of one dialect begin alike; where they do not, a call that begins is found by its first parameter.
+        // The marks of a dialect mostly begin alike. If they do not, another call is found by its first parameter.
         let mut found: Option<Unclosed> = None;
         let mut depth = 0_usize;
-        // Where its own mark may stand, behind which words follow and perhaps a parameter that is written wrongly.
+        // Where its own mark may be, after which words follow and perhaps a parameter that is written wrongly.
         let mut closed = None;
         for at in memchr::memchr3_iter(firsts[0], firsts[1], firsts[2], value) {
             let rest = &value[at..];
@@ -317,13 +317,6 @@ impl ValueMarks<'_> {
         found.filter(|_| depth > 0)
     }
 
-    /// Whether a value may be one that runs over its end: it holds a mark of calls and one of parameters.
-    #[must_use]
-    pub fn may_run_over(self, value: &[u8]) -> bool {
-        memchr::memmem::find(value, self.forms.parameters.open.as_bytes()).is_some()
-            && self.has_calls(value)
-    }
-
     /// Whether a call ends or begins anywhere in `value`.
     fn has_calls(self, value: &[u8]) -> bool {
         let first = self.forms.ends[0].as_bytes()[0];
@@ -331,7 +324,7 @@ impl ValueMarks<'_> {
         rests.any(|rest| self.ends_call(rest) || self.begins_call(rest))
     }
 
-    /// Whether `text` begins with what ends a call, and what may follow one.
+    /// Whether `text` begins with the end of a call and then what may follow a call.
     fn ends_call(self, text: &[u8]) -> bool {
         let Some(end) = self.forms.ends.iter().find(|end| text.starts_with(end.as_bytes())) else {
             return false;
@@ -341,13 +334,13 @@ impl ValueMarks<'_> {
         any_starts(rest, self.followers) == Some(true) || self.begins_call(rest)
     }
 
-    /// Whether `text` begins with what begins a call.
+    /// Whether `text` begins with the mark of a call.
     fn begins_call(self, text: &[u8]) -> bool {
         !self.forms.call.is_empty() && text.starts_with(self.forms.call.as_bytes())
     }
 }
 
-/// A mark up to the end of its first word: what is left of it where a model writes the rest wrongly.
+/// A mark up to the end of its first word: the part that a model still writes if it writes the rest wrongly.
 fn first_word(mark: &str) -> &str {
     let is_end = |character: char| character == ' ' || character == '=';
     mark.find(is_end).map_or(mark, |end| &mark[..end])
@@ -368,7 +361,7 @@ fn opened(form: &Parameters, text: &[u8]) -> Option<Str> {
         .then(|| key_of(form, key))
 }
 
-/// Whether this may be another parameter of the same call than `key`, as far as the tool's schema says.
+/// Whether this may be another parameter of the call that has `key`, as far as the tool's schema says.
 fn is_another(opened: &str, key: &str, schema: Option<Schema<'_>>) -> bool {
     opened != key && schema.is_none_or(|schema| schema.property(opened).is_some())
 }

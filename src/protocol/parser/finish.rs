@@ -1,6 +1,7 @@
 //! The end of a text: hands out what is still open.
 
 use super::super::Event;
+use super::super::advice;
 use super::super::json::FaultKind;
 use super::super::problem::Problem;
 use super::super::report::{Ending, Report};
@@ -83,7 +84,7 @@ impl Parser {
                     let opened = opened.take();
                     let span = &self.grammar.clone().spans[*span];
                     let report = match opened {
-                        Some(mark) => Some(Report::in_reasoning(&mark, &span.close)),
+                        Some(mark) => Some(advice::in_reasoning(&mark, &span.close)),
                         None => self.cut_answer(ending, text),
                     };
                     self.end_run(span.run, std::mem::take(text).into(), BlankRun::Hidden, events);
@@ -100,12 +101,7 @@ impl Parser {
                             self.withdraw(events);
                             let at = text.len() - block.mark;
                             let problem = Problem { kind: FaultKind::Ended.into(), at };
-                            return Some(Report::cut_off(
-                                &problem,
-                                text,
-                                block.of(&grammar),
-                                ending,
-                            ));
+                            return Some(block.broken(&grammar).cut_off(&problem, text, ending));
                         }
                         Err(problem) if block.is_only_text(&grammar, &problem) => {
                             self.withdraw(events);
@@ -127,11 +123,11 @@ impl Parser {
                 }
                 State::Broken(block, Some(problem)) => {
                     let raw = raw(&self.scope.limits, &self.grammar, text, block);
-                    let broken = block.of(&self.grammar);
+                    let broken = block.broken(&self.grammar);
                     return Some(if problem.kind.is_the_end() {
-                        Report::cut_off(problem, raw, broken, ending)
+                        broken.cut_off(problem, raw, ending)
                     } else {
-                        Report::malformed(problem, text, raw.len(), broken)
+                        broken.malformed(problem, text, raw.len())
                     });
                 }
                 State::Broken(_, None) | State::Done => return None,
@@ -146,7 +142,7 @@ impl Parser {
             Written::Something => false,
             Written::End => is_blank(rest),
         };
-        if is_whole { None } else { Report::cut_answer(ending) }
+        if is_whole { None } else { advice::cut_answer(ending) }
     }
 
     pub(super) fn read_on(&mut self, text: &mut Vec<u8>, events: &mut Vec<Event>) {

@@ -8,7 +8,6 @@ use super::super::canonical::json_string;
 use super::super::grammar::{Addressee, Entry, Grammar, Inner, Mark, Opening, Reopened, Span};
 use super::super::json::Scanner;
 use super::super::marks::{Search, Undecided, find, starts_with};
-use super::super::report::Report;
 use super::super::run::TextRun;
 use super::super::text::leading_space;
 use super::runs::BlankRun;
@@ -440,7 +439,7 @@ impl Parser {
             Progress::Complete { end, events: Err(problem) } => {
                 let end = body + end;
                 let text = &text[*start..];
-                let report = Report::malformed(&problem, text, end - *start, block.of(grammar));
+                let report = block.broken(grammar).malformed(&problem, text, end - *start);
                 self.say(report.into(), events);
                 self.state = State::Text;
                 (*start, self.at) = (end, end);
@@ -481,7 +480,7 @@ impl Parser {
         };
         let report = length.and_then(|length| {
             let problem = problem.take()?;
-            Some(Report::malformed(&problem, held, length, block.of(grammar)))
+            Some(block.broken(grammar).malformed(&problem, held, length))
         });
         if let Some(report) = report {
             self.say(report.into(), events);

@@ -1,12 +1,13 @@
 //! Where a parser is in its text.
 
+use super::super::advice::BrokenBlock;
 use super::super::block::BlockReader;
 use super::super::grammar::{Grammar, Opening};
 use super::super::json::Scanner;
 use super::super::limits::Limits;
 use super::super::problem::Problem;
 use super::super::text::{is_blank, prefix};
-use crate::dialect::{Dialect, Unmarked};
+use crate::dialect::Unmarked;
 
 /// Whether the answer has begun, for dialects in which it may begin with a block without a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +98,9 @@ pub(super) struct OpenBlock {
 }
 
 impl OpenBlock {
-    /// The dialect it is written in.
-    pub(super) fn of<'g>(&self, grammar: &'g Grammar) -> (&'g Dialect, usize) {
-        (&grammar.dialects[self.opening.dialect], self.mark)
+    /// The block for a report.
+    pub(super) fn broken<'g>(&self, grammar: &'g Grammar) -> BrokenBlock<'g> {
+        BrokenBlock { dialect: &grammar.dialects[self.opening.dialect], mark: self.mark }
     }
 
     /// Whether it was taken for a block only because of a bracket; with this problem it is text.

@@ -1,25 +1,62 @@
-//! Whether calls read back as they were written.
+//! Calls that are written so that they read back as they are.
 //!
-//! A form without escapes cannot hold every text, and what it holds is for its reader to say: so it is asked.
+//! A form without escapes cannot hold every text. Whether it holds this one is asked of the parser.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::super::json::{Scanner, Token, unescaped};
+use super::super::notation::json::{elements, members};
+use super::super::notation::sink::Sink;
+use super::super::notation::{Notation, calls};
+use super::super::stored::ShownCall;
 use super::super::{Ending, Event, Options, Parser, Tools};
-use super::ShownCall;
-use super::json::{elements, members};
-use super::notation::Notation;
+use crate::dialect::Dialect;
 
-/// Values that are nested deeper are not described.
+/// The schema of a value that is nested deeper allows anything.
 const DEEPEST: usize = 32;
 
-/// Whether `text` is an answer that makes these calls, of tools that want arguments of just their types.
+/// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing else.
+///
+/// If they would read back as other calls, the marks in their raw text are made harmless.
+pub fn push_calls(
+    sink: &mut Sink<'_>,
+    dialect: &Dialect,
+    calls: &[ShownCall],
+    begins_answer: bool,
+    thought: Option<&[u8]>,
+) {
+    let start = sink.out.len();
+    sink.begin_calls(std::iter::empty());
+    calls::push_calls(sink, dialect, calls, begins_answer, thought);
+    if sink.is_doubtful() && !reads_back(sink.notation(), calls, &sink.out[start..]) {
+        let notation = sink.notation();
+        sink.out.truncate(start);
+        sink.begin_calls(calls.iter().filter(|call| !can_write(notation, call)));
+        calls::push_calls(sink, dialect, calls, begins_answer, thought);
+    }
+}
+
+/// Whether the dialect can hold this call so that it reads back as it is.
+///
+/// # Complexity
+/// O(call)
+pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
+    // A head after another call may stand in another place than a head that begins an answer.
+    let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
+    [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
+        let mut sink = Sink::new(notation);
+        calls::push_calls(&mut sink, notation.dialect(), calls, true, None);
+        !sink.is_doubtful() || reads_back(notation, calls, &sink.out)
+    })
+}
+
+/// Whether `text` is an answer that makes these calls, of tools whose arguments have exactly these types.
 ///
 /// # Complexity
 /// O(text)
-pub fn reads_back(notation: &Notation, calls: &[ShownCall], text: &[u8]) -> bool {
+fn reads_back(notation: &Notation, calls: &[ShownCall], text: &[u8]) -> bool {
     let tools = calls.iter().map(|call| {
         let name = unescaped(call.name.as_bytes()).to_string();
         (name, schema_of(&call.args, 0))
@@ -40,7 +77,7 @@ pub fn reads_back(notation: &Notation, calls: &[ShownCall], text: &[u8]) -> bool
     are_equal && expected.next().is_none()
 }
 
-/// A schema of which this canonical JSON is a value, and no value of another type.
+/// A schema that allows this canonical JSON, and only values of the same type.
 fn schema_of(json: &str, depth: usize) -> Value {
     let kind = match json.as_bytes().first() {
         _ if depth > DEEPEST => return json!({}),
@@ -64,12 +101,12 @@ fn schema_of(json: &str, depth: usize) -> Value {
     json!({"type": kind})
 }
 
-/// Whether two texts of canonical JSON are one value: `5.0` is `5`.
+/// Whether two texts of canonical JSON are the same value: `5.0` is `5`.
 fn are_equal(first: &str, second: &str) -> bool {
     first == second || units(first) == units(second)
 }
 
-/// The tokens of canonical JSON, in words that equal values have in common.
+/// The tokens of canonical JSON, written alike for equal values.
 fn units(json: &str) -> Vec<String> {
     let text = json.as_bytes();
     let mut scanner = Scanner::default();
@@ -98,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_equal_whatever_their_point() {
+    fn numbers_are_equal_with_and_without_a_fraction_of_zero() {
         for (first, second, equal) in [
             ("{\"a\": 5.0}", "{\"a\": 5}", true),
             ("5", "5.0", true),

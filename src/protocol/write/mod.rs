@@ -1,36 +1,27 @@
 //! Calls and results back to text: as the model writes its calls, and as it reads results.
 //!
-//! What is written of a call reads back as that call. Some forms cannot hold every text, because they have no escapes: there
-//! a mark that would be read gets a character reference in the place of its first character, and [`Renderer::can_write`]
-//! says so beforehand.
+//! A call that is written reads back as that call. Forms without escapes cannot hold every text: there the first character of
+//! a mark that would be read becomes a character reference. [`Renderer::can_write`] tells that before.
 
-mod calls;
 mod check;
-mod head;
-mod json;
-mod literal;
-mod marks;
-mod name;
-mod notation;
 mod results;
-mod sink;
 mod turn;
-mod xml;
 
 use std::sync::Arc;
 
 use crate::dialect::{Body, Dialect, Json, JsonLayout};
 
 use super::Text;
-use notation::Notation;
-use sink::Sink;
+use super::notation::json::{Strings, Style, push_json};
+use super::notation::sink::Sink;
+use super::notation::{Notation, calls, literal};
 
+pub use super::notation::marks::DialectMarks;
 pub use super::stored::ShownCall;
-pub use marks::DialectMarks;
 pub use results::{Returned, returned};
 pub use turn::TurnPart;
 
-/// Writes what a dialect says.
+/// Writes calls, turns and results in one dialect.
 #[derive(Clone, Debug)]
 pub struct Renderer {
     notation: Notation,
@@ -43,7 +34,7 @@ impl Renderer {
         Self { notation: Notation::new(dialect) }
     }
 
-    /// The dialect that it writes.
+    /// The dialect that it writes in.
     #[must_use]
     pub fn dialect(&self) -> &Arc<Dialect> {
         self.notation.dialect()
@@ -55,25 +46,24 @@ impl Renderer {
         self.notation.marks()
     }
 
-    /// Writes calls, with the marks of their blocks. `begins_answer` says whether they are the first thing of an answer.
+    /// Writes calls, with the marks of their blocks. `begins_answer` says whether the answer begins with them.
     ///
     /// # Complexity
     /// O(calls)
     #[must_use]
     pub fn calls(&self, calls: &[ShownCall], begins_answer: bool) -> Text {
         let mut sink = Sink::new(&self.notation);
-        calls::push_calls(&mut sink, self.dialect(), calls, begins_answer, None);
+        check::push_calls(&mut sink, self.dialect(), calls, begins_answer, None);
         Text::from(sink.out)
     }
 
-    /// Gives calls the ids that the dialect must have and they lack. `first` is the number of the first of them in the
+    /// Gives an id to each call that lacks one, if the dialect needs ids. `first` is the number of the first of these calls in the
     /// conversation.
     pub fn give_ids(&self, calls: &mut [ShownCall], first: usize) {
         calls::give_ids(self.dialect(), calls, first);
     }
 
-    /// Writes a turn of the model; `None` where nothing of it is shown. Thoughts are left out where the dialect has no marks
-    /// for them.
+    /// Writes a turn of the model; `None` if nothing of it is shown. Thoughts are left out if the dialect has no marks for them.
     ///
     /// # Complexity
     /// O(turn)
@@ -95,16 +85,13 @@ impl Renderer {
         Text::from(sink.out)
     }
 
-    /// Writes a call with words in the place of its name and its arguments.
+    /// Writes a call with placeholders as its name and its argument.
     #[must_use]
     pub fn example(&self) -> String {
-        let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
-        let mut calls = [ShownCall { name, args, id: None, server: None }];
-        self.give_ids(&mut calls, 0);
-        self.calls(&calls, true).to_string()
+        calls::example(&self.notation)
     }
 
-    /// Writes an answer, where that is JSON.
+    /// Writes an answer; `None` if the dialect has answers in plain text, not in JSON.
     #[must_use]
     pub fn answer(&self, thought: &str, answer: &str) -> Option<String> {
         let Some(Body::Json(Json { decision: Some(decision), .. })) = self.dialect().bodies.first()
@@ -112,18 +99,18 @@ impl Renderer {
             return None;
         };
         let mut out = Vec::new();
-        let strings = json::Strings::Readable(self.marks());
-        let style = json::Style { layout: JsonLayout::Compact, strings };
+        let strings = Strings::Readable(self.marks());
+        let style = Style { layout: JsonLayout::Compact, strings };
         calls::push_answer(&mut out, style, decision, thought.as_bytes(), answer.as_bytes());
         Some(Text::from(out).to_string())
     }
 
-    /// Writes canonical JSON with readable characters, in whose strings no mark stands.
+    /// Writes canonical JSON with readable characters, and with the marks in its strings made harmless.
     #[must_use]
     pub fn json(&self, json: &str, layout: JsonLayout) -> String {
         let mut out = Vec::new();
-        let style = json::Style { layout, strings: json::Strings::Readable(self.marks()) };
-        json::push_json(&mut out, json, style, 0);
+        let style = Style { layout, strings: Strings::Readable(self.marks()) };
+        push_json(&mut out, json, style, 0);
         Text::from(out).to_string()
     }
 
@@ -135,7 +122,7 @@ impl Renderer {
         Text::from(sink.out).to_string()
     }
 
-    /// Writes text in which no mark stands: the first character of each is a character reference.
+    /// Writes text with its marks made harmless: the first character of each becomes a character reference.
     #[must_use]
     pub fn words(&self, text: &str) -> String {
         let mut sink = Sink::new(&self.notation);
@@ -143,16 +130,17 @@ impl Renderer {
         Text::from(sink.out).to_string()
     }
 
-    /// Whether this dialect can hold the call so that it reads back as it is, where the tool wants arguments of just their
+    /// Whether the call reads back as it is in this dialect, by a reader that knows a tool whose arguments have exactly these
     /// types.
     ///
-    /// Only forms without escapes cannot hold every one: names and keys that hold a mark, or space at their ends; text that
-    /// holds the mark that ends it, with what may follow that; and in Python, names that are none, and `NaN`.
+    /// Only forms without escapes cannot hold every call. They cannot hold a name or a key with a mark in it or with space at its
+    /// ends, nor text with the mark that ends it followed by what may follow that mark. Python cannot hold `NaN`, nor a name that
+    /// is not a name in Python.
     ///
     /// # Complexity
     /// O(call)
     #[must_use]
     pub fn can_write(&self, call: &ShownCall) -> bool {
-        calls::can_write(&self.notation, call)
+        check::can_write(&self.notation, call)
     }
 }

@@ -1,8 +1,8 @@
 //! Results as a dialect's model reads them.
 //!
-//! What a tool returned is data: framed, it can neither close its frame nor open a call nor end the turn. In text, the first
-//! character of each mark is written as a character reference (`&lt;` for `<`), which says to the model, and to whoever reads
-//! the prompt, what was meant; inside JSON strings it is an escape (`\u003c`), which is the same value.
+//! What a tool returned is data: inside its frame it can neither close the frame nor open a call nor end the turn. In text, the
+//! first character of each mark is written as a character reference (`&lt;` for `<`), which shows the model and the reader of a
+//! prompt what was meant. In a JSON string it is written as an escape (`\u003c`), which is the same value.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use crate::dialect::{Dialect, Frame, JsonLayout, ResultText, ResultsForm};
 
 use super::super::canonical::{Writer, json_string};
 use super::super::json::{Container, Scanner, Token, unescaped};
+use super::super::notation::json::{Strings, Style, elements, members, push_json, push_string};
+use super::super::notation::literal::overlaps;
+use super::super::notation::sink::Sink;
+use super::super::stored::ShownCall;
 use super::super::text::is_blank;
-use super::ShownCall;
-use super::json::{Strings, Style, members, push_json, push_string};
-use super::literal::overlaps;
-use super::sink::Sink;
 
 /// What one call returned. All texts are canonical JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub struct Returned {
     pub id: Option<String>,
     /// Whether the call failed.
     pub is_failure: bool,
-    /// What happened, where that says more than the content does: a string.
+    /// What happened, if that says more than the content: a string.
     pub outcome: Option<String>,
     /// The output, any value.
     pub content: String,
 }
 
-/// The results of a batch as the log stores them, each with the id of its call. Anything but an array of objects is one result,
-/// as it is.
+/// The results of a batch as the log stores them, each with the id of its call. Text that is not an array of objects is one
+/// result.
 ///
 /// # Complexity
 /// O(results)
@@ -46,7 +46,7 @@ pub fn returned(results: &[u8], calls: &[ShownCall]) -> Vec<Returned> {
         content: json_string(results),
     };
     let Some(array) = canonical_array(results) else { return vec![whole()] };
-    let items: Vec<_> = super::json::elements(&array).collect();
+    let items: Vec<_> = elements(&array).collect();
     if !items.iter().all(|item| item.starts_with('{')) {
         return vec![whole()];
     }
@@ -104,7 +104,7 @@ pub fn push_results(sink: &mut Sink<'_>, dialect: &Dialect, results: &[Returned]
     sink.push(&*form.around.behind);
 }
 
-/// What may stand in a frame, and what it is.
+/// The placeholders in a frame: the tool's name and the call's id, as text and as JSON.
 const PLACEHOLDERS: [&str; 4] = ["{name}", "{id}", "{name_json}", "{id_json}"];
 
 fn push_frame(sink: &mut Sink<'_>, frame: &str, result: &Returned) {
@@ -120,7 +120,7 @@ fn push_frame(sink: &mut Sink<'_>, frame: &str, result: &Returned) {
         let json = if found % 2 == 0 { &result.tool } else { &result.id };
         let json = json.as_deref().unwrap_or("\"\"");
         if found < 2 {
-            // One line, whatever a model or a server wrote there.
+            // A name or an id that a model or a server wrote must stay on one line.
             let text = unescaped(json.as_bytes());
             let text: Vec<u8> = text
                 .as_bytes()
@@ -129,7 +129,7 @@ fn push_frame(sink: &mut Sink<'_>, frame: &str, result: &Returned) {
                 .collect();
             sink.push_referenced(&text);
         } else {
-            push_value(sink, json);
+            sink.push_json(json);
         }
         rest = &rest[PLACEHOLDERS[found].len()..];
     }
@@ -140,14 +140,14 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
     let is_text = result.content.starts_with('"');
     let says_more = result.is_failure || result.outcome.is_some();
     if form.text == ResultText::Json && !(says_more || is_text) {
-        return push_value(sink, &result.content);
+        return sink.push_json(&result.content);
     }
     let text = plain(form, result, sink);
     match &form.text {
         ResultText::Array | ResultText::Plain => {
             sink.push_referenced(&text);
         }
-        ResultText::Json => push_value(sink, &json_string(&text)),
+        ResultText::Json => sink.push_json(&json_string(&text)),
         ResultText::Marked(mark) => {
             let mut inside = Vec::with_capacity(text.len());
             sink.marks().push_referenced(&mut inside, &text, "");
@@ -166,7 +166,7 @@ fn push_result(sink: &mut Sink<'_>, form: &ResultsForm, result: &Returned) {
     }
 }
 
-/// What a result says, as text: what happened on a line of its own, and the content.
+/// A result as text: what happened, on a line of its own, and then the content.
 fn plain(form: &ResultsForm, result: &Returned, sink: &Sink<'_>) -> Vec<u8> {
     let text = |json: &str| -> Cow<'_, [u8]> {
         if json.starts_with('"') {
@@ -187,9 +187,4 @@ fn plain(form: &ResultsForm, result: &Returned, sink: &Sink<'_>) -> Vec<u8> {
     }
     out.extend_from_slice(&text(&result.content));
     out
-}
-
-fn push_value(sink: &mut Sink<'_>, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
-    push_json(&mut sink.out, json, style, 0);
 }

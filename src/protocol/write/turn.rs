@@ -1,13 +1,14 @@
-//! A turn of the model: its thoughts, its words and its calls.
+//! Turns of the model: their thoughts, words and calls.
 
 use crate::dialect::{Body, DecisionKeys, Dialect, Frame, Json, JsonLayout, Pair};
 
+use super::super::notation::calls::push_answer;
+use super::super::notation::json::{Strings, Style};
+use super::super::notation::marks::push_reference;
+use super::super::notation::sink::Sink;
+use super::super::stored::ShownCall;
 use super::super::text::{is_blank, trim};
-use super::ShownCall;
-use super::calls::{push_answer, push_calls};
-use super::json::{Strings, Style};
-use super::marks::push_reference;
-use super::sink::Sink;
+use super::check::push_calls;
 
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum TurnPart<'a> {
 }
 
 impl TurnPart<'_> {
-    /// How many bytes it takes, about.
+    /// About how many bytes it takes when it is written.
     #[must_use]
     pub fn size(&self) -> usize {
         let size = |call: &ShownCall| call.name.len() + call.args.len() + CALL;
@@ -34,11 +35,11 @@ impl TurnPart<'_> {
     }
 }
 
-/// Bytes of room for the marks around a part, and for what a call has beside its name and its arguments.
+/// Bytes of room for the marks around a part, and for the text of a call other than its name and its arguments.
 const MARKS: usize = 32;
 const CALL: usize = 128;
 
-/// Adds a turn, and tells whether anything of it is shown.
+/// Adds a turn. Returns whether anything of it is shown.
 pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[TurnPart<'_>]) -> bool {
     if let Some(Body::Json(Json { decision: Some(decision), .. })) = dialect.bodies.first() {
         return push_decisions(sink, dialect, decision, parts);
@@ -72,14 +73,14 @@ pub fn push_turn(sink: &mut Sink<'_>, dialect: &Dialect, parts: &[TurnPart<'_>])
     last.is_some()
 }
 
-/// How many parts there are up to the last calls.
+/// The number of parts up to the last calls, with these.
 fn calls_end(parts: &[TurnPart<'_>]) -> usize {
     let last = parts.iter().rposition(|part| matches!(part, TurnPart::Calls(_)));
     last.map_or(0, |last| last + 1)
 }
 
-/// Adds a turn in which each call, and the answer, is an object that holds what the model thought. What it said before a call
-/// is a thought, since only the last object can be the answer.
+/// Adds a turn in which each call and the answer are objects that hold the model's thoughts too. Words before a call are written
+/// as a thought, since only the last object can be the answer.
 fn push_decisions(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
@@ -116,7 +117,7 @@ fn push_decisions(
     is_begun
 }
 
-/// Whether nothing can be shown of a part: thoughts where a dialect has no marks for them, and no words at all.
+/// Whether a part is not shown: blank text, and thoughts that the dialect has no marks for.
 fn is_left_out(dialect: &Dialect, part: TurnPart<'_>) -> bool {
     if dialect.prompt.turn.joints.is_none() && !dialect.reasoning.is_empty() {
         return false;
@@ -136,7 +137,7 @@ fn has_frame(frame: &Frame) -> bool {
     !(frame.before.is_empty() && frame.behind.is_empty())
 }
 
-/// Text as it is shown: where the space around it is the dialect's, without its own.
+/// Text as it is shown: without the space around it, if the dialect has its own.
 fn kept<'t>(dialect: &Dialect, text: &'t [u8]) -> &'t [u8] {
     match dialect.prompt.turn.joints {
         None => text,
@@ -167,7 +168,7 @@ fn push_thought(sink: &mut Sink<'_>, dialect: &Dialect, text: &[u8]) {
     };
     sink.push(&**open);
     sink.push(&*frame.before);
-    // A thought that was read in another dialect may hold the mark that ends one in this.
+    // A thought that was read in another dialect may hold the mark that ends a thought in this one.
     let mut from = 0;
     if dialect.prompt.turn.joints.is_some() && !close.is_empty() {
         for at in memchr::memmem::find_iter(text, close.as_bytes()) {

@@ -8,53 +8,29 @@ use crate::dialect::{
 use super::super::canonical::json_string;
 use super::super::grammar::opens_itself;
 use super::super::json::unescaped;
-use super::check::reads_back;
+use super::super::stored::ShownCall;
+use super::super::text::Text;
 use super::json::{Brackets, Strings, Style};
 use super::name::is_plain;
-use super::notation::Notation;
 use super::sink::Sink;
-use super::{ShownCall, head, literal, xml};
+use super::{Notation, head, literal, xml};
 
-/// The server of a call that names none, as its key or element says it.
+/// The server of a call that does not name one, a JSON string.
 const LOCAL: &str = "\"local\"";
 
-/// Adds calls, in blocks of their own. Without a `thought` they are what a model writes that says nothing beside.
-///
-/// Calls that would not read back as they are have the marks in their raw text made harmless.
+/// Writes a call with placeholders as its name and its argument.
+#[must_use]
+pub fn example(notation: &Notation) -> String {
+    let [name, args] = ["\"tool_name\"", "{\"argument\": \"value\"}"].map(str::to_owned);
+    let mut calls = [ShownCall { name, args, id: None, server: None }];
+    give_ids(notation.dialect(), &mut calls, 0);
+    let mut sink = Sink::new(notation);
+    push_calls(&mut sink, notation.dialect(), &calls, true, None);
+    Text::from(sink.out).to_string()
+}
+
+/// Adds calls as they are, in blocks of their own. Without a `thought` they are what a model writes that says nothing else.
 pub fn push_calls(
-    sink: &mut Sink<'_>,
-    dialect: &Dialect,
-    calls: &[ShownCall],
-    begins_answer: bool,
-    thought: Option<&[u8]>,
-) {
-    let start = sink.out.len();
-    sink.begin_calls(std::iter::empty());
-    push_blocks(sink, dialect, calls, begins_answer, thought);
-    if sink.is_doubtful() && !reads_back(sink.notation(), calls, &sink.out[start..]) {
-        let notation = sink.notation();
-        sink.out.truncate(start);
-        sink.begin_calls(calls.iter().filter(|call| !can_write(notation, call)));
-        push_blocks(sink, dialect, calls, begins_answer, thought);
-    }
-}
-
-/// Whether the dialect can hold this call so that it reads back as it is.
-///
-/// # Complexity
-/// O(call)
-pub fn can_write(notation: &Notation, call: &ShownCall) -> bool {
-    // A head may stand elsewhere after another call than where it begins an answer.
-    let other = ShownCall { name: "\"a\"".into(), args: "{}".into(), id: None, server: None };
-    [&[call.clone()][..], &[other, call.clone()]].iter().all(|calls| {
-        let mut sink = Sink::new(notation);
-        push_blocks(&mut sink, notation.dialect(), calls, true, None);
-        !sink.is_doubtful() || reads_back(notation, calls, &sink.out)
-    })
-}
-
-/// Adds calls as they are, in blocks of their own.
-pub fn push_blocks(
     sink: &mut Sink<'_>,
     dialect: &Dialect,
     calls: &[ShownCall],
@@ -102,7 +78,7 @@ fn push_marked(
     sink.push(&*mark(&dialect.close));
 }
 
-/// Whether a body holds one call and no more.
+/// Whether a body of this form holds exactly one call.
 fn holds_one(body: &Body) -> bool {
     matches!(body, Body::Json(Json { shape: JsonShape::Object, .. }) | Body::Xml(_))
 }
@@ -166,7 +142,7 @@ fn push_json_block(
             }
             array.close(b']');
         }
-        // The items of such a value are not those of an array.
+        // `Items` lays out the items of an array, and this is not one.
         JsonShape::Object | JsonShape::Objects(_) => {
             let layout = match form.json {
                 JsonLayout::Items(_) => JsonLayout::Compact,
@@ -212,7 +188,7 @@ fn push_object(
     out.close(b'}');
 }
 
-/// Adds the decision of a model that gives its answer.
+/// Adds the object of a model that decides to answer.
 pub fn push_answer(
     out: &mut Vec<u8>,
     style: Style<'_>,
@@ -229,7 +205,7 @@ pub fn push_answer(
     object.close(b'}');
 }
 
-/// Adds calls each of which is a message of its own, or stands in one.
+/// Adds calls that are each a message, or stand in a message.
 fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &[ShownCall]) {
     let form = &dialect.prompt.calls;
     for (index, call) in calls.iter().enumerate() {
@@ -258,7 +234,7 @@ fn push_messages(sink: &mut Sink<'_>, dialect: &Dialect, heads: &Heads, calls: &
     }
 }
 
-/// Gives calls the ids that their dialect must have and they lack; `first` is the number of the first one in the
+/// Gives an id to each call that lacks one, if the dialect needs ids. `first` is the number of the first of these calls in the
 /// conversation.
 pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     let is_numbered = matches!(
@@ -279,7 +255,7 @@ pub fn give_ids(dialect: &Dialect, calls: &mut [ShownCall], first: usize) {
     }
 }
 
-/// Whether a call's id is its name, and a number after it.
+/// Whether the id of a call is its name with a number after it.
 fn is_numbered_id(call: &ShownCall) -> bool {
     let id = call.id.as_deref().unwrap_or_default();
     let id = id.strip_prefix("\"functions.").unwrap_or_default();

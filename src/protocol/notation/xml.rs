@@ -3,8 +3,8 @@
 use crate::dialect::{CallsForm, JsonLayout, Xml, XmlParts};
 
 use super::super::json::unescaped;
+use super::super::stored::ShownCall;
 use super::super::text::trim;
-use super::ShownCall;
 use super::json::{Strings, Style, elements, members, push_escape, push_json};
 use super::name::is_plain;
 use super::sink::Sink;
@@ -12,7 +12,7 @@ use super::sink::Sink;
 /// The element of an array's item.
 const ITEM: &str = "item";
 
-/// Values inside so many elements are JSON.
+/// Values inside this many elements are written as JSON.
 const DEEPEST: usize = 32;
 
 /// Adds the elements of a call.
@@ -34,7 +34,7 @@ pub fn push_call(sink: &mut Sink<'_>, form: &Xml, call: &ShownCall, layout: &Cal
 
 /// Adds the elements of arguments.
 pub fn push_arguments(sink: &mut Sink<'_>, form: &Xml, args: &str, layout: &CallsForm) {
-    // What is still to be written, the next at the end: nesting may be deeper than the stack.
+    // The parts still to be written, the next one last: recursion could overflow the stack.
     let (mut open, mut depth) = (Vec::new(), 0);
     push_members(&mut open, args, &layout.parameter);
     while let Some(step) = open.pop() {
@@ -87,7 +87,7 @@ fn is_object_of_elements(object: &str) -> bool {
         && members(object).all(|(key, _)| is_element_name(&unescaped(key.as_bytes()).to_string()))
 }
 
-/// Whether a key may be the name of an element.
+/// Whether a key can be the name of an element.
 fn is_element_name(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_inside = |c: char| is_letter(c) || c.is_ascii_digit() || "-.".contains(c);
@@ -116,7 +116,7 @@ fn push_name(sink: &mut Sink<'_>, name: &[u8]) {
     }
 }
 
-/// Adds a value that is not text. What would be read as XML in its strings is escaped as JSON has it.
+/// Adds a value that is not text. `<` and `&` in its strings become JSON escapes, where they would be read as XML.
 fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
     let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
     let mut value = Vec::new();
@@ -129,7 +129,7 @@ fn push_value(sink: &mut Sink<'_>, form: &Xml, json: &str) {
     }
 }
 
-/// Adds text, which reads back as text whatever it is.
+/// Adds text so that it reads back as text, whatever it looks like.
 fn push_text(sink: &mut Sink<'_>, form: &Xml, text: &[u8]) {
     if !form.entities {
         let is_sure = !sink.marks().stand_in(text);
@@ -150,7 +150,7 @@ fn push_text(sink: &mut Sink<'_>, form: &Xml, text: &[u8]) {
     sink.push("]]>");
 }
 
-/// Whether text may be read as another type of value where no schema says that it is text.
+/// Whether text may be read as a value of another type if no schema says that it is text.
 fn looks_like_a_value(text: &[u8]) -> bool {
     let text = trim(text);
     matches!(text.first(), None | Some(b'-' | b'+' | b'.' | b'0'..=b'9' | b'[' | b'{' | b'"'))

@@ -1,7 +1,7 @@
 //! The marks of a dialect where they must not count: in the text of results, and in strings that stand between marks.
 //!
-//! What a server takes for a token of its own is the mark alone, wherever it stands; so a mark is made harmless by writing
-//! its first character another way. How, depends on what it stands in.
+//! A server takes the mark itself for a token of its own, wherever it stands. So a mark is made harmless by writing its first
+//! character another way, which depends on what the mark stands in.
 
 use std::ops::Range;
 
@@ -16,15 +16,15 @@ use crate::dialect::{
 /// Finds the marks of a dialect.
 #[derive(Clone, Debug)]
 pub struct DialectMarks {
-    /// How each begins, up to the end of its first word.
+    /// The beginning of each mark, up to the end of its first word.
     starts: AhoCorasick,
-    /// What is a call without a mark, wherever it stands.
+    /// The bodies that are calls without a mark, wherever they stand.
     unmarked: Vec<Body>,
     /// Whether marks count only at the start of a line.
     at_line_start: bool,
 }
 
-/// A beginning of a mark is at least so long; what is shorter stands in every text.
+/// The least length in bytes of a mark's beginning: anything shorter is found in every text.
 const SHORTEST: usize = 3;
 
 impl DialectMarks {
@@ -32,14 +32,14 @@ impl DialectMarks {
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
         let mut starts: Vec<String> = marks(dialect).into_iter().flat_map(beginnings).collect();
-        // Around tools stand words, too, which are not marks.
+        // The frames of tools also hold words, which are not marks.
         let tools = &dialect.prompt.tools;
         let frames = [&tools.around, &tools.each].into_iter();
         let frames = frames.flat_map(|frame| [&*frame.before, &frame.behind]);
         starts.extend(frames.flat_map(tokens).filter_map(beginning));
         starts.sort_unstable();
         starts.dedup();
-        // A row has a few dozen marks of a few dozen bytes each, which no automaton refuses.
+        // A dialect has a few dozen marks of a few dozen bytes each: far below the limits of an automaton.
         let starts = AhoCorasick::new(starts);
         let starts = starts.unwrap_or_else(|error| unreachable!("{error}"));
         let unmarked = match dialect.unmarked {
@@ -49,7 +49,7 @@ impl DialectMarks {
         Self { starts, unmarked, at_line_start: dialect.at_line_start }
     }
 
-    /// Where a mark begins in `text`, in order.
+    /// The bytes of `text` at which a mark begins, in order.
     ///
     /// # Complexity
     /// O(text)
@@ -71,7 +71,7 @@ impl DialectMarks {
         found
     }
 
-    /// Whether one stands in `text`.
+    /// Whether `text` holds a mark.
     #[must_use]
     pub fn stand_in(&self, text: &[u8]) -> bool {
         !self.find(text).is_empty()
@@ -99,7 +99,7 @@ impl DialectMarks {
     }
 }
 
-/// Adds the first character of `text` as a character reference, and tells how many bytes it has.
+/// Adds the first character of `text` as a character reference, and returns how many bytes of `text` it takes.
 pub fn push_reference(out: &mut Vec<u8>, text: &[u8]) -> usize {
     let (code, width) = first_character(text);
     match code {
@@ -111,33 +111,33 @@ pub fn push_reference(out: &mut Vec<u8>, text: &[u8]) -> usize {
     width
 }
 
-/// The first character of `text`, which is one of a mark: never a surrogate.
+/// The code and the width in bytes of the first character of `text`. It begins a mark, so it is never a surrogate.
 pub fn first_character(text: &[u8]) -> (u32, usize) {
     let character = text.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
     character.map_or((0xfffd, 1), |character| (character.into(), character.len_utf8()))
 }
 
-/// Whether only space stands before this byte in its line.
+/// Whether this byte is the first of its line that is not space.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
     is_blank(&text[line..at])
 }
 
-/// Whether what was found is not only the beginning of a longer word.
+/// Whether the text found ends where a word ends, and not inside a longer one.
 fn ends_a_word(text: &[u8], found: Range<usize>) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let last = text[found.end - 1];
     !is_word(last) || text.get(found.end).is_none_or(|&next| !is_word(next))
 }
 
-/// How the marks begin that `mark` holds: it may be several tokens, and words beside them.
+/// The beginnings of the marks in `mark`, which may be several tokens with words between them.
 fn beginnings(mark: &str) -> Vec<String> {
     let tokens: Vec<&str> = tokens(mark).collect();
     let parts = if tokens.is_empty() { vec![mark] } else { tokens };
     parts.into_iter().filter_map(beginning).collect()
 }
 
-/// The tokens in a mark: what begins with a bracket, up to the one that closes it.
+/// The tokens in a mark: each begins with a bracket, and ends with the one that closes it.
 fn tokens(mark: &str) -> impl Iterator<Item = &str> {
     let mut rest = mark;
     std::iter::from_fn(move || {
@@ -151,8 +151,8 @@ fn tokens(mark: &str) -> impl Iterator<Item = &str> {
     .filter(|token| token.len() >= SHORTEST)
 }
 
-/// How a token is told: up to the end of its first word, or, where it begins with one, up to the end of the line. `None` for
-/// what stands in every text.
+/// The part of a token that it is recognised by: up to the end of its first word or, if it begins with a word, up to the end of
+/// the line. `None` if every text holds that.
 fn beginning(token: &str) -> Option<String> {
     let token = token.trim().lines().next()?.trim_end();
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -169,7 +169,7 @@ fn beginning(token: &str) -> Option<String> {
     (!is_common).then(|| start.to_owned())
 }
 
-/// Every text of a dialect that may be a mark.
+/// All texts of a dialect that may be marks.
 fn marks(dialect: &Dialect) -> Vec<&str> {
     let Dialect { reasoning, answer, results, heads, prompt, .. } = dialect;
     let mut marks: Vec<&str> = Vec::new();
@@ -192,7 +192,7 @@ fn marks(dialect: &Dialect) -> Vec<&str> {
     let results = &prompt.results;
     let each = [&results.each, &results.around].into_iter().chain(&results.each_without_id);
     for Frame { before, behind } in each {
-        // A placeholder and what follows it is not a mark.
+        // The mark ends where a placeholder begins.
         marks.extend([before.split('{').next().unwrap_or_default(), behind]);
     }
     if let ResultText::Marked(mark) = &results.text {
@@ -227,7 +227,7 @@ fn marks_of_body<'a>(body: &'a Body, marks: &mut Vec<&'a str>) {
 
 fn marks_of_xml<'a>(form: &'a Xml, marks: &mut Vec<&'a str>) {
     marks.push(&form.prefix);
-    // The elements of a call are told by their names, which are words: they count inside its block only.
+    // The elements of a call are recognised by their names. These are words, and count only inside a block.
 }
 
 #[cfg(test)]
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_told_by_its_first_word() {
+    fn a_mark_is_recognised_by_its_first_word() {
         for (mark, expected) in [
             ("<tool_call>", &["<tool_call"][..]),
             ("</tool_call>", &["</tool_call"]),

@@ -1,12 +1,24 @@
-//! A dialect, and what writing needs of it beside, made when it is first needed.
+//! How a dialect spells calls, JSON and its marks.
+//!
+//! What is written here is written as it is: text that a form without escapes cannot hold only makes the [`sink`] doubtful.
+//! [`write`](super::write) asks the parser what such text reads back as, so this room must not know the parser.
+
+pub mod calls;
+pub mod head;
+pub mod json;
+pub mod literal;
+pub mod marks;
+pub mod name;
+pub mod sink;
+pub mod xml;
 
 use std::sync::{Arc, OnceLock};
 
-use super::super::grammar::Grammar;
-use super::marks::DialectMarks;
+use super::grammar::Grammar;
 use crate::dialect::Dialect;
+use marks::DialectMarks;
 
-/// What calls and results are written in.
+/// A dialect to write calls and results in, with what writing needs, made when it is first needed.
 #[derive(Clone, Debug)]
 pub struct Notation {
     dialect: Arc<Dialect>,
@@ -23,12 +35,12 @@ impl Notation {
         &self.dialect
     }
 
-    /// Every text that may be a mark of the dialect.
+    /// All texts that may be marks of the dialect.
     pub fn marks(&self) -> &DialectMarks {
         self.marks.get_or_init(|| DialectMarks::new(&self.dialect))
     }
 
-    /// What the dialect is read by.
+    /// The grammar that reads the dialect.
     pub fn grammar(&self) -> &Arc<Grammar> {
         self.grammar.get_or_init(|| Arc::new(Grammar::new(vec![Arc::clone(&self.dialect)])))
     }

@@ -1,16 +1,15 @@
-//! Calls with the name in a head, and arguments each between marks of its own.
+//! Calls with a name in a head, and parameters with a mark around each.
 
-use crate::dialect::{
-    Args, CallsForm, Dialect, Flag, Head, HeadForm, JsonLayout, Parameters, Trim, Untyped,
-};
+use crate::dialect::{Args, CallsForm, Dialect, Flag, Head, HeadForm, Parameters, Trim, Untyped};
 
 use super::super::canonical::json_string;
 use super::super::json::{Scanner, unescaped};
+use super::super::stored::ShownCall;
 use super::super::text::trim;
-use super::json::{Strings, Style, members, push_json};
+use super::json::members;
 use super::name::is_plain;
 use super::sink::Sink;
-use super::{ShownCall, literal, xml};
+use super::{literal, xml};
 
 /// Adds `open NAME ends ARGS close`.
 pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
@@ -30,7 +29,7 @@ pub fn push_call(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &Sho
 pub fn push_arguments(sink: &mut Sink<'_>, dialect: &Dialect, head: &Head, call: &ShownCall) {
     let form = &dialect.prompt.calls;
     match &head.args {
-        Args::Json | Args::Text(_) => push_value(sink, &call.args),
+        Args::Json | Args::Text(_) => sink.push_json(&call.args),
         Args::Braces(mark) => literal::push_braces(sink, &call.args, mark),
         Args::Xml(xml) => xml::push_arguments(sink, xml, &call.args, form),
         Args::Parameters(parameters) => {
@@ -85,7 +84,7 @@ fn in_attribute(name: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// Adds the mark that ends a head, where it is not the one that begins the arguments.
+/// Adds the mark that ends a head, unless the mark that begins the arguments does so.
 fn push_end_of_head(sink: &mut Sink<'_>, head: &Head) {
     let Some(end) = head.ends.first() else { return };
     let begins = match &head.args {
@@ -121,7 +120,7 @@ fn push_parameters(sink: &mut Sink<'_>, form: &Parameters, args: &str, layout: &
     sink.push(around.map_or("", |around| &around.close));
 }
 
-/// Adds what stands after a key: its value, and the marks around that.
+/// Adds the value of a key, and the marks around the value.
 fn push_parameter(
     sink: &mut Sink<'_>,
     form: &Parameters,
@@ -153,7 +152,7 @@ fn push_parameter(
     let ends_in_return = is_text && value.ends_with("\\r\"");
     sink.push(match (is_on_lines, ends_in_return) {
         (false, _) => "",
-        // What is cut is the whole line break, so this one must not become part of it.
+        // The reader takes off a whole line break, `\r\n` or `\n`: it must not take the value's own `\r`.
         (true, true) => "\r\n",
         (true, false) => "\n",
     });
@@ -165,14 +164,14 @@ fn push_text(sink: &mut Sink<'_>, form: &Parameters, text: &[u8], close: &str) {
     let holds_close = has_key && memchr::memmem::find(text, close.as_bytes()).is_some();
     let is_trimmed = form.trim == Trim::Space && trim(text).len() < text.len();
     let is_sure = !holds_close && !is_trimmed && !sink.marks().stand_in(text);
-    // Where a value may be JSON, text that is not JSON as it stands can be written so.
+    // A reader that tries JSON first would read text that looks like JSON as a value: such text is written as a JSON string.
     if form.untyped == Untyped::Json && (!is_sure || is_json(text)) {
-        return push_value(sink, &json_string(text));
+        return sink.push_json(&json_string(text));
     }
     sink.push_raw(text, is_sure, close);
 }
 
-/// The same of a value that stands alone. A word that only Python reads as a number would be text there.
+/// Adds a value that is not text. `Infinity` and `NaN` are numbers only in Python's JSON: here they would be read as text.
 fn push_scalar(sink: &mut Sink<'_>, json: &str) {
     if json == "NaN" {
         sink.doubt();
@@ -180,17 +179,11 @@ fn push_scalar(sink: &mut Sink<'_>, json: &str) {
     match json {
         "Infinity" => sink.push("1e999"),
         "-Infinity" => sink.push("-1e999"),
-        json => push_value(sink, json),
+        json => sink.push_json(json),
     }
 }
 
-/// Adds JSON in whose strings no mark stands.
-fn push_value(sink: &mut Sink<'_>, json: &str) {
-    let style = Style { layout: JsonLayout::Compact, strings: Strings::Readable(sink.marks()) };
-    push_json(&mut sink.out, json, style, 0);
-}
-
-/// Whether text is JSON as a whole.
+/// Whether the whole text is one JSON value.
 fn is_json(text: &[u8]) -> bool {
     let text = trim(text);
     let mut scanner = Scanner::default();

@@ -1,4 +1,4 @@
-//! Canonical JSON in the layout and the characters that a model knows.
+//! Canonical JSON in the layout and with the characters that a model was trained on.
 
 use crate::dialect::JsonLayout;
 
@@ -12,22 +12,22 @@ pub struct Style<'a> {
     pub strings: Strings<'a>,
 }
 
-/// How the strings in it are written.
+/// How the strings in JSON are written.
 #[derive(Clone, Copy, Debug)]
 pub enum Strings<'a> {
-    /// As they are: ASCII.
+    /// Unchanged: in ASCII, with escapes.
     Ascii,
-    /// With characters as themselves, and marks made harmless: `\u003c` for the `<` that begins one.
+    /// With characters outside ASCII as themselves, and marks made harmless: `\u003c` for the `<` that begins a mark.
     Readable(&'a DialectMarks),
 }
 
-/// Adds canonical JSON, which stands inside so many brackets that are laid out alike.
+/// Adds canonical JSON. It stands inside `outside` brackets of the same layout, which indent its lines.
 ///
 /// # Complexity
 /// O(json)
 pub fn push_json(out: &mut Vec<u8>, json: &str, style: Style<'_>, outside: usize) {
     let bytes = json.as_bytes();
-    // Up to `from` all is written: what needs no change is copied in one piece.
+    // Everything before `from` is written: text that needs no change is copied in one piece.
     let (mut from, mut at, mut depth) = (0, 0, outside);
     while let Some(&byte) = bytes.get(at) {
         at += 1;
@@ -74,18 +74,18 @@ pub fn push_json(out: &mut Vec<u8>, json: &str, style: Style<'_>, outside: usize
     out.extend_from_slice(&bytes[from..]);
 }
 
-/// Writes brackets and what stands in them, value by value.
+/// Writes brackets and the values in them, one by one.
 #[derive(Debug)]
 pub struct Brackets<'o, 's> {
     out: &'o mut Vec<u8>,
     style: Style<'s>,
     depth: usize,
-    /// Whether nothing stands in the bracket that was opened last.
+    /// Whether the bracket that was opened last is still empty.
     is_empty: bool,
 }
 
 impl<'o, 's> Brackets<'o, 's> {
-    /// None yet.
+    /// No bracket is open yet.
     pub fn new(out: &'o mut Vec<u8>, style: Style<'s>) -> Self {
         Self { out, style, depth: 0, is_empty: true }
     }
@@ -108,7 +108,7 @@ impl<'o, 's> Brackets<'o, 's> {
         self.out.push(bracket);
     }
 
-    /// Writes a key, which is plain text, and its value, canonical JSON.
+    /// Writes a key and its value. The key is plain text, the value canonical JSON.
     pub fn field(&mut self, key: &str, value: &str) {
         self.separate();
         if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
@@ -122,7 +122,7 @@ impl<'o, 's> Brackets<'o, 's> {
         push_json(self.out, value, self.style, self.depth);
     }
 
-    /// Writes what stands before the next value.
+    /// Writes the comma, and the line break or space, before the next value.
     fn separate(&mut self) {
         let is_first = std::mem::take(&mut self.is_empty);
         if self.depth == 0 {
@@ -137,7 +137,7 @@ impl<'o, 's> Brackets<'o, 's> {
     }
 }
 
-/// Whether the layout has a line for each value in a bracket of this depth.
+/// Whether each value in a bracket of this depth has a line of its own.
 fn breaks_lines(layout: JsonLayout, depth: usize) -> bool {
     match layout {
         JsonLayout::Indented(_) => true,
@@ -146,7 +146,7 @@ fn breaks_lines(layout: JsonLayout, depth: usize) -> bool {
     }
 }
 
-/// Begins a line, indented by so many levels.
+/// Begins a line that is indented by this many levels.
 fn break_line(out: &mut Vec<u8>, layout: JsonLayout, levels: usize) {
     let width = match layout {
         JsonLayout::Indented(width) | JsonLayout::Items(width) => width,
@@ -156,7 +156,7 @@ fn break_line(out: &mut Vec<u8>, layout: JsonLayout, levels: usize) {
     out.resize(out.len() + width * levels, b' ');
 }
 
-/// How many bytes stand before the quote that ends a canonical string.
+/// The number of bytes before the quote that ends a canonical string. `text` begins after its opening quote.
 pub fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -188,7 +188,7 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     items(array)
 }
 
-/// What stands between the commas of a canonical array or object.
+/// The items between the commas of a canonical array or object.
 fn items(container: &str) -> impl Iterator<Item = &str> {
     let bytes = container.as_bytes();
     let mut at = 1;
@@ -213,7 +213,7 @@ fn items(container: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Adds what stands between the quotes of a canonical string.
+/// Adds the inside of a canonical string: the text between its quotes.
 pub fn push_string(out: &mut Vec<u8>, inside: &str, strings: Strings<'_>) {
     let Strings::Readable(marks) = strings else {
         return out.extend_from_slice(inside.as_bytes());
@@ -221,7 +221,7 @@ pub fn push_string(out: &mut Vec<u8>, inside: &str, strings: Strings<'_>) {
     let readable = with_characters(inside);
     let mut from = 0;
     for at in marks.find(&readable) {
-        // One that begins with a letter or a quote may begin inside an escape; it is not a token of a server either.
+        // A mark that begins with a letter or a quote may begin inside an escape; such a mark is not a server's token.
         if at < from || readable[at].is_ascii_alphanumeric() || b"\\\"/".contains(&readable[at]) {
             continue;
         }
@@ -241,7 +241,7 @@ pub fn push_escape(out: &mut Vec<u8>, code: u32) {
     }
 }
 
-/// A canonical string with the characters outside of ASCII as themselves; a lone surrogate stays an escape.
+/// The inside of a canonical string with characters outside ASCII as themselves; a lone surrogate stays an escape.
 fn with_characters(inside: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(inside.len());
     let mut rest = inside;
@@ -282,7 +282,7 @@ mod tests {
     use crate::dialect::presets::preset;
 
     fn written(json: &str, layout: JsonLayout) -> String {
-        let marks = DialectMarks::new(&preset("cogency").expect("it is there"));
+        let marks = DialectMarks::new(&preset("cogency").expect("a row"));
         let mut out = Vec::new();
         push_json(&mut out, json, Style { layout, strings: Strings::Readable(&marks) }, 0);
         String::from_utf8(out).expect("UTF-8")

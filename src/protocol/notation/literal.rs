@@ -1,7 +1,7 @@
-//! Arguments as Python literals, and in braces with strings between marks.
+//! Calls in Python, and arguments in braces with strings between marks.
 
 use super::super::json::unescaped;
-use super::ShownCall;
+use super::super::stored::ShownCall;
 use super::json::{Strings, members, push_string, string_length};
 use super::marks::first_character;
 use super::sink::Sink;
@@ -22,7 +22,7 @@ pub fn push_python_call(sink: &mut Sink<'_>, call: &ShownCall) {
     sink.push(")");
 }
 
-/// Whether a name may stand before `(` or `=`.
+/// Whether this may be a name before `(` or `=`. A byte of `more` may be part of it, but not its first.
 fn is_python_name(name: &[u8], more: &[u8]) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     let is_inside = |&byte: &u8| is_letter(byte) || byte.is_ascii_digit() || more.contains(&byte);
@@ -47,7 +47,7 @@ fn push_python(sink: &mut Sink<'_>, json: &str) {
                     "false" => "False",
                     "Infinity" => "1e999",
                     other => {
-                        sink.doubt(); // Python has no word for it.
+                        sink.doubt(); // `NaN`: Python has no literal for it
                         other
                     }
                 };
@@ -69,7 +69,7 @@ fn push_python(sink: &mut Sink<'_>, json: &str) {
     }
 }
 
-/// Adds text as a Python string, in which no mark stands.
+/// Adds text as a Python string, with marks made harmless.
 fn push_python_string(sink: &mut Sink<'_>, text: &[u8]) {
     let marks = sink.marks().find(text);
     let mut marks = marks.into_iter().peekable();
@@ -98,7 +98,7 @@ fn push_python_string(sink: &mut Sink<'_>, text: &[u8]) {
                 sink.push(format!("\\x{byte:02x}"));
                 1
             }
-            // A surrogate, whose number these three bytes are.
+            // A surrogate, encoded in three bytes.
             0xed if text.get(at + 1).is_some_and(|&next| next >= 0xa0) => {
                 let [high, low] = [text[at + 1], text[at + 2]].map(|byte| u32::from(byte & 0x3f));
                 sink.push(format!("\\u{:04x}", 0xd000 | high << 6 | low));
@@ -123,8 +123,8 @@ fn push_python_string(sink: &mut Sink<'_>, text: &[u8]) {
     sink.push("\"");
 }
 
-/// Adds a canonical JSON object as `{key:value,…}`, with `mark` around strings. What cannot stand between two of them is a
-/// JSON string.
+/// Adds a canonical JSON object as `{key:value,…}`, with `mark` around strings. Text that cannot stand between two of these
+/// marks is written as a JSON string.
 pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
     let bytes = json.as_bytes();
     let mut at = 0;
@@ -154,7 +154,7 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
                 at = end + 1;
             }
             b' ' => {}
-            // As a word it would be text.
+            // `Infinity` would be read as text.
             b'I' => {
                 sink.push("1e999");
                 at += "nfinity".len();
@@ -168,7 +168,7 @@ pub fn push_braces(sink: &mut Sink<'_>, json: &str, mark: &str) {
     }
 }
 
-/// Whether `mark` after `text` would be found before its end.
+/// Whether `mark`, written after `text`, would be found before the end of `text`.
 pub fn overlaps(text: &[u8], mark: &str) -> bool {
     let whole = [text, mark.as_bytes()].concat();
     memchr::memmem::find(&whole, mark.as_bytes()) != Some(text.len())

@@ -1,8 +1,10 @@
-//! Where text is written to, and whether all of it is sure to read back as it was.
+//! The text in the making, and whether all of it is sure to read back as it was.
 
-use super::ShownCall;
+use super::super::stored::ShownCall;
+use super::Notation;
+use super::json::{Strings, Style, push_json};
 use super::marks::DialectMarks;
-use super::notation::Notation;
+use crate::dialect::JsonLayout;
 
 /// Text in the making.
 #[derive(Debug)]
@@ -11,7 +13,7 @@ pub struct Sink<'a> {
     notation: &'a Notation,
     /// Whether there is raw text that may read back as something else.
     is_doubtful: bool,
-    /// The calls whose raw text has its marks made harmless: those that are written, not others like them.
+    /// The calls whose raw text has its marks made harmless. They are told apart by address: equal calls may differ in this.
     guarded: Vec<*const ShownCall>,
     is_guarded: bool,
 }
@@ -37,31 +39,39 @@ impl<'a> Sink<'a> {
         self.guarded = guarded.map(std::ptr::from_ref).collect();
     }
 
-    /// This call follows.
+    /// The text of this call follows.
     pub fn begin_call(&mut self, call: &ShownCall) {
         self.is_guarded = self.guarded.contains(&std::ptr::from_ref(call));
     }
 
-    /// Whether anything of the calls may read back as something else.
+    /// Whether any text of these calls may read back as something else.
     pub fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 
+    /// Notes that the text may read back as something else.
     pub fn doubt(&mut self) {
         self.is_doubtful = true;
     }
 
+    /// Adds text as it is.
     pub fn push(&mut self, text: impl AsRef<[u8]>) {
         self.out.extend_from_slice(text.as_ref());
     }
 
-    /// Adds text in which no mark stands: the first character of each is a character reference.
+    /// Adds text with its marks made harmless: the first character of each becomes a character reference.
     pub fn push_referenced(&mut self, text: &[u8]) {
         self.marks().push_referenced(&mut self.out, text, "");
     }
 
-    /// Adds text without escapes, which ends at the mark `close` if that is not a mark of the dialect already. Where the call is
-    /// guarded and this text not sure to read back, its marks are made harmless.
+    /// Adds canonical JSON with the marks in its strings made harmless.
+    pub fn push_json(&mut self, json: &str) {
+        let strings = Strings::Readable(self.marks());
+        push_json(&mut self.out, json, Style { layout: JsonLayout::Compact, strings }, 0);
+    }
+
+    /// Adds text in a form without escapes. `close` is the mark that ends it, or empty if the dialect's own marks do. In a guarded
+    /// call the marks of text that is not sure to read back are made harmless.
     pub fn push_raw(&mut self, text: &[u8], is_sure: bool, close: &str) {
         self.is_doubtful |= !is_sure;
         if self.is_guarded && !is_sure {

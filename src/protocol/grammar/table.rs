@@ -1,0 +1,155 @@
+//! Collects the marks of several dialects and what each of them means.
+
+use std::sync::Arc;
+
+use super::super::marks::Marks;
+use super::super::run::TextRun;
+use super::heads::Headed;
+use super::mark::{Entry, Inner, Mark, Opening, Span};
+use crate::dialect::{Body, Dialect, Heads, Json, JsonShape, Pair, Str, Unmarked};
+
+/// What opens a block of calls, or a call outside blocks, in the dialect of this number.
+fn openers(number: usize, dialect: &Dialect) -> Vec<(Str, Opening)> {
+    let opening = |entry| Opening { dialect: number, entry };
+    let blocks = dialect.open.iter().map(|open| (open.clone(), opening(Entry::Block)));
+    let is_named = dialect.heads.as_ref().is_some_and(|heads| heads.names_call);
+    let calls = dialect.bodies.iter().enumerate().filter_map(|(body, form)| match form {
+        Body::Head(head) if (head.bare || dialect.open.is_empty()) && !is_named => {
+            Some((head.open.clone(), opening(Entry::Call(body))))
+        }
+        _ => None,
+    });
+    blocks.chain(calls).collect()
+}
+
+/// The marks of a grammar while it is being built, each with its meaning.
+#[derive(Default)]
+pub struct Table {
+    /// What opens calls, in all dialects.
+    openers: Vec<(Str, Opening)>,
+    /// The marks.
+    pub texts: Vec<Str>,
+    /// What each of them means.
+    pub marks: Vec<Mark>,
+    /// The stretches of reasoning and of results.
+    pub spans: Vec<Span>,
+    /// The dialects with heads.
+    pub heads: Vec<Headed>,
+}
+
+impl Table {
+    /// The marks of these dialects.
+    pub fn new(dialects: &[Arc<Dialect>]) -> Self {
+        let each = || dialects.iter().enumerate();
+        let openers = each().flat_map(|(number, dialect)| openers(number, dialect)).collect();
+        let mut table = Self { openers, ..Self::default() };
+        for (number, dialect) in each() {
+            table.add(number, dialect);
+        }
+        table
+    }
+
+    fn add(&mut self, number: usize, dialect: &Dialect) {
+        for pair in &dialect.reasoning {
+            self.span(pair, TextRun::Think, false, dialect);
+        }
+        for results in &dialect.results {
+            let pair = Pair { open: results.open.clone(), close: results.close.clone() };
+            self.span(&pair, TextRun::Result, results.array, dialect);
+        }
+        if let Some(heads) = &dialect.heads {
+            self.heads(number, heads);
+        }
+        for (open, opening) in openers(number, dialect) {
+            self.block(&open, opening);
+        }
+        for form in &dialect.bodies {
+            if dialect.unmarked == Unmarked::Anywhere {
+                let byte = match form {
+                    Body::Json(Json {
+                        shape: JsonShape::Object | JsonShape::Objects(_), ..
+                    }) => "{",
+                    _ => "[",
+                };
+                self.mark(&byte.into(), Mark::Unmarked);
+            }
+        }
+        for end in &dialect.end {
+            self.mark(end, Mark::End);
+        }
+        for end in &dialect.turn_end {
+            self.mark(end, Mark::TurnEnd);
+        }
+        let wrappers = dialect.answer.iter().flat_map(|pair| [&pair.open, &pair.close]);
+        for mark in wrappers.chain(&dialect.ignored) {
+            self.mark(mark, Mark::Ignored);
+        }
+    }
+
+    /// Adds a mark. If it has a meaning already, that one counts.
+    fn mark(&mut self, text: &Str, mark: Mark) {
+        if !text.is_empty() && !self.texts.contains(text) {
+            self.texts.push(text.clone());
+            self.marks.push(mark);
+        }
+    }
+
+    /// Adds a mark that opens blocks; it may open several.
+    fn block(&mut self, text: &Str, opening: Opening) {
+        let known = self.texts.iter().position(|known| known == text);
+        match known.map(|known| &mut self.marks[known]) {
+            Some(Mark::Block(openings)) => openings.push(opening),
+            _ => self.mark(text, Mark::Block(vec![opening])),
+        }
+    }
+
+    fn heads(&mut self, dialect: usize, heads: &Heads) {
+        for open in &heads.open {
+            self.mark(open, Mark::Head(self.heads.len()));
+        }
+        for close in &heads.close {
+            self.mark(close, Mark::Ignored);
+        }
+        let first = self.spans.len();
+        for run in [TextRun::Think, TextRun::Respond] {
+            let close = heads.close.iter().map(|mark| (mark, Inner::Close));
+            let next = heads.open.iter().map(|mark| (mark, Inner::Next));
+            let openers = self.openers.iter().map(|(mark, _)| (mark, Inner::Block));
+            let openers = openers.filter(|_| run == TextRun::Think);
+            // Without channels a recipient is all that a head needs.
+            let recipient = Some(&heads.recipient).filter(|_| heads.channel.is_empty());
+            let recipient = recipient.map(|mark| (mark, Inner::Recipient(self.heads.len())));
+            let marks: Vec<_> = close.chain(next).chain(openers).chain(recipient).collect();
+            self.spans.push(Span {
+                run,
+                open: Str::default(),
+                close: heads.close.first().cloned().unwrap_or_default(),
+                needs_array: false,
+                inside: Some(Marks::new(marks.iter().map(|(mark, _)| mark.as_bytes()))),
+                marks: marks.into_iter().map(|(_, inner)| inner).collect(),
+            });
+        }
+        self.heads.push(Headed { dialect, reasoning: first, answer: first + 1 });
+    }
+
+    fn span(&mut self, pair: &Pair, run: TextRun, needs_array: bool, dialect: &Dialect) {
+        let mut marks = vec![(&pair.close, Inner::Close)];
+        marks.extend(dialect.turn_end.iter().map(|mark| (mark, Inner::TurnEnd)));
+        if run == TextRun::Think {
+            marks.extend(self.openers.iter().map(|(mark, _)| (mark, Inner::Block)));
+        }
+        let inside = Marks::new(
+            marks.iter().map(|(text, _)| text.as_bytes()).filter(|text| !text.is_empty()),
+        );
+        let span = Span {
+            run,
+            open: pair.open.clone(),
+            close: pair.close.clone(),
+            needs_array,
+            inside: Some(inside).filter(|_| !pair.close.is_empty()),
+            marks: marks.into_iter().map(|(_, inner)| inner).collect(),
+        };
+        self.mark(&pair.open, Mark::Span(self.spans.len()));
+        self.spans.push(span);
+    }
+}
