@@ -1,4 +1,4 @@
-"""Draws, as SVG, the cost of each row compared with cogency's, and the cost that it must reach.
+"""Draws, as SVG, the cost of each row compared with cogency's, and the cost that it must not exceed.
 
 The axis is logarithmic, and its middle is cogency's cost: bars to the left are cheaper, bars to the right dearer.
 """

@@ -46,7 +46,7 @@ async def measured(
 ) -> list[report.Record]:
     """Measure rows, and show each as soon as it is measured.
 
-    All in one coroutine, so that an interrupt cancels it, and never comes while an event loop is being made.
+    All runs in one coroutine, so that an interrupt cancels it, and never comes while an event loop is being made.
     """
     records: list[report.Record] = []
     print(report.line(report.HEADS), file=table, flush=True)

@@ -1,6 +1,6 @@
-"""The rows of the table: the work, the unit of the figures, and what ours must reach.
+"""The rows of the table: the work, the unit of the figures, and the bound that ours must reach.
 
-Less is always better here: a rate is kept as the seconds that it is made from, and only shown as a rate.
+Less is always better here: a rate is kept in seconds, and only shown as a rate.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def _scaled(figure: float, *scales: tuple[float, str]) -> str:
 
 
 class Bound(Protocol):
-    """What ours must reach."""
+    """A bound that our figure must reach."""
 
     def limit(self, medians: Mapping[Side, float]) -> float:
-        """The highest figure of ours that reaches it, given the figures of the other sides."""
+        """Our highest figure that reaches the bound, given the figures of the other sides."""
 
     def words(self, unit: Unit) -> str: ...
 
@@ -127,7 +127,7 @@ class Row:
         work: what every side does.
         floor: what the floor does; empty if there is none.
         measure: measures it.
-        must: what ours must reach.
+        must: the bounds that our figure must reach.
         unit: the unit of the figures; time is in seconds, size in bytes.
     """
 

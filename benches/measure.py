@@ -1,7 +1,7 @@
 """Measures how long things take: all sides in turn, round after round, in one process.
 
-So another program that uses the processor for a while slows every side alike, and the medians of the rounds leave it
-out. Garbage is collected as in any program, but only that of the row: older objects are frozen.
+So another program that uses the processor for a while slows every side alike, and the medians of the rounds are not
+affected. Garbage is collected as in any program, but only the row's own: older objects are frozen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class AbsentError(Exception):
-    """This machine lacks something that a row needs; the message says what."""
+    """This machine lacks something that a row needs; the message names it."""
 
 
 Work = Callable[[], Awaitable[Any] | None]
@@ -65,7 +65,7 @@ class Bench:
         repeats: dict[str, int] = {}
         gc.unfreeze()
         gc.collect()
-        gc.freeze()  # no side has to look through what was imported
+        gc.freeze()  # no side has to scan the imported modules
         most = min(self.rounds, rounds or self.rounds)
         affordable: dict[str, int] = {}
         for side, work in sides.items():

@@ -1,4 +1,4 @@
-"""Scripted conversations: what models write, what their tools do, and what the log must hold afterwards."""
+"""Scripted conversations: the texts of models, the results of their tools, and the rows that the log must hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tool:
     """A slow tool.
 
     Attributes:
-        shows: gives its result for given arguments.
+        shows: returns its result for given arguments.
     """
 
     name: str
@@ -104,7 +104,7 @@ WORDS = ["the", "log", "is", "read", "and", "each", "line", "stands", "for", "wh
 
 @dataclass(frozen=True)
 class Script:
-    """What a model writes in a turn, in tokens of up to four characters, and the rows that the log must have then."""
+    """A model's text in a turn, in tokens of up to four characters, and the rows that the log must have then."""
 
     tokens: list[str]
     rows: list[Row]

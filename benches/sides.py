@@ -1,4 +1,4 @@
-"""The compared parts of cogency-rs and of cogency 3.3.0, under the same names, and what both are given."""
+"""The compared parts of cogency-rs and of cogency 3.3.0, under the same names, and the input of both."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
     python benches/soak.py [--seconds 300] [--conversations 2000] [--rate 50] [--postgres [DSN]] [--json] [--write]
 
-Every conversation is scripted, so that it is known what its consumer must see and what its log must hold. Both are
-compared; the log when all is over, past this package: from the file, or from the tables. A fifth of the time goes to
-the floor: the same conversations through a bare generator, with the tools under `asyncio.gather` and no log. It says
-how much one Python loop can do at all, and how late tokens are for everybody when it is busy. At the end every
+Every conversation is scripted, so that it is known which events its consumer must see and which rows its log must hold.
+Both are compared. The log is read at the end, without this package, from the file or from the tables. A fifth of the
+time goes to the floor: the same conversations through a bare generator, with the tools under `asyncio.gather` and no
+log. The floor shows how much one Python loop can do at all, and how late tokens are when it is busy. At the end every
 conversation is cancelled where it is.
 
 `--rate` is in tokens a second and conversation, `--json` prints the figures as JSON, `--write` puts them into
@@ -43,18 +43,18 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
 
 FLOOR_SHARE = 0.2
 SAMPLED = 8
-"""One piece of text of so many is timed."""
+"""Every so many pieces of text, one is timed."""
 
 
-# Ways to carry it out
+# Ways to carry out turns
 
 
 class Turn:
     """One turn: a model that writes a script, each token when it is due, or as soon as the loop comes round to it.
 
     Attributes:
-        conversation: whose turn it is.
-        name: what tells it from all others.
+        conversation: the conversation of the turn.
+        name: a name that no other turn has.
         due: when the last token was due.
         handed: when it was handed over; both on the loop's clock.
     """
@@ -72,7 +72,7 @@ class Turn:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows it must leave."""
+        """The rows that the turn must leave."""
         return rows_of(self.script, self.name)
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -90,23 +90,23 @@ class Pipeline(Protocol):
     """How turns are carried out."""
 
     async def begin(self, conversation: str, name: str) -> None:
-        """The user speaks."""
+        """Save the user's message."""
 
     def events(self, turn: Turn) -> AsyncGenerator[dict[str, Any], None]:
-        """Carry out a turn; gives its events."""
+        """Carry out a turn; yields its events."""
 
     def expected(self, turn: Turn) -> list[Row]:
-        """What its events must be, with text in one piece."""
+        """The events that the turn must have, with text in one piece."""
 
 
 class Floor:
-    """What anybody has to do: hand on tokens, and gather tools."""
+    """The least that any implementation has to do: hand on tokens, and gather tools."""
 
     async def begin(self, conversation: str, name: str) -> None:
-        """Nothing is kept."""
+        """Keep nothing."""
 
     async def events(self, turn: Turn) -> AsyncGenerator[dict[str, Any], None]:
-        """Carry out a turn; gives its tokens."""
+        """Carry out a turn; yields its tokens."""
         async for token in turn:
             yield {"type": "respond", "content": token}
         await asyncio.gather(
@@ -132,7 +132,7 @@ class Core:
         self._execution = Execution(storage=storage, tools=[*TOOLS.values()])
 
     async def begin(self, conversation: str, name: str) -> None:
-        """Save what the user says."""
+        """Save the user's message."""
         await self._storage.save_message(conversation, "", "user", name)
 
     def events(self, turn: Turn) -> AsyncGenerator[dict[str, Any], None]:
@@ -147,7 +147,7 @@ class Core:
         return turn.rows
 
 
-# What is measured
+# Measurements
 
 
 class Delays:
@@ -162,7 +162,7 @@ class Delays:
         self._buckets[int(math.log(max(seconds / self._LEAST, 1)) / self._GROWTH)] += 1
 
     def milliseconds(self, share: float) -> float:
-        """What this share of all stays below."""
+        """The time below which this share of all times stays."""
         rest = share * self._buckets.total()
         for bucket, count in sorted(self._buckets.items()):
             rest -= count
@@ -173,16 +173,16 @@ class Delays:
 
 @dataclass
 class Tally:
-    """What a phase has seen.
+    """The measurements of a phase.
 
     Attributes:
         tokens: how many were handed over.
         turns: how many were completed.
         calls: how many these had.
-        wrong: how many completed turns gave other events than they must.
-        safe: of each conversation, how many rows its consumer knows to be in the log.
-        late: from when a token was due until its event was with the consumer.
-        added: from when it was handed over until then.
+        wrong: how many completed turns had other events than they must have.
+        safe: for each conversation, how many rows its consumer knows to be in the log.
+        late: the time from when a token was due until its event was with the consumer.
+        added: the time from when the token was handed over until then.
     """
 
     tokens: int = 0
@@ -251,7 +251,7 @@ class Phase:
 
 
 async def phase(pipeline: Pipeline, conversations: int, rate: float, seconds: float) -> Phase:
-    """Carry on so many conversations for a while; the first tenth, in which they begin, is not measured."""
+    """Carry on this many conversations for a while; the first tenth, in which they begin, is not measured."""
     library = [scripts(seed) for seed in range(SCRIPTS)]
     tally = Tally()
     tasks = []
@@ -301,7 +301,7 @@ def count(folder: str) -> int:
 
 @dataclass
 class Resources:
-    """What the process holds.
+    """The resources of the process.
 
     Attributes:
         resident_mb: memory.
@@ -363,7 +363,7 @@ async def soak(place: Place, seconds: float, conversations: int, rate: float) ->
 
 
 def three_digits(value: float) -> str:
-    """A number as far as it means anything."""
+    """A number with its significant digits."""
     return f"{float(f'{value:.3g}'):,g}"
 
 
@@ -444,7 +444,7 @@ def main() -> None:
     arguments.add_argument("--json", action="store_true")
     arguments.add_argument("--write", action="store_true")
     options = arguments.parse_args()
-    # Tools that fail are a part of the load; what else goes wrong is printed.
+    # Tools that fail are a part of the load; any other error is printed.
     logging.getLogger("cogency_rs.batch").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
         place: Place = InSQLite(Path(folder) / "log.db")

@@ -1,4 +1,4 @@
-"""Where the soak keeps its log, and what must be in it when all is over.
+"""The soak's logs: where they are, and the check of their rows at the end.
 
 The rows are read without this package, so that a fault of a storage cannot hide what it lost.
 """
@@ -25,14 +25,14 @@ from cogency_rs import PostgreSQL, SQLite
 __all__ = ["InPostgreSQL", "InSQLite", "Log", "Place", "read_back", "value_of"]
 
 Stored = tuple[str, list[tuple[str, str]]]
-"""A conversation, and type and content of its rows, in order."""
+"""A conversation's id, and type and content of its rows, in order."""
 
 
 class Place(ABC):
     """The place of the log; a context manager that removes the log at its end.
 
     Attributes:
-        where: in a few words.
+        where: the place in a few words.
         begin: the mark before its figures in docs/reliability.md.
         end: the mark after them.
     """
@@ -46,7 +46,7 @@ class Place(ABC):
         return self
 
     def __exit__(self, *_: object) -> None:  # noqa: B027  # a file's folder is cleared by who made it
-        """Clear it away."""
+        """Remove the log."""
 
     @abstractmethod
     def open(self) -> Any:
@@ -54,7 +54,7 @@ class Place(ABC):
 
     @abstractmethod
     def rows(self, conversations: list[str]) -> AsyncGenerator[Stored, None]:
-        """What is there of each conversation."""
+        """The rows of each conversation."""
 
 
 class InSQLite(Place):
@@ -72,7 +72,7 @@ class InSQLite(Place):
         return SQLite(self._path)
 
     async def rows(self, conversations: list[str]) -> AsyncGenerator[Stored, None]:
-        """What is there of each conversation."""
+        """The rows of each conversation."""
         query = (
             "SELECT type, content FROM messages WHERE conversation_id = ? ORDER BY timestamp, rowid"
         )
@@ -85,7 +85,7 @@ class InPostgreSQL(Place):
     """A log in a schema of its own.
 
     Args:
-        dsn: of the database; "" for one on a server of its own, which waits for the disk.
+        dsn: the address of the database; "" for one on a server of its own, which waits for the disk.
     """
 
     where = "in PostgreSQL"
@@ -101,7 +101,7 @@ class InPostgreSQL(Place):
         """Start the server, if it is one of its own."""
         if not self._dsn:
             sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-            from support.postgres_server import NoServerError, Server  # the server is the tests'
+            from support.postgres_server import NoServerError, Server  # the tests' server
 
             try:
                 self._server = Server(fsync="on")
@@ -123,7 +123,7 @@ class InPostgreSQL(Place):
         return PostgreSQL(f"{self._dsn}{mark}schema={self._schema}")
 
     async def rows(self, conversations: list[str]) -> AsyncGenerator[Stored, None]:
-        """What is there of each conversation."""
+        """The rows of each conversation."""
         query = (
             f"SELECT type, content FROM {self._schema}.messages WHERE conversation_id = $1"
             " ORDER BY timestamp, number"
@@ -151,12 +151,12 @@ class InPostgreSQL(Place):
 
 @dataclass
 class Log:
-    """What the log holds, against what it must.
+    """The rows of the log, compared with those that it must hold.
 
     Attributes:
-        rows: how many there are.
-        lost: rows that must be there and are not, or are others; and rows after those.
-        cancelled_calls: calls of the turns that were cut off, with the result that says so.
+        rows: how many rows there are.
+        lost: how many rows are missing or wrong, and how many stand after these.
+        cancelled_calls: how many calls of the turns that were cut off have a result that says so.
     """
 
     rows: int = 0
@@ -190,7 +190,7 @@ def _compare(found: list[tuple[str, str]], expected: Iterator[Row], log: Log) ->
                 elif item != other:
                     log.lost += 1
         elif is_last and kind == wanted_kind and kind in {"think", "respond"}:
-            # An answer that was cut off keeps what it had said, with what had come of the mark after it.
+            # An answer that was cut off keeps its text so far, with a part of the mark after it.
             log.lost += not wanted.startswith(value.partition("<")[0].rstrip())
         elif (kind, value) != (wanted_kind, wanted):
             log.lost += len(found) - number
@@ -200,5 +200,5 @@ def _compare(found: list[tuple[str, str]], expected: Iterator[Row], log: Log) ->
 
 
 def value_of(kind: str, content: str) -> Any:
-    """The value of a row's content: of results, that of the array."""
+    """The value of a row's content; for results, that of the array."""
     return json.loads(content) if kind == "result" else content

@@ -34,7 +34,7 @@ async def progress(invocation: Invocation, next: Next) -> ToolResult:
     emit, index, began = invocation.context.emit, invocation.index, monotonic()
     emit({"type": "started", "index": index})
     result = await next(invocation)
-    with suppress(TypeError, ValueError):  # not JSON, which the results of the batch will say
+    with suppress(TypeError, ValueError):  # not JSON; the results of the batch will say so
         [item] = json.loads(format_results_array([invocation.call], [result]))
         emit({"type": "finished", "index": index, "seconds": monotonic() - began, "result": item})
     return result
@@ -143,7 +143,7 @@ class Conversation:
         return {"type": "log", "rows": page.rows, **await self._state()}
 
     async def _state(self) -> Message:
-        """What became of its calls, in their order, and which of them need approval."""
+        """The state of its calls, in their order, and which of them need approval."""
         asking = {
             tool.name
             for tool in self._agent.tools

@@ -44,14 +44,14 @@ ROWS = {
 
 BETWEEN_ROWS = b"\xff"
 
-# What stands before the text, as the targets read it: its form (as it is) and ending, limits, and sizes of chunks.
+# The bytes before the text, as the targets read them: its form (as it is) and ending, limits, and sizes of chunks.
 PARSER_HEADERS = [
     bytes([0, 0, 0, 0, 1, 7, 0]),
     bytes([4, 100, 3, 2, 3, 0, 11]),
     bytes([6, 40, 2, 1, 1, 1, 5]),
 ]
 JSON_HEADER = bytes([0, 1, 0, 5])
-# Behind the number of the dialect: form, ending and options, limits, and sizes of chunks.
+# After the number of the dialect: form, ending and options, limits, and sizes of chunks.
 DIALECT_HEADERS = [bytes([0, 0, 0, 0, 0, 1, 7, 0]), bytes([0, 129, 0, 0, 0, 3, 0, 11])]
 
 PRESETS = Dialect.presets()
@@ -76,21 +76,21 @@ def lines(name: str) -> list[dict]:
 
 
 def texts() -> list[str]:
-    """What models write."""
+    """Texts of models."""
     turns = [turn["text"] for name in ("agent", "wild") for turn in lines(f"{name}_turns.jsonl")]
     streams = ["".join(stream["tokens"]) for stream in lines("streams.jsonl")]
     return [*("".join(case.values[0]) for case in test_parser.CASES), *turns, *streams]
 
 
 def values() -> list[str]:
-    """JSON, and what is none."""
+    """JSON, and text that is not JSON."""
     written = [case.values[0] for case in test_parser_values.VALUES]
     bodies = re.findall("<execute>(.*?)</execute>", "\n".join(texts()), re.DOTALL)
     return [*written, *test_parser_values.REFUSED, *bodies]
 
 
 def dialects() -> Iterator[bytes]:
-    """Calls in every dialect, as it writes them and as models and other parsers' tests have them."""
+    """Calls in every dialect, as we write them, and as models and other parsers' tests write them."""
     for number, name in enumerate(PRESETS):
         for count in range(1, len(CALLS) + 1):
             text = f"Let me see.\n{Dialect(name).write_calls(CALLS[:count])}\nDone."
@@ -117,7 +117,7 @@ def marks() -> set[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """The texts in a JSON value that are no keys."""
+    """The texts in a JSON value, without keys."""
     match value:
         case str():
             yield value
@@ -130,7 +130,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def logs() -> Iterator[bytes]:
-    """Rows of every type behind every other, and pieces of conversations."""
+    """Rows of every type after every other, and pieces of conversations."""
     for kinds in itertools.product(ROWS, repeat=3):
         yield BETWEEN_ROWS.join(row(kind, ROWS[kind]) for kind in kinds)
     for conversation in lines("conversations.jsonl"):
@@ -150,7 +150,7 @@ def row(kind: str, content: str) -> bytes:
 
 
 def encoded(text: str) -> bytes:
-    """The text as the core holds it."""
+    """A text in the core's encoding."""
     return text.encode("utf-8", "surrogatepass")
 
 

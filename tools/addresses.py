@@ -41,14 +41,14 @@ def absolute(page: str, address: str, ref: str) -> str:
             return found[0]
         return f"{image}[{text}]({address}/{'raw' if image else 'blob'}/{ref}/{target})"
 
-    # What stands in a block is code, and no link.
+    # Text in a block is code, and has no links.
     blocks = BLOCK.findall(page)
     texts = [LINK.sub(link, text) for text in BLOCK.split(page)]
     return "".join(part for pair in zip(texts, [*blocks, ""], strict=True) for part in pair)
 
 
 def relative(page: str) -> list[str]:
-    """The targets of a page's links that are relative; links within the page are not."""
+    """The targets of a page's relative links, without links within the page."""
     targets = [found["target"] for found in LINK.finditer(BLOCK.sub("", page))]
     return [target for target in targets if not re.match(r"\w+:|#", target)]
 
@@ -57,7 +57,7 @@ def with_urls(project: str, address: str, ref: str) -> str:
     """Add the project's URLs to the text of `pyproject.toml`.
 
     Raises:
-        ValueError: they are there already, or the table that they stand before is not.
+        ValueError: the URLs are there already, or the table before which they belong is missing.
     """
     if "[project.urls]" in project or project.count(TABLE) != 1:
         raise ValueError(f"pyproject.toml has URLs already, or not one table{TABLE.rstrip()}")

@@ -39,7 +39,7 @@ MODULES = {("cp311", "abi3"): "_core.abi3.so", ("cp314", "cp314t"): "_core.cpyth
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
-# What the tests read, beside the installed package.
+# The files that the tests read, besides the installed package.
 SUITE = (
     "tests",
     "tools",
@@ -51,10 +51,10 @@ SUITE = (
     "pyproject.toml",
 )
 
-# Those of them that hold the documentation to the sources, which are not there.
+# Tests that compare the documentation with the sources, which are not there.
 OF_SOURCES = ("tests/docs/test_pages.py", "tests/docs/test_troubleshooting.py")
 
-# What maturin adds to the package in a wheel: each pattern stands for exactly one file.
+# The files that maturin adds to the package in a wheel: each pattern matches exactly one file.
 ADDED = (
     "*.dist-info/METADATA",
     "*.dist-info/RECORD",
@@ -64,7 +64,7 @@ ADDED = (
     "*.dist-info/licenses/LICENSE-MIT",
     "*.dist-info/sboms/cogency-rs.cyclonedx.json",
 )
-# The unwinder, which maturin may put beside the package, since musl does not bring it along, and where it is from.
+# The unwinder, which maturin may put beside the package since musl does not have it, and where it comes from.
 BUNDLED = (f"{PACKAGE}.libs/libgcc_s-*.so.1", "*.dist-info/sboms/auditwheel.cdx.json")
 
 # Run in the new environment: the imported package is the installed one, is a release build, and works.
@@ -179,7 +179,7 @@ def tracked(*folders: str) -> set[str]:
 
 
 def wheel_files(wheel: Distribution) -> set[str]:
-    """The package as git knows it, the extension module, and what maturin adds.
+    """The package's files that git knows, the extension module, and the files that maturin adds.
 
     A pattern stands for the file that matches it, and for itself when none does or several do.
     """
@@ -199,7 +199,7 @@ def wheel_files(wheel: Distribution) -> set[str]:
 
 
 def source_files() -> set[str]:
-    """What git knows of that which `include` in Cargo.toml names, and what a build cannot do without."""
+    """The files that `include` in Cargo.toml names and git knows, and those that a build needs."""
     patterns = [name.lstrip("/") for name in manifest()["include"]]
     named = {
         name
@@ -215,7 +215,7 @@ def manifest() -> dict:
 
 
 def wrong_metadata(text: str) -> list[str]:
-    """What a package index would refuse, or what does not agree with Cargo.toml."""
+    """Metadata that a package index would refuse, or that disagrees with Cargo.toml."""
     # `install` needs nothing but the standard library, wherever it runs.
     from packaging.metadata import Metadata
 
@@ -263,7 +263,7 @@ def wrong_wheel(wheel: Distribution) -> list[str]:
 
 
 def default_pythons() -> list[str]:
-    """Those that are tried if none is named; says which are left out."""
+    """The Pythons that are tried if none is named; prints which are left out."""
     missing = [python for python in NEWER_PYTHONS if find_interpreter(python) is None]
     if missing:
         print(f"Python {', '.join(missing)} was not found and is left out", flush=True)
@@ -325,7 +325,7 @@ def install(distribution: Distribution, interpreter: Path, without: list[str]) -
 
 
 def make_environment(interpreter: Path, folder: Path) -> None:
-    """Make a virtual environment with a pip: the interpreter's own, or a new one where it has none to give."""
+    """Make a virtual environment with a pip: the interpreter's own, or a new one if it has none."""
     # Debian has `ensurepip` in a package of its own.
     asked = subprocess.run(
         [interpreter, "-c", "import ensurepip"], capture_output=True, check=False
@@ -357,7 +357,7 @@ def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, lis
         return [("building and installing", [*PIP_INSTALL, archive]), smoke]
     extras = [name for name in distribution.extras if name not in without]
     return [
-        # With no index there is nothing else to be had, so nothing else can be required.
+        # Without an index nothing else can be installed, so this fails if anything else is required.
         ("installing", [*PIP_INSTALL, "--no-index", archive]),
         smoke,
         ("installing the extras", [*PIP_INSTALL, f"{archive}[{','.join(extras)}]"]),
@@ -367,7 +367,7 @@ def steps(distribution: Distribution, without: list[str]) -> list[tuple[str, lis
 
 
 def copy_suite(folder: Path) -> None:
-    """Copy what the tests need, which is not the package."""
+    """Copy the files that the tests need, but not the package."""
     folder.mkdir()
     for name in SUITE:
         source = CHECKOUT / name

@@ -21,7 +21,7 @@ EXAMPLE = ToolCall("read", {"file": "a.txt", "lines": 20})
 
 
 def with_presets(page: str) -> str:
-    """The page on dialects with what stands between its marks made anew."""
+    """The page on dialects, with the text between its marks made anew."""
     return _with(tables(), page, PAGE)
 
 
@@ -70,7 +70,7 @@ def by_model() -> str:
 
 
 def models_of(dialect: Dialect) -> list[str]:
-    """The models that were taught it; an empty name where there are none in particular."""
+    """The models that were taught the dialect; one empty name if there are none in particular."""
     return re.split(r", (?=\D)", dialect.models)  # "Llama 3.1, 3.2 and 3.3" is one
 
 

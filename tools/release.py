@@ -1,8 +1,8 @@
-"""Says whether a tag may be released: the same version everywhere, and a changelog that tells what is in it.
+"""Says whether a tag may be released: the same version everywhere, and a changelog that describes it.
 
     python tools/release.py v0.1.0
 
-The version stands in Cargo.toml, from where the package has it, and in Cargo.lock; CHANGELOG.md must have a section
+The version stands in Cargo.toml, from which the package takes it, and in Cargo.lock; CHANGELOG.md must have a section
 `## [0.1.0] - 2026-01-31` with entries, and none left in `## [Unreleased]`.
 """
 
@@ -22,7 +22,7 @@ HEADING = re.compile(r"^## \[(?P<version>[^\]]+)\](?: - (?P<day>.*))?$", re.MULT
 
 
 def main() -> None:
-    """Check the tag that is named; leaves the program with what stands against it."""
+    """Check the tag that is named; exits with the reasons against releasing it."""
     [tag] = sys.argv[1:] or [""]
     if faults := against(tag, CHECKOUT):
         sys.exit("\n".join(faults))
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def against(tag: str, checkout: Path) -> list[str]:
-    """What stands against releasing `checkout` as `tag`; nothing, if it may be."""
+    """The reasons against releasing `checkout` as `tag`; empty if it may be released."""
     if (named := TAG.fullmatch(tag)) is None:
         return [f"a release is tagged v1.2.3, not {tag!r}: make check-release TAG=v1.2.3"]
     version = named[1]
@@ -53,7 +53,7 @@ def versions(checkout: Path) -> dict[str, str]:
 
 
 def changelog_faults(text: str, version: str) -> list[str]:
-    """What keeps the changelog from describing `version`."""
+    """The faults of the changelog's description of `version`."""
     headings = list(HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
     sections = {

@@ -3,9 +3,9 @@
     python tools/schema_suite.py [FOLDER]
 
 Fetches the source distribution of the package `jsonschema`, which carries the suite, unpacks it in FOLDER
-(`.upstream`), and checks every instance of the drafts in `DRAFTS` against its schema. Fails if one is judged wrongly
-that is not in `NOT_CLAIMED`, if one that is there is judged rightly, or if fewer were checked than there are. Where
-the distribution cannot be had it does nothing, and says so.
+(`.upstream`), and checks every instance of the drafts in `DRAFTS` against its schema. Fails if a test that is not in
+`NOT_CLAIMED` is judged wrongly, if one that is there is judged rightly, or if fewer were checked than there are. If
+the distribution cannot be fetched, it does nothing, and says so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DRAFTS = {
     "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
 }
 TESTS = 2367
-"""How many there are; fewer are a fault of this script."""
+"""How many tests there are; fewer are a fault of this script."""
 
 REMOTE = "a reference out of the schema is never followed"
 
@@ -45,7 +45,7 @@ NOT_CLAIMED: dict[str, str] = {
     "dynamicRef: $ref to $dynamicRef finds detached $dynamicAnchor": REMOTE,
     "vocabulary:": "a vocabulary is in a meta-schema of its own, which would have to be fetched",
 }
-"""What is not claimed, and why: how the names of its tests begin, each a `file: group: test`."""
+"""Tests that are not claimed, and why: the beginnings of their names, each a `file: group: test`."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Test:
 
     @property
     def place(self) -> str:
-        """What it is called."""
+        """The name of the test."""
         return f"{self.file}: {self.group}: {self.name}"
 
 

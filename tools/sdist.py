@@ -16,16 +16,16 @@ def fetch(folder: Path, name: str, version: str, sha256: str) -> Path:
 
     Args:
         folder: where it is kept.
-        name: of the project.
-        version: of the distribution.
-        sha256: of its archive.
+        name: the project's name.
+        version: the distribution's version.
+        sha256: the digest of its archive.
 
     Returns:
         The root of its tree.
 
     Raises:
-        subprocess.CalledProcessError: it cannot be had.
-        SystemExit: it is not the archive that was checked.
+        subprocess.CalledProcessError: it cannot be downloaded.
+        SystemExit: the archive has another digest.
     """
     root = folder / f"{name}-{version}"
     if root.exists():

@@ -1,4 +1,4 @@
-"""For the API reference: a class of the core is made by `__new__`, and shown like any other, by its `__init__`."""
+"""Lets the API reference show a class of the core, which is made by `__new__`, like any other, by its `__init__`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def build() -> list[str]:
         text=True,
         check=False,
     )
-    # Its strict mode does not count what is wrong with docstrings.
+    # Its strict mode does not count warnings about docstrings.
     warnings = re.findall(
         r"^(?:griffe|mkdocstrings|mkdocs_autorefs): .*$", ran.stdout, re.MULTILINE
     )

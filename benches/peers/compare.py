@@ -1,9 +1,9 @@
-"""Measures what we do beside other packages, and writes docs/peers.md.
+"""Measures our package beside others, and writes docs/peers.md.
 
     make bench-peers
 
-All sides of a section run in turn, round after round, in one process; the fastest round of each counts, since the
-machine is not ours alone. Less is better.
+All sides of a section run in turn, round after round, in one process. The fastest round of each counts, since other
+programs use the machine too. Less is better.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def in_bytes(value: float) -> str:
 
 @dataclass(frozen=True)
 class Section:
-    """What is compared under one heading.
+    """One comparison under a heading.
 
     Args:
         title: its heading.
@@ -153,7 +153,7 @@ async def _timed(sides: Sequence[Side], rounds: int) -> dict[str, float]:
 
 
 def _core() -> str:
-    """What the parsers of other servers written in Rust take, if there is a Rust here."""
+    """The times of the parsers of other servers written in Rust, if Rust is installed here."""
     if shutil.which("cargo") is None:
         return "Not measured: there is no cargo on this machine."
     command = ["cargo", "bench", "--quiet", "--bench", "peers"]

@@ -1,4 +1,4 @@
-"""What a conversation takes in memory: each side in a process of its own, after many runs of `one_run.py`.
+"""The memory that a conversation takes: each side in a process of its own, after many runs of `one_run.py`.
 
     python benches/peers/held.py NAME
 

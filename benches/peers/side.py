@@ -1,4 +1,4 @@
-"""What is measured side by side: a name, whose version it is, and its work."""
+"""One side of a comparison: its name, the package whose version is shown, and its work."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Side:
     """One program of a section.
 
     Args:
-        name: what the table calls it.
-        make: prepares it, and returns what is measured; its source is shown on the page.
-        distribution: of which package the version is shown; Python's where it is None.
+        name: its name in the table.
+        make: prepares the work, and returns the function to measure; the page shows its source.
+        distribution: the package whose version is shown; `None` for Python's version.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Side:
 
     @property
     def version(self) -> str:
-        """Raises `PackageNotFoundError` where the package is not installed."""
+        """Raises `PackageNotFoundError` if the package is not installed."""
         if self.distribution == OURS:
             import cogency_rs
 

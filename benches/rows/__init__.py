@@ -1,4 +1,4 @@
-"""The rows of the table, and what ours must reach in each."""
+"""The rows of the table, each with the bounds that ours must reach."""
 
 from __future__ import annotations
 

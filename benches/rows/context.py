@@ -28,7 +28,7 @@ EXCHANGE = [
     *(("call", json.dumps(call)) for call in CALLS),
     ("result", json.dumps(RESULTS)),
 ]
-"""The rows of a user's question and of what the model does then."""
+"""The rows of a user's question and of the model's steps after it."""
 
 NEWEST = (
     "SELECT type, content FROM messages WHERE conversation_id = 'c' ORDER BY timestamp DESC LIMIT 1"

@@ -1,4 +1,4 @@
-"""What is left to wait for when the model has written a batch of calls that may begin before it is complete."""
+"""The wait for results after the model has written a batch of calls that may begin before the batch is complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def read(n: int) -> int:
 
 
 async def from_last_token_to_results(bench: Bench, count: int) -> Samples:
-    """The floor is the same where no call begins early."""
+    """The floor is the same turn in which no call begins early."""
     samples: Samples = {"ours": [], "floor": []}
     for _ in range(min(bench.rounds, MOST_ROUNDS)):
         samples["ours"].append(await _waited(count, eager=True))

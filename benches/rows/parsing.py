@@ -166,7 +166,7 @@ FIRST_TEXTS: dict[str, tuple[str, str]] = {
     "after think": ("<think>First I look at the files.</think>", "Here is what they say. " * 100),
     "near a tag": ("", "<thinking aloud is not a tag> " * 100),
 }
-"""What the model sends first, and the text whose beginning the user waits for."""
+"""Pairs of the text that the model sends first, and the text whose beginning the user waits for."""
 
 
 async def first_text(bench: Bench, name: str) -> Samples:

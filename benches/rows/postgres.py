@@ -18,7 +18,7 @@ import cogency_rs
 
 from .turns import text
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # the server is the tests'
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))  # for the tests' server
 from support.postgres_server import NoServerError, Server
 
 TURNS = 1_000
@@ -32,7 +32,7 @@ Beside = Callable[[Bench, str], Awaitable[float]]
 
 
 async def turns(bench: Bench, beside: Beside) -> Samples:
-    """Seconds for all turns: with the log in PostgreSQL, and with what it is compared to."""
+    """Seconds for all turns: with the log in PostgreSQL, and with the storages that it is compared with."""
     try:
         server = Server(fsync="on")
     except NoServerError as error:

@@ -34,7 +34,8 @@ def nothing() -> None:
 
 async def batch(bench: Bench, count: int) -> Samples:
     """Many calls of a tool on Ray; the floor is as many bare Ray tasks."""
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else Ray keeps one in ~/.ray
+    # Otherwise Ray keeps a token in ~/.ray.
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         async with RayExecutor("local", settings={**SETTINGS, "_temp_dir": folder}) as executor:
             import ray

@@ -151,8 +151,8 @@ _PUBLIC = {
         "worker_threads",
     ),
 }
-"""Every public name, by the module that has it. A module is imported when the first of its names is asked for, so a
-program that only parses loads no storage. Type checkers read `__init__.pyi`, which says the same."""
+"""Every public name, by its module. A module is imported when one of its names is first used, so a program that only
+parses loads no storage. Type checkers read the same names in `__init__.pyi`."""
 
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 

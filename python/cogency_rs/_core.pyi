@@ -112,9 +112,9 @@ class Dialect:
         name: one of `presets()`.
 
     Raises:
-        ConfigError: there is no such preset; the message lists those that there are.
+        ConfigError: there is no such preset; the message lists all presets.
 
-    A dialect is a value: it says which marks open and close what, and which shape a call has between them. Dialects
+    A dialect is a value: it has the marks that open and close each part, and the shape of a call between them. Dialects
     with equal fields are equal. They can be copied, pickled, compared and used as keys.
     """
 
@@ -206,7 +206,7 @@ class Parser:
         begins_in_think: see `parse_tokens`.
 
     Raises:
-        ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` is none of its modes.
+        ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` has a wrong value.
 
     How the text is cut into chunks never matters. The cost is linear in the text.
     """
@@ -344,7 +344,7 @@ class Turn:
         finish_reason: why the model stopped; `None` if its source did not say.
 
     Raises:
-        ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` is none of its modes.
+        ConfigError: `dialect` is not known, or `stream`, `calls` or `errors` has a wrong value.
 
     The cost is linear in the text.
     """
@@ -370,7 +370,7 @@ class Turn:
         """Say that the model's text has ended, or that its source raised `error`; returns the last steps."""
 
     def leave(self) -> _Steps:
-        """Leave the turn while the model writes: the last steps save what it had said. Nothing is reported or run."""
+        """Leave the turn while the model writes: the last steps save the text so far. Nothing is reported or run."""
 
     def error(
         self,
@@ -407,8 +407,8 @@ class Turn:
 class Source:
     """Reads an async iterator into a parser or a turn.
 
-    Awaited, it reads until there are events or steps, and returns them: a list, or a single event. It returns `None`
-    when the iterator has ended or the sink wants no more; what is left is then in the sink's `finish`.
+    Awaiting it reads until there are events or steps, and returns them: a list, or a single event. It returns `None`
+    when the iterator has ended or the sink wants no more; the sink's `finish` then returns the rest.
 
     Args:
         iterator: gives chunks of text, `Thought` and `Finish`; with `enter`, anything.
@@ -418,8 +418,8 @@ class Source:
     Raises:
         TypeError: an item is none of these.
 
-    Whatever the iterator raises passes on. Between two items the event loop makes no step unless the iterator waits,
-    so an item costs only the reading of it.
+    An exception of the iterator is raised here. Between two items the event loop makes no step unless the iterator
+    waits, so an item costs only the reading of it.
     """
 
     def __new__(
@@ -463,7 +463,7 @@ class Schedule:
         """How many calls there are."""
 
     def add(self, count: int) -> None:
-        """Add calls behind those that there are."""
+        """Add calls after those that are there."""
 
     def truncate(self, count: int) -> None:
         """Forget the calls from this index on, all of which are over."""
@@ -564,7 +564,7 @@ def check_json(value: Any) -> None:
         ValueError: as `json.dumps`; also for `NaN` and infinities, which JSON does not have. The message says where
             one is.
 
-    What the methods of other types raise passes on.
+    Exceptions of the methods of other types are raised here.
     """
 
 def uuid7() -> str:
@@ -642,7 +642,7 @@ class Folding:
         """The indices of the messages that are questions, oldest first; a turn begins at each."""
 
     def last_question(self) -> int | None:
-        """The index of the last of them."""
+        """The index of the last message that is a question; `None` if there is none."""
 
 def to_messages(
     events: Iterable[Any], *, escape_tags: bool = False, dialect: Dialects = "cogency"

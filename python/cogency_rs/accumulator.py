@@ -1,6 +1,6 @@
 """Runs a turn: events go to the consumer, rows to the log, calls to the tools.
 
-The async shell over `_core.Turn`, which decides; here is only the waiting.
+The async shell over `_core.Turn`: that decides, and this file only waits.
 """
 
 from __future__ import annotations
@@ -42,46 +42,46 @@ class Accumulator:
     """Carries out the turns of one conversation.
 
     Args:
-        user_id: whose conversation; may be empty.
-        conversation_id: which one.
-        execution: the log, the tools and what they run with.
+        user_id: the id of the user; may be empty.
+        conversation_id: the conversation's id.
+        execution: the log, the tools, and what tools are given.
         stream: `"event"` to emit text joined and stripped, once it is saved; `"token"` to emit it as it arrives.
-        max_failures: after so many batches in a row in which no call succeeded a turn ends.
+        max_failures: a turn ends after this many batches in a row in which no call succeeded.
         tool_timeout: seconds one call may take; `None` for no limit.
         batch_timeout: seconds the calls of a batch may take together; `None` for no limit.
         max_concurrency: how many calls of a batch may run at once; `None` for all.
-        middleware: what stands around every call, the outermost first.
-        hooks: what is asked before every call, and told after it. What they write to `ctx.state` stays for later turns.
-        approve: asked of calls of tools that require approval; without it, those are denied. With `"wait"` nobody is
-            asked: where a batch has such a call, nothing of it runs, `waiting` has its calls, and the log says that
+        middleware: functions around every call, the outermost first.
+        hooks: run before and after every call. What they write to `ctx.state` stays for later turns.
+        approve: decides about calls of tools that require approval; without it, those are denied. With `"wait"` nobody
+            is asked: if a batch has such a call, none of its calls runs, `waiting` has them all, and the log notes that
             they wait. Needs a storage that is a `Log`.
-        approval_timeout: seconds to wait for its answer; none in time is a denial.
+        approval_timeout: seconds to wait for its answer; without an answer in time, the call is denied.
         on_block: whether the calls after one that a hook blocks are still carried out; with `"stop"` they are not, and
             the run ends.
         on_tool_start: called with a call when it starts.
-        on_tool_end: called with a call, its result and the seconds it took when it is over. What these two raise is
-            logged and harms nothing.
-        on_busy: what to do where another run has the conversation, in any program: `"wait"` for it, or `"error"`.
-            With `None`, nothing is asked: the program sees to it itself. Needs a storage with `claim`.
+        on_tool_end: called with a call, its result and the seconds it took when it is over. An exception of these two
+            is logged and has no other effect.
+        on_busy: what to do if another run, in any program, has the conversation: `"wait"` for its end, or raise an
+            `"error"`. Needs a storage with `claim`. With `None`, the conversation is not claimed.
         eager: whether calls of tools that are `read_only` begin as soon as the model has written them, while it still
-            writes their batch. They count only with their batch: if that turns out not to be valid they are cancelled,
-            and the model does not see what they gave.
-        on_dropped: called with the executions of calls that began so and do not count, when they are over.
+            writes their batch. They count only with their batch: if that is not valid, they are cancelled, and the
+            model does not see their results.
+        on_dropped: called with the executions of calls that began early and do not count, when they are over.
 
     Attributes:
-        circuit_breaker: counts such batches, from one `process` to the next; closed when the model has answered, and
-            when it has ended a turn.
+        circuit_breaker: counts the batches for `max_failures`, from one `process` to the next; closed when the model
+            has answered, and when it has ended a turn.
         outcome: how the last turn came out; `None` before the first and while one runs.
-        finish_reason: why the model stopped writing, where its source said so with a `Finish`.
-        stop: what a tool or a hook raised to end the last turn; `None` if none did.
-        state: what hooks note and tools read, from one turn to the next.
-        executions: what became of the calls of the last turn, in call order.
-        waiting: the calls that wait for somebody's agreement, with their ids.
-        untold: events of text that the model had written when the last turn was left, and that the log has.
+        finish_reason: why the model stopped writing, if its source gave a `Finish`.
+        stop: the `StopRun` that ended the last turn, raised by a tool or a hook; `None` if there was none.
+        state: the dict that hooks write and tools read, from one turn to the next.
+        executions: the records of the last turn's calls, in call order.
+        waiting: the calls that wait for approval, with their ids.
+        untold: events of text that is in the log but had not been emitted when the last turn was left.
 
     Raises:
-        ConfigError: something among the tools is not a tool, two tools have one name, the storage has no
-            `save_message`, or an option cannot be kept.
+        ConfigError: one of the tools is not a tool, two tools have one name, the storage has no `save_message`, or an
+            option has a wrong value.
     """
 
     _parse_call = staticmethod(parse_tool_call)
@@ -156,26 +156,25 @@ class Accumulator:
         """Carry out one turn.
 
         Args:
-            events: a parser's events. A `parse_tokens(...)` that has not begun is read at its source, so that
-                `stream="token"` streams whatever mode it was made with. With `parse_tokens(..., errors="event")` output
-                that cannot be read is an `error` event and a row `error`, with the model's own text, which `assemble`
-                shows it until a later step succeeds.
-            known: records of calls that the log has already, where `events` brings such calls again, in order: their
-                rows are not saved a second time.
+            events: a parser's events. If it is a `parse_tokens(...)` that has not begun, its source is read directly,
+                so `stream="token"` works whatever its own mode. With `parse_tokens(..., errors="event")`, output that
+                cannot be read becomes an `error` event and a row `error` with the model's own text, which `assemble`
+                shows to the model until a later step succeeds.
+            known: if `events` repeats calls that the log has already, their records, in order: their rows are not saved
+                a second time.
 
         Yields:
-            Events, each after its row is saved; in token mode text comes first and its row follows. After
-            `execute` the calls run, and what their tools `emit` comes as it is; the `result` event has all their
-            results, in call order. A turn ends with
-            `end`, or when the model's text does; then `outcome` says what it was.
+            Events, each after its row is saved; in token mode text comes first and its row follows. After `execute` the
+            calls run, and events that their tools `emit` are yielded unchanged; the `result` event has all their
+            results, in call order. A turn ends with `end`, or when the model's text does; then `outcome` says how.
 
         Raises:
-            BusyError: another run has the conversation, with `on_busy="error"`; or this one is inside of it.
-            asyncio.CancelledError: the caller was cancelled. Running tools have been cancelled and awaited, and
-                every call in the log has its result there; so has the text that had come.
+            BusyError: another run has the conversation, with `on_busy="error"`; or this code runs inside that run.
+            asyncio.CancelledError: the caller was cancelled. By then running tools have been cancelled and awaited, and
+                the log has a result for each of its calls, and the text so far.
 
-        What the source raises passes on unchanged, after the text already received has been emitted; what the
-        storage raises passes on at once. A `<results>` block that the model wrote itself is dropped.
+        An exception of the source is raised unchanged, after the text already received has been emitted; one of the
+        storage is raised at once. A `<results>` block that the model wrote itself is dropped.
         """
         async with self._claim():
             self.outcome = self.finish_reason = self.stop = None
@@ -206,7 +205,7 @@ class Accumulator:
                         given = await source
                     except Exception as error:
                         source.failed, given = error, None
-                    if isinstance(given, dict):  # as most are in token mode
+                    if isinstance(given, dict):  # most are, in token mode
                         yield given
                         continue
                     if given is None:
@@ -214,7 +213,7 @@ class Accumulator:
                         await source.aclose()
                         given = turn.finish(error=source.failed)
                     steps: Steps = given
-                    for step in steps:  # running a batch appends what follows from its results
+                    for step in steps:  # running a batch appends its results' steps
                         if isinstance(step, dict):
                             yield step
                         elif isinstance(step, tuple):
@@ -236,8 +235,8 @@ class Accumulator:
                                 else:
                                     await batch.join()
                             except (asyncio.CancelledError, GeneratorExit):
-                                # What was stopped says nothing about the tools, so it does not count.
-                                if batch.is_over:  # not where the event loop is gone
+                                # A stopped batch says nothing about the tools, so it does not count.
+                                if batch.is_over:  # it is not if the event loop is gone
                                     left = self._results(batch, turn, log, CircuitBreaker())
                                     await log.save_what_is_left(left)
                                 raise
@@ -263,7 +262,7 @@ class Accumulator:
                     try:
                         if early.has_begun:
                             await early.close()
-                    finally:  # also where that is cancelled a second time
+                    finally:  # even if this is cancelled a second time
                         await self._settle_calls(log, turn, early.stopped)
                     if is_left and self._keeps_text and not log.is_torn:
                         left = turn.leave()
@@ -274,16 +273,16 @@ class Accumulator:
 
     @property
     def stopped(self) -> str | None:
-        """Why a tool or a hook ended the last turn, in its words."""
+        """The message of the tool or hook that ended the last turn; `None` if none did."""
         return None if self.stop is None else self.stop.message
 
     async def _settle_calls(self, log: TurnLog, turn: Turn, stopped: ToolBatch | None) -> None:
         """Save results for calls that are saved, if the turn was stopped before they could run.
 
         Args:
-            log: has the calls.
+            log: the turn's log, which has the calls.
             turn: writes the results.
-            stopped: their batch, where some had begun.
+            stopped: the batch of the calls, if some had begun.
         """
         if not log.calls:
             return
@@ -302,7 +301,7 @@ class Accumulator:
         return claim
 
     def _end(self, turn: Turn) -> None:
-        """Keep how a turn came out. A breaker has counted for the question that is answered, or given up, now."""
+        """Keep how a turn came out. If its question is answered or given up, the circuit breaker is closed."""
         self.outcome, self.finish_reason = TurnOutcome(turn.outcome), turn.finish_reason
         if self.stop is not None and self.outcome is TurnOutcome.ACTED:
             self.outcome = TurnOutcome.ENDED
@@ -339,7 +338,7 @@ class Accumulator:
         return self._tools or self._toolbox(self._execution.tools)
 
     def _open(self, tools: Toolbox, said: ToolEvents) -> ToolBatch:
-        """A batch without calls."""
+        """Open a batch without calls."""
         return ToolBatch(
             (),
             tools,
@@ -365,7 +364,7 @@ class Accumulator:
         return self._options.may_hold(calls, self._known_tools())
 
     async def _is_to_wait(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether somebody has to agree to one of these calls first."""
+        """Whether one of these calls has to be approved first."""
         if not any(options.requires_approval for options in all_options(self._execution.tools)):
             return False
         tools = self._known_tools()
@@ -373,7 +372,7 @@ class Accumulator:
 
 
 def _texts(steps: Steps) -> Steps:
-    """What the model had said, of the last steps of a turn that was stopped; a block that it had begun is dropped."""
+    """The model's text among the last steps of a stopped turn; a block that it had begun is dropped."""
     rows = [row for step in steps if isinstance(step, tuple) for row in step]
     texts = tuple(row for row in rows if row[0] in ("think", "respond"))
     return [texts] if texts else []
@@ -393,7 +392,7 @@ def _check_busy(
 
 
 def _check_storage(storage: Any) -> None:
-    """Refuse what could not keep the log."""
+    """Refuse a storage that cannot keep the log."""
     if not is_log(storage) and not callable(getattr(storage, "save_message", None)):
         raise ConfigError(
             f"storage has no save_message method: {storage!r}. Use SQLite(), or any object with "

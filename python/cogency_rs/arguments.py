@@ -12,7 +12,7 @@ from .signature import is_object
 __all__ = ["CheckedTool", "checks_itself", "compiled", "faults"]
 
 MOST_KEPT = 1024
-"""For how many tools the compiled schema is kept."""
+"""How many tools' compiled schemas are kept."""
 
 # By the tool's id, so that no tool is kept alive, and a tool that makes a new schema each time is found. Another tool
 # may get the same id later, which does no harm: a compiled schema is used only if it was compiled from an equal one.

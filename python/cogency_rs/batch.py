@@ -1,6 +1,6 @@
 """A batch of calls, each in an asyncio task of its own.
 
-The `Timetable` knows which call may run and whose time is up; here are the tasks, and what stands around their tools.
+The `Timetable` knows which call may run and whose time is up; this file has the tasks, and the layers around tools.
 
 Invariants: one result for each call, in call order; when `join` returns or raises, every task has ended; a call's task
 is the only one that its tool, and the middleware around it, run in.
@@ -56,31 +56,31 @@ logger: logging.Logger = logging.getLogger(__name__)
 CarryOut = Callable[[int, ToolCall], Coroutine[Any, Any, ToolResult]]
 
 CANCELLED = "Cancelled"
-"""What the model reads of a call that was stopped together with its batch."""
+"""The message that the model reads for a call that was stopped together with its batch."""
 
 
 class ToolBatch:
     """A batch on the running loop.
 
-    With `calls` it has been started. Without, it is open: calls `begin_early` while others are still unknown, and
-    `complete` starts the rest.
+    With `calls`, they start at once. Without, the batch is open: calls `begin_early` while others are still unknown,
+    and `complete` starts the rest.
 
     Args:
-        calls: what to run.
-        tools: those that the calls may mean.
-        execution: what they run with.
-        user_id: whose turn it is.
-        conversation_id: which conversation.
+        calls: the calls to run.
+        tools: the tools that the calls may mean.
+        execution: the log, and what tools are given.
+        user_id: the id of the user whose turn it is.
+        conversation_id: the conversation's id.
         options: how the calls are carried out.
-        state: what hooks read and write.
+        state: the dict that hooks read and write.
         is_blocking: whether a tool, with its `execute`, runs in a worker thread.
-        ids: those of the calls, if the log has them already.
+        ids: the ids of the calls, if the log has them already.
         begin: awaited with the index of a call before its tool is started for the first time. If it raises, the tool
             is not started.
-        run: what tools can reach of the run that the batch is part of.
+        run: takes what tools tell the run that the batch is part of.
 
     Attributes:
-        decisions: what somebody who was asked decided of the calls, by their place.
+        decisions: the decisions about calls that needed approval, by the call's place.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class ToolBatch:
         self._cancelled_from = math.inf  # the calls from this index on were cancelled by the batch
         self._held: dict[
             int, HeldRun
-        ] = {}  # what the calls reach that began before the batch was complete
+        ] = {}  # the runs of calls that began before the batch was complete
         self._ids: dict[int, str] = {}
         self._attempts: list[int] = []
         self._began: list[float] = []
@@ -141,7 +141,7 @@ class ToolBatch:
 
     @property
     def may_speak(self) -> bool:
-        """Whether something here is told of its call, so that it can reach the run."""
+        """Whether a layer or a tool gets the call's context, through which it can reach the run."""
         options = self._options
         return bool(options.middleware or options.has_call_hooks) or any(
             getattr(self._tool_of(call), "takes_context", False) is True for call in self._calls
@@ -157,10 +157,10 @@ class ToolBatch:
         return len(self._tasks)
 
     def begin_early(self, call: ToolCall, id: str | None) -> None:
-        """Start a call while others are still unknown; it stands behind those that are there.
+        """Start a call while others are still unknown; its place is after those that are there.
 
-        What it says of its run is held back until the batch is complete. The batch must have no hooks around calls,
-        since all of them are asked before any call starts.
+        What it tells its run is held back until the batch is complete. The batch must not have hooks around calls,
+        since these run for all calls before any call starts.
         """
         index = len(self._tasks)
         if self._run is not None:
@@ -173,7 +173,7 @@ class ToolBatch:
         ids: Sequence[str] = (),
         begin: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
-        """Start the other calls; there are no more. The batch's time begins."""
+        """Start the other calls, which are the last. The batch's time limit begins."""
         self._begin = begin
         seconds = self._options.batch_timeout
         if self._timetable is not None and seconds:
@@ -195,7 +195,7 @@ class ToolBatch:
         return stopping
 
     def forget(self, first: int) -> list[ToolExecution]:
-        """Leave out the calls from `first` on, which are over; returns what became of them."""
+        """Leave out the calls from `first` on, which are over; returns their executions."""
         results = self.results()[first:]
         executions = [
             self._record(index, result) for index, result in enumerate(results, start=first)
@@ -216,12 +216,12 @@ class ToolBatch:
         """Wait until every call is over.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; by now the calls have been cancelled and awaited.
+            asyncio.CancelledError: the caller was cancelled; by then the calls have been cancelled and awaited.
         """
         try:
             await all_done(self._tasks)
         except asyncio.CancelledError:
-            with suppress(asyncio.CancelledError):  # the first one goes on
+            with suppress(asyncio.CancelledError):  # the first cancellation is raised
                 await self.stop_all()
             raise
         except BaseException:
@@ -235,7 +235,7 @@ class ToolBatch:
         """Stop every call that is not over, and wait until it is.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled meanwhile; by now the calls are over.
+            asyncio.CancelledError: the caller was cancelled meanwhile; by then the calls are over.
         """
         self._cancelled_from = 0
         self.cancel()
@@ -250,7 +250,7 @@ class ToolBatch:
         if self._timetable is not None:
             self._timetable.close()
         if self._loop.is_closed():
-            return  # nothing will run there any more
+            return  # the loop will run nothing more
         for task in self._tasks:
             task.cancel()
 
@@ -269,14 +269,14 @@ class ToolBatch:
         return results
 
     def executions(self, results: Sequence[ToolResult] | None = None) -> list[ToolExecution]:
-        """One record for each call, in call order; once they are over. `results` are theirs, where they are known."""
+        """One record for each call, in call order; once they are over. `results` saves making the results again."""
         results = self.results() if results is None else results
         return [self._record(index, result) for index, result in enumerate(results)]
 
     # Tasks
 
     def _make_timetable(self) -> Timetable | None:
-        """The order and the time of calls; `None` where all may run at once and as long as they like."""
+        """The order and time limits of calls; `None` if all may run at once and without a limit."""
         options, wants = self._options, self._wants
         barriers = wants and [want for want in wants if want.sequential]
         limits = wants and [want for want in wants if want.timeout]
@@ -288,7 +288,7 @@ class ToolBatch:
         return Timetable(Schedule(0, concurrency=most and min(most, sys.maxsize)), self._cancel)
 
     def _layers(self, tracing: Tracing | None) -> list[Middleware]:
-        """What stands around the calls, the outermost first."""
+        """The layers around the calls, the outermost first."""
         options, wants = self._options, self._wants
         layers: list[Middleware] = []
         if tracing is not None:
@@ -315,7 +315,7 @@ class ToolBatch:
         return layers
 
     def _start(self, calls: Sequence[ToolCall], ids: Sequence[str]) -> None:
-        """Make a task for each of these calls. It runs one attempt, or all that stands around the attempts."""
+        """Make a task for each of these calls. It runs one attempt, or all layers around the attempts."""
         first, count = len(self._calls), len(calls)
         self._calls += calls
         self._ids.update(enumerate(ids, start=first))
@@ -347,7 +347,7 @@ class ToolBatch:
         ]
 
     def _pass_on(self, index: int, task: asyncio.Task[ToolResult]) -> None:
-        """A call is over: the others need not wait for it."""
+        """Note that a call is over, so that no other waits for it."""
         if index >= len(self._tasks) or self._tasks[index] is not task:
             return  # it was forgotten
         if self._timetable is not None:
@@ -366,7 +366,7 @@ class ToolBatch:
     # One call, in its task
 
     async def _carry(self, carry_out: Next, index: int, call: ToolCall) -> ToolResult:
-        """Carry out a call, with all that stands around it."""
+        """Carry out a call, with all layers around it."""
         self._began[index] = time()
         if self._has_limits:
             self._start_clock(index)
@@ -390,13 +390,13 @@ class ToolBatch:
         index = invocation.index
         result = await self._attempt(index, invocation.call, invocation)
         if self._has_limits:
-            self._start_clock(index)  # for what stands around it
+            self._start_clock(index)  # for the layers around it
         return result
 
     async def _attempt(
         self, index: int, call: ToolCall, invocation: Invocation | None = None
     ) -> ToolResult:
-        """Run a call's tool, once it may run; here, or where the executor of its invocation does."""
+        """Run a call's tool, once it may run: here, or by the invocation's executor."""
         tool = self._tools.find(call)
         if refused := refusal(call, tool, self._tools.missing):
             self._ended[index] = time()
@@ -442,14 +442,14 @@ class ToolBatch:
         return await value if inspect.isawaitable(value) else value
 
     def _raised(self, index: int, error: BaseException) -> ToolResult:
-        """The result of a call in which this was raised.
+        """The result of a call whose tool or layers raised `error`.
 
         Raises:
-            asyncio.CancelledError: it is not the tool's own: the call is to stop.
+            asyncio.CancelledError: the call is to stop; the cancellation is not the tool's own.
         """
         match error:
             case GeneratorExit() if not self._is_at_work(index):
-                raise error  # the coroutine is closed, with its loop or by the garbage collector
+                raise error  # the coroutine is being closed, with its loop or by the garbage collector
             case _ if self._late.get(index) == "call":
                 return self._timed_out(index)
             case asyncio.CancelledError() if self._is_asked_to_stop():
@@ -457,14 +457,14 @@ class ToolBatch:
             case KeyboardInterrupt():
                 self._loop.call_soon(_raise, error)
             case asyncio.CancelledError():
-                pass  # it gave up; the result says so
+                pass  # not logged: the result says it
             case StopRun():
                 error.source = error.source or self._calls[index].name
                 if (run := self._run_of(index)) is not None:
                     run.stop(error)
                 return stopped(error)
             case _ if is_own_failure(error):
-                pass  # in its own words
+                pass  # not logged: the tool said it in its own words
             case _:
                 logger.error("Tool %r failed", self._calls[index].name, exc_info=error)
         return failure_of(error)
@@ -482,7 +482,7 @@ class ToolBatch:
     # Time
 
     def _limit(self, tool: Any) -> float | None:
-        """Seconds that an attempt may take, and what stands around it."""
+        """Seconds that an attempt may take, and also the layers around it."""
         return options_of(tool).timeout or self._options.tool_timeout
 
     def _start_clock(self, index: int) -> None:
@@ -491,14 +491,14 @@ class ToolBatch:
             self._timetable.start_clock(index, limit)
 
     def held(self, index: int) -> AbstractContextManager[None]:
-        """Time that does not count for a call."""
+        """A context whose time does not count for a call."""
         return nullcontext() if self._timetable is None else self._timetable.held(index)
 
     def _cancel(self, index: int) -> None:
         self._tasks[index].cancel()
 
     def _timed_out(self, index: int) -> ToolResult:
-        """The result of a call whose time is up; in its task, which is not to be cancelled any more, or after it."""
+        """The result of a call whose time is up. In the call's task, it also takes back the pending cancellation."""
         name = self._calls[index].name
         if self._late[index] == "batch":
             limit = self._options.batch_timeout
@@ -517,10 +517,10 @@ class ToolBatch:
         return self._tools.find(call)
 
     def _known(self, invocation: object) -> Invocation:
-        """An invocation as it goes on inwards: with the tool and the context of its call.
+        """An invocation as the next layer gets it: with the tool and the context of its call.
 
         Raises:
-            TypeError: it is not an invocation.
+            TypeError: the object is not an invocation.
         """
         if not isinstance(invocation, Invocation):
             raise TypeError(f"next takes an Invocation, got {type(invocation).__name__}")
@@ -532,13 +532,13 @@ class ToolBatch:
         return replace(invocation, tool=self._tool_of(call), context=context)
 
     def id(self, index: int) -> str:
-        """The id of a call: the provider's, or one that is made when it is first asked for."""
+        """The id of a call: the provider's, or one that is made at the first use."""
         known = self._ids.get(index) or getattr(self._calls[index], "id", None)
         self._ids[index] = made = known or uuid7()
         return made
 
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
-        """What a tool is told of its call."""
+        """The `ToolContext` of a call."""
         execution = self.execution
         return ToolContext(
             call,
@@ -554,7 +554,7 @@ class ToolBatch:
         )
 
     def _run_of(self, index: int) -> RunSignals | None:
-        """What a call can reach of the run."""
+        """The run as a call can reach it."""
         return self._held.get(index) or self._run
 
     def _record(self, index: int, result: ToolResult) -> ToolExecution:

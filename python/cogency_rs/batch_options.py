@@ -23,7 +23,7 @@ class BatchOptions:
     """How the calls of a batch are carried out; see `execute_tools`.
 
     Raises:
-        ConfigError: an option that no batch could keep.
+        ConfigError: an option has a wrong value.
     """
 
     tool_timeout: float | None = None
@@ -40,7 +40,7 @@ class BatchOptions:
 
     @property
     def has_call_hooks(self) -> bool:
-        """Whether hooks are asked before calls, or told after them."""
+        """Whether hooks run before or after calls."""
         return bool(self.hooks) and any(map(is_around_calls, self.hooks))
 
     def may_hold(self, calls: Sequence[ToolCall], tools: Toolbox) -> bool:

@@ -106,9 +106,9 @@ async def assemble(
             wrong; or nothing is stored for these ids, but something is for the same ids swapped.
         StorageError: the conversation has more than `MAX_CONVERSATION_LENGTH` events, and the history has no bound.
 
-    What the storage or the transform raises passes on unchanged. The cost is linear in the events loaded. With a `Log`
-    such as `SQLite`, and no `window` or `max_tokens`, it is linear in the messages and in the events that are new since
-    the last prompt.
+    An exception of the storage or the transform is raised unchanged. The cost is linear in the events loaded. With a
+    `Log` such as `SQLite`, and no `window` or `max_tokens`, it is linear in the messages and in the events that are new
+    since the last prompt.
     """
     history = _one_history(history, history_window, history_transform)
     conversation = StoredRows(storage, user_id, conversation_id)

@@ -216,7 +216,9 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
     def toolbox(tools: Iterable[Any]) -> Toolbox:
         names: dict[str, Any] = {}
         for tool in tools:
-            names.setdefault(registry.name_of(tool), tool)  # of equal names the first counts
+            names.setdefault(
+                registry.name_of(tool), tool
+            )  # of two tools with one name, the first counts
         return Toolbox(names)
 
     def call(ours: Any) -> Any:
@@ -309,7 +311,7 @@ def _build(limits: BatchOptions) -> dict[str, Any]:
         _toolbox = staticmethod(toolbox)
         # cogency's agent makes a new accumulator for each answer of its model, so batches in a row cannot be counted.
         _breaker = staticmethod(partial(CircuitBreaker, counts="calls"))
-        _keeps_text = False  # as cogency 3.3.0
+        _keeps_text = False  # as in cogency 3.3.0
 
         def __init__(
             self,

@@ -1,10 +1,10 @@
 """Calls that begin while the model still writes their batch.
 
-Only calls that have no effect outside do, and only those at the start of a batch: what stands behind a call that may
-have one must see it. The others follow when the batch is complete, and then all of them are one batch like any other.
+Only calls without an effect outside begin early, and only at the start of a batch: a call after one that may have an
+effect must see it. The others follow when the batch is complete; then all of them are one batch like any other.
 
-Invariants: a call that has begun has its record in the log; one that does not count in the end has been cancelled and
-awaited, its result is nowhere, and its record says why.
+Invariants: a call that has begun has its record in the log; a call that does not count in the end has been cancelled
+and awaited, its result is dropped, and its record says why.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["EarlyCalls", "OnDropped", "may_begin_early", "may_have_early_calls"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 OnDropped = Callable[[Sequence[ToolExecution]], None]
-"""Called with what became of calls that began early and do not count."""
+"""Called with the executions of calls that began early and do not count."""
 
 NOT_VALID = "its batch was not valid"
 TO_WAIT = "its batch waits for somebody's agreement"
@@ -37,12 +37,12 @@ STOPPED = "the turn was stopped before its batch was complete"
 
 
 def may_begin_early(options: ToolOptions) -> bool:
-    """Whether calls of a tool may begin before their batch is complete: nobody is asked, and nothing is to see them."""
+    """Whether calls of a tool may begin before their batch is complete: no effect, no approval, no order to keep."""
     return options.read_only and not options.sequential and options.requires_approval is False
 
 
 def may_have_early_calls(options: BatchOptions, tools: Sequence[ToolOptions]) -> bool:
-    """Whether any call may begin early: not where hooks are around calls, all of which are asked before any starts."""
+    """Whether any call may begin early. None may if there are hooks, which run for all calls before any call starts."""
     return not options.has_call_hooks and any(map(may_begin_early, tools))
 
 
@@ -50,14 +50,14 @@ class EarlyCalls:
     """The batch that a model writes, and those of its calls that have begun.
 
     Args:
-        log: where the calls are noted.
-        toolbox: which tool a call means.
+        log: the log that notes the calls.
+        toolbox: finds the tool that a call means.
         start: makes a batch without calls.
-        on_dropped: told of calls that do not count; `None` for nobody.
+        on_dropped: called with calls that do not count, or `None`.
 
     Attributes:
-        stopped: the batch of calls that are in the log, some of which had begun when their turn was stopped; they are
-            over. `None` where there is none.
+        stopped: if the turn was stopped when some calls of a saved batch had begun: that batch, whose calls are over;
+            else `None`.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class EarlyCalls:
         return self._batch is not None or self._log.has_early_calls
 
     async def begin(self, place: int, text: str) -> None:
-        """Start a call of which it is known that it is complete, if it may begin before its batch is.
+        """Start a call that the model has written to its end, if the call may begin before its batch is complete.
 
         Args:
-            place: its place in the batch. It does not begin where one before it has not.
+            place: its place in the batch. It does not begin if a call before it has not begun.
             text: the call, as the parser wrote it.
         """
         if place != (0 if self._batch is None else len(self._batch)):
@@ -102,10 +102,10 @@ class EarlyCalls:
         self._batch.begin_early(call, id)
 
     async def withdraw(self, place: int, why: str = NOT_VALID) -> None:
-        """Stop the calls from a place on, wait for them and drop what they gave.
+        """Stop the calls from a place on, wait for them and drop their results.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; by now they are over, and the log says so.
+            asyncio.CancelledError: the caller was cancelled; by then the calls are over, and the log says so.
         """
         if not self.has_begun:
             return
@@ -126,7 +126,7 @@ class EarlyCalls:
                 await self._log.drop(place, dropped, why)
 
     def complete(self) -> tuple[ToolBatch, ToolEvents]:
-        """The batch is in the log: start the rest of its calls; returns it, and what its calls say."""
+        """Start the other calls of the batch, which is in the log now; returns the batch and its events."""
         batch, said, log = self._batch, self._said, self._log
         if batch is None or said is None:
             said = ToolEvents()
@@ -138,13 +138,13 @@ class EarlyCalls:
         return batch, said
 
     async def close(self) -> None:
-        """The turn is over: stop what has begun and was not completed.
+        """At the end of the turn, stop the calls of a batch that was not completed.
 
-        A call whose row is not in the log does not count; a failure to save that is logged. Those with a row are then
+        A call whose row is not in the log does not count; a failure to save that is logged. The calls with a row become
         the batch `stopped`, since each of them has a result.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled once more; by now they are over.
+            asyncio.CancelledError: the caller was cancelled once more; by then the calls are over.
         """
         try:
             asyncio.get_running_loop()
@@ -161,6 +161,6 @@ class EarlyCalls:
 
 
 def _may_begin(call: ToolCall, tools: Toolbox) -> bool:
-    """Whether a call is one that can be carried out, of a tool that has no effect outside."""
+    """Whether a call can be carried out and its tool has no effect outside."""
     tool = tools.find(call)
     return may_begin_early(options_of(tool)) and refusal(call, tool, tools.missing) is None

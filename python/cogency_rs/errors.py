@@ -66,7 +66,7 @@ class ToolError(CogencyError):
     Attributes:
         validation_failed: whether the arguments were at fault, not the tool.
         timeout: whether the tool ran out of time.
-        executions: what became of the calls of the batch, if an agent's run failed with its tools; else empty.
+        executions: the records of the batch's calls, if an agent's run failed with its tools; else empty.
     """
 
     executions: tuple[ToolExecution, ...] = ()

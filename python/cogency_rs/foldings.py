@@ -27,7 +27,7 @@ CONVERSATIONS = 64
 CHARACTERS = 32 * 2**20
 
 FEW_ROWS = 256
-"""Up to so many rows are folded on the event loop; more are folded in a worker thread, so many at a time."""
+"""Up to this many rows are folded on the event loop; more are folded in a worker thread, this many at a time."""
 
 
 async def fold_conversation(
@@ -50,7 +50,7 @@ async def fold_conversation(
     Returns:
         How many rows the conversation has, and its messages; the caller may change the list and its dicts.
 
-    What the storage raises passes on unchanged. A row that cannot be folded raises `ValueError` or `TypeError`.
+    An exception of the storage is raised unchanged. A row that cannot be folded raises `ValueError` or `TypeError`.
     """
     if not _is_read_as_log(storage):
         rows = await storage.load_messages(conversation_id, user_id, limit=None)
@@ -119,7 +119,7 @@ class _Folded:
         self._settled = 0
 
     def merged(self) -> Messages:
-        """The messages so far, those of one role merged, as new dicts. Only those are merged that are new."""
+        """The messages so far, neighbours of one role merged, as new dicts. Only new messages cost anything."""
         messages = self.folding.messages(self._settled)
         settled = self._newly_settled(messages)
         if settled:
@@ -130,7 +130,7 @@ class _Folded:
         return [*map(dict, self._merged), *merged(messages[settled:])]
 
     def _newly_settled(self, messages: Messages) -> int:
-        """How many of these are before the last question and the others of its role that stand before it."""
+        """How many of these messages stand before the last question and its neighbours of the same role."""
         question = self.folding.last_question()
         if question is None:
             return 0
@@ -176,7 +176,7 @@ _kept: dict[int, _Kept] = {}  # by the id of the storage, which need not have a 
 
 
 def _kept_of(storage: object) -> _Kept:
-    """What is kept for a storage while it lives; always empty if the storage does not allow weak references."""
+    """The kept foldings of a storage while it lives; always empty if the storage does not allow weak references."""
     kept = _kept.get(id(storage))
     if kept is None:
         kept = _Kept()

@@ -33,7 +33,7 @@ Receiver = TypeVar("Receiver")
 
 
 class Decorator(Protocol):
-    """What `@tool(...)` is."""
+    """The type of `@tool(...)`."""
 
     @overload
     def __call__(
@@ -134,25 +134,26 @@ def tool(
     An `async def` is awaited on the caller's loop, a plain `def` runs in a worker thread.
 
     Args:
-        function: a function, or a method; of a method, the tool is what an instance has: `tools=[box.put]`.
-        name: what the model calls it by; the function's own name when not given.
-        description: what it does; the docstring up to its first section when not given. The docstring's section
+        function: a function or a method. The tool of a method is taken from an instance: `tools=[box.put]`.
+        name: the name that the model calls; the function's own name when not given.
+        description: what the tool does; the docstring up to its first section when not given. The docstring's section
             `Args:` describes the parameters.
         blocking: run an `async def` in a worker thread too, because it blocks.
-        timeout: see `ToolOptions`, as for the rest.
+        timeout: seconds that one attempt may take. See `ToolOptions` for this and the following options.
         retries: how often a call that raised or ran out of time is tried again.
         sequential: a call runs alone, after those before it in its batch and before those after it.
-        requires_approval: whether someone has to agree to a call first.
+        requires_approval: whether a call must be approved before it runs.
         idempotent: whether a second attempt of the same call does no harm.
         read_only: whether a call has no effect outside.
-        ends_run: whether an agent's run is over when such a call has succeeded.
-        visible: whether an agent lists it in the prompt.
+        ends_run: whether an agent's run is over when a call of this tool has succeeded.
+        visible: whether an agent's prompt lists the tool.
         max_result_chars: how many characters of a result's content the model is shown.
         remote: whether calls run in another process, and what they need there.
-        preview: what a call would do, as text, for somebody who is asked to agree to it.
+        preview: a function that describes what a call would do to the person who is asked to approve it.
 
     Raises:
-        ConfigError: it cannot be a tool, and the message names the parameter and says why; or an option cannot be kept.
+        ConfigError: the function cannot be a tool, and the message names the parameter and says why; or an option has a
+            wrong value.
     """
     options = ToolOptions(
         timeout=timeout,
@@ -183,10 +184,10 @@ def _caller(frame: FrameType | None) -> FrameType | None:
 
 
 class FunctionTool(CheckedTool, Generic[P, R_co]):
-    """A function as a tool; made by `tool`. Called, it is the function itself.
+    """A function as a tool; made by `tool`. Calling it calls the function.
 
     Attributes:
-        name: what the model calls it by.
+        name: the name that the model calls.
         description: what it does, for the model.
         schema: its parameters in cogency's form, `{"arg": {"type": ..., "required": ..., ...}}`.
         json_schema: its parameters as JSON Schema, in full.
@@ -215,16 +216,16 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         self.options = options
 
     async def execute(self, /, **given: Any) -> Any:
-        """Run it with the model's arguments. Of a plain function, this is a plain function too.
+        """Run it with the model's arguments. If the tool is a plain function, this is one too.
 
-        What cogency's executor adds, such as `storage`, reaches a `ToolContext` and nothing else.
+        The arguments that cogency's executor adds, such as `storage`, are only put into a `ToolContext`.
 
         Returns:
-            A `ToolResult`. Arguments that do not fit are a failure that says which, and why. What the function
-            returns is the content of a success, unless it is a result itself; dataclasses, pydantic models and
+            A `ToolResult`. Arguments that do not fit are a failure that says which, and why. A value that the function
+            returns becomes the content of a success, unless it is a `ToolResult`; dataclasses, pydantic models and
             members of an `Enum` become JSON.
 
-        What the function raises passes on unchanged.
+        An exception of the function is raised unchanged.
         """
         args = self._parameters.asked(given, self.name)
         if problems := self.faults(args):
@@ -250,9 +251,9 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
 
     @property
     def run_checked(self) -> Callable[..., Any] | None:
-        """The function that runs it with a call's arguments and context, after a check for `faults`.
+        """The function that runs the tool with a call's arguments and context, after a check for `faults`.
 
-        `None` where somebody gave the tool another `execute`: that one runs.
+        `None` if the tool has been given another `execute`, which then runs.
         """
         execute: Any = self.execute
         classes: tuple[Any, Any] = (FunctionTool, _PlainTool)
@@ -260,7 +261,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         return self._run if getattr(execute, "__func__", None) in ours else None
 
     def _context(self, args: dict[str, Any], given: Mapping[str, Any]) -> ToolContext[Any] | None:
-        """What cogency's executor says of the call."""
+        """The context, made from the arguments that cogency's executor adds; `None` if the tool takes none."""
         if not self.takes_context:
             return None
         return ToolContext(
@@ -282,7 +283,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
         result: R_co = self._function(*args, **kwargs)
         return result
 
-    # For a method, a classmethod, and a staticmethod or plain function. The first parameter tells them apart.
+    # These are for a method, a classmethod, and a staticmethod or plain function; the first parameter tells which.
     @overload
     def __get__(
         self: FunctionTool[Concatenate[type[Receiver], Rest], R],
@@ -300,7 +301,7 @@ class FunctionTool(CheckedTool, Generic[P, R_co]):
     @overload
     def __get__(self, instance: object, owner: type[Any], /) -> FunctionTool[P, R_co]: ...
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
-        """Give the tool itself. A tool of a method is a `_Method`, which type checkers see as this class."""
+        """The tool itself. A tool of a method is a `_Method`, which type checkers see as this class."""
         return self
 
     def __repr__(self) -> str:
@@ -329,7 +330,7 @@ class _PlainTool(FunctionTool[P, R_co]):
 
 
 class _Method:
-    """A method: each instance has a tool of it, and it is not a tool by itself.
+    """A method as a class has it: not a tool, but each instance has a tool of it.
 
     Args:
         function: a function or a classmethod.
@@ -352,7 +353,7 @@ class _Method:
         """Say what is wrong when it is used as a tool.
 
         Raises:
-            ConfigError: `name` is what a tool has.
+            ConfigError: `name` is an attribute of tools.
         """
         if name.startswith("_"):
             raise AttributeError(name)
@@ -372,7 +373,7 @@ async def _result_of(awaitable: Awaitable[Any]) -> Any:
 
 
 def _result(value: Any) -> Any:
-    """What a function returned, as a result."""
+    """A function's return value as a result."""
     if not (hasattr(value, "outcome") and hasattr(value, "error")):
         return ToolResult(outcome="Success", content=json_value(value))
     content = getattr(value, "content", None)

@@ -34,7 +34,7 @@ class Observers:
         self._started: dict[int, float] = {}
 
     async def start(self, index: int, call: ToolCall) -> None:
-        """Tell that a call starts; of several attempts, only the first."""
+        """Tell that a call starts, at its first attempt."""
         if index in self._started:
             return
         self._started[index] = time.perf_counter()
@@ -42,7 +42,7 @@ class Observers:
             await _tell(self._on_start, call)
 
     def forget(self, first: int) -> None:
-        """The calls from `first` on do not count; others take their places."""
+        """Forget the calls from `first` on, which do not count; others take their places."""
         self._started = {index: at for index, at in self._started.items() if index < first}
 
     async def end(self, index: int, call: ToolCall, result: ToolResult) -> None:

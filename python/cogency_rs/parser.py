@@ -71,7 +71,7 @@ def parse_tokens(
         TypeError: the source is not text, or yields anything but `str`, `Thought` and `Finish`.
         ConfigError: `stream`, `limits` or `errors` has a wrong value.
 
-    Whatever the source raises passes on, after the events of the text already received. Malformed output never
+    An exception of the source is raised here, after the events of the text already received. Malformed output never
     raises: it is reported. An `error` event has `kind` ("malformed"; "unfinished" if the model stopped inside a block;
     "truncated" if its text was cut), `content` (what the model should be told), `raw` (the block as the model wrote it,
     with its tags), and `line` and `column` in `raw`, from 1, or `None` if the answer was cut outside every block.

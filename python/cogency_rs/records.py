@@ -1,4 +1,4 @@
-"""`ToolExecution`: what became of one call, as a value that can be stored and read back."""
+"""`ToolExecution`: the record of one call, as a value that can be stored and read back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RecordedError(ToolError):
 
 @dataclass(frozen=True)
 class ToolExecution:
-    """One call and what became of it.
+    """One call and how it ended.
 
     Attributes:
         id: the call's id, time-ordered unless the provider gave one.

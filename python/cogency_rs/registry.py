@@ -20,7 +20,7 @@ CO_COROUTINE = inspect.CO_COROUTINE
 
 _decode = (
     json.JSONDecoder().raw_decode
-)  # what a parser wrote has no space around it that is to be skipped
+)  # a parser writes no space around it, so none has to be skipped
 
 __all__ = [
     "UnreadableCall",
@@ -180,7 +180,7 @@ def is_coroutine_function(function: Any) -> bool:
 
 
 class TurnInputs(Protocol):
-    """What a turn hands to tools."""
+    """The values that a turn gives to tools."""
 
     execution: Any
     injected: dict[str, Any]
@@ -191,11 +191,11 @@ class TurnInputs(Protocol):
 def bound(
     tool: Any, call: ToolCall, index: int, turn: TurnInputs
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The function that carries out a call whose arguments have been checked, and its keyword arguments.
+    """The function that carries out a call whose arguments have been checked, and that function's keyword arguments.
 
     A tool made by `@tool` gets the model's arguments and, if it asks for it, the context. An object with
-    `execute(**kwargs)` gets the model's arguments and those of the turn, but of the latter none that its own schema
-    declares, and none at all if its schema allows no further arguments.
+    `execute(**kwargs)` gets the model's arguments and those of the turn, except for names that its own schema declares;
+    if its schema allows no further arguments, it gets only the model's.
     """
     if checks_itself(tool):
         if (run := tool.run_checked) is None:

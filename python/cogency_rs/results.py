@@ -64,7 +64,7 @@ def reason(error: BaseException) -> str:
 
 def is_plain(value: Any) -> bool:
     """Whether a value is a `ToolResult` of plain texts, as most are, in which there is nothing to check."""
-    # By its name, since cogency's own class will do.
+    # Compared by the class's name, so that cogency's own class counts too.
     if type(value).__name__ != "ToolResult":
         return False
     try:
@@ -83,7 +83,7 @@ def as_result(value: Any) -> ToolResult:
         elif not hasattr(value, "content"):
             value = ToolResult(outcome=value.outcome, error=value.error)
         problem = _not_json("outcome", value.outcome)
-        if problem is None and not value.error:  # of a failure only the outcome is shown
+        if problem is None and not value.error:  # only the outcome of a failure is shown
             problem = _not_json("content", value.content)
     except Exception as error:
         problem = f"its result cannot be read: {reason(error)}"

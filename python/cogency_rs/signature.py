@@ -12,12 +12,12 @@ Schema = Mapping[str, Any]
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether a value is what JSON calls an object."""
+    """Whether a value is an object in JSON's sense."""
     return isinstance(value, dict)
 
 
 def json_schema_of(tool: Any) -> Schema | None:
-    """The JSON Schema of a tool's parameters; `None` where it has only cogency's flat form."""
+    """The JSON Schema of a tool's parameters; `None` if it has only cogency's flat form."""
     schemas = (getattr(tool, name, None) for name in ("json_schema", "schema"))
     return next(filter(is_json_schema, schemas), None)
 
@@ -115,7 +115,7 @@ BOUNDS = {
     "pattern": "matching {}",
     "format": "{}",
 }
-"""The bounds that JSON Schema has, in words."""
+"""The bounds of JSON Schema, in words."""
 
 
 def _about(schema: Schema) -> str:

@@ -1,6 +1,6 @@
 """Makes the calls of a batch wait until they may run, and stops those whose time is up.
 
-`_core.Schedule` decides; here are the futures on which calls wait, and the one timer.
+`_core.Schedule` decides; this file has the futures on which calls wait, and the one timer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Timetable:
             raise
 
     def add(self, count: int, barriers: Iterable[int]) -> None:
-        """Add calls behind those that there are; `barriers` are the indices of those that are sequential."""
+        """Add calls after those that are there; `barriers` are the indices of the sequential ones."""
         self._schedule.add(count)
         for index in barriers:
             self._schedule.set_sequential(index)
@@ -78,7 +78,7 @@ class Timetable:
         self._schedule.truncate(count)
 
     def set_deadline(self, seconds: float) -> None:
-        """Give all calls together so many seconds, from now on."""
+        """Give all calls together this many seconds, from now on."""
         self._schedule.set_deadline(self._loop.time() + seconds)
         self.arm()
 

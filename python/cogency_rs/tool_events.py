@@ -1,4 +1,4 @@
-"""Carries what tools say while their calls run: events for the reader of the turn, and requests to end the run."""
+"""Carries what tools tell the run while their calls run: events for the turn's reader, and requests to end the run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["HeldRun", "OnEvent", "ToolEvents"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 OnEvent = Callable[[dict[str, Any]], None]
-"""Called with what a tool emits, on the event loop of the batch."""
+"""Called with each event that a tool emits, on the event loop of the batch."""
 
 
 class HeldRun:
-    """What a call says of its run before it is known whether the call counts: held back until it is.
+    """Holds back what a call tells its run until it is known that the call counts.
 
     Args:
-        run: who is told then.
+        run: the run, which is told then.
     """
 
     def __init__(self, run: RunSignals) -> None:
@@ -42,7 +42,7 @@ class HeldRun:
         self._say(partial(self._run.stop, why))
 
     def release(self) -> None:
-        """The call counts: hand on what it has said, and from now on what it says."""
+        """The call counts: hand on what was held back, and everything that follows."""
         with self._lock:
             held, self._held = self._held or [], None
         for say in held:
@@ -57,7 +57,7 @@ class HeldRun:
 
 
 class ToolEvents:
-    """What the tools of one batch say, in order, from any thread.
+    """The events and stop requests of one batch's tools, in order, from any thread.
 
     Args:
         on_event: called with each event; `None` to keep the events for `until`.
@@ -70,7 +70,7 @@ class ToolEvents:
         self.stopped: StopRun | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._queue: asyncio.Queue[dict[str, Any] | None] | None = None  # most batches say nothing
+        self._queue: asyncio.Queue[dict[str, Any] | None] | None = None  # made when needed
         self._on_event = on_event
 
     def emit(self, event: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ class ToolEvents:
         Raises:
             asyncio.CancelledError: the caller was cancelled; by then `over` has been cancelled and awaited.
 
-        What `over` raises passes on. Closed early, the generator cancels and awaits `over`, too.
+        An exception of `over` is raised here. If the generator is closed early, it cancels and awaits `over`, too.
         """
         queue = self._kept()
         waiting = asyncio.ensure_future(over)

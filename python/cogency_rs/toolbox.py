@@ -14,7 +14,7 @@ from typing import Any
 from .errors import ConfigError
 from .registry import name_of, tools_by_name
 
-__all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of"]
+__all__ = ["LOCAL", "Toolbox", "qualified", "remote_name_of", "server_of", "told_apart"]
 
 LOCAL = "local"
 """What a call may name as its server to mean one of the agent's own tools."""
@@ -29,7 +29,7 @@ class Toolbox:
         names: the tools by the names that a prompt lists, in its order. Only `Toolbox.of` looks for servers.
 
     Attributes:
-        names: the same.
+        names: the tools by the names that a prompt lists, in its order.
     """
 
     __slots__ = ("_by_name", "_by_server", "names")
@@ -114,6 +114,23 @@ class Toolbox:
         return f"Tool '{name}' not registered{known}"
 
 
+def told_apart(tools: Iterable[Any]) -> list[Any]:
+    """The tools, those of servers under the names that a prompt lists, so that no two have the same name.
+
+    A tool of a server is renamed by its method `named`; without such a method it keeps its name.
+
+    Raises:
+        ConfigError: as `Toolbox.of`.
+    """
+    listed = list(tools)
+    if all(server_of(tool) is None for tool in listed):
+        return listed
+    return [
+        tool if tool.name == name or getattr(tool, "named", None) is None else tool.named(name)
+        for name, tool in Toolbox.of(listed).names.items()
+    ]
+
+
 def _server_asked_for(call: Any) -> str | None:
     server: object = getattr(call, "server", None)  # cogency's own calls have none
     return server if isinstance(server, str) and server not in AGENT else None
@@ -121,7 +138,7 @@ def _server_asked_for(call: Any) -> str | None:
 
 def server_of(tool: Any) -> str | None:
     """The name of the server that a tool is on; `None` for one of the agent's own."""
-    server = getattr(tool, "server", None)  # a mock has every attribute
+    server = getattr(tool, "server", None)  # checked for its type, since a mock has every attribute
     return server if type(server) is str and server not in AGENT else None
 
 

@@ -1,7 +1,7 @@
 """The log of one turn: its rows on their way to the storage, and its calls until they are settled.
 
 A call gets its id and its record when its row is saved, and its record is settled in the same save as its results. A
-storage that does not keep the protocol `Log` is given the rows alone.
+storage that does not follow the protocol `Log` gets only the rows.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ __all__ = ["Steps", "TurnLog", "save_to_the_end"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 Steps = list[TurnEvent | tuple[Row, ...] | list[str] | EarlyCall | WithdrawnCalls]
-"""Event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch is
-complete, and from where on such calls do not count; in order."""
+"""In order: event dicts to emit, tuples of rows to save, lists of calls to run, calls that may begin before their batch
+is complete, and the places from which such calls do not count."""
 
 Executions = Callable[[], Sequence[ToolExecution]]
 
 Way = Literal["append", "save_messages", "save_message"]
-"""The method of a storage that saves."""
+"""How a storage saves: the method to call."""
 
 
 class TurnLog:
     """The rows of one turn, on their way to the storage.
 
     Args:
-        storage: where they go.
-        conversation_id: which conversation.
-        user_id: whose it is.
-        known: records of calls that the log has already, and is given again.
-        may_be_held: whether something may hold one of these calls between its row and its start. Then the log is told
-            when each of them begins; the others count as begun from their row on, which costs no commit.
-        written_ids: whether the ids of calls are what the model wrote, and not its provider's. Such an id may come
-            twice, and what a model writes must not decide what counts as the same call: they get ids of ours.
+        storage: the storage.
+        conversation_id: the conversation's id.
+        user_id: the user's id.
+        known: records of calls that are in the log already and come again.
+        may_be_held: whether one of these calls may have to wait between its row and its start. Then the log notes when
+            each of them begins; otherwise they count as begun from their row on, which costs no commit.
+        written_ids: whether the model wrote the ids of calls, not its provider. A model may repeat an id, and its text
+            must not decide which calls are the same: such calls get ids of ours.
 
     Attributes:
-        calls: those that are in the log and have no result there, in order.
+        calls: the calls that are in the log and have no result there, in order.
     """
 
     def __init__(
@@ -70,27 +70,27 @@ class TurnLog:
     ) -> None:
         self._may_be_held = may_be_held
         self._written_ids = written_ids
-        self.is_torn = False  # whether a row may be missing, whose save was cancelled or failed
+        self.is_torn = False  # whether a row may be missing, since its save was cancelled or failed
         self._known = list(known)
         self._storage: Any = storage
         self._conversation_id, self._user_id = conversation_id, user_id
         self._way = _way_to_save(storage)
         self.calls: list[ToolCall] = []
-        self._records: list[CallRecord] = []  # of the same calls; none if the storage keeps none
+        self._records: list[CallRecord] = []  # of the same calls; empty if the storage keeps none
         self._early: list[CallRecord] = []  # of calls that have begun and have no row yet, in order
         self._batch: str | None = None
-        self._places = 0  # of the batch that have been given to a call
+        self._places = 0  # how many places of the batch have a call
         self._executions: Executions | None = None
         self._decisions: Mapping[int, Decision] = {}
 
     @property
     def ids(self) -> list[str]:
-        """The ids that the calls have in the log; none if the storage keeps none."""
+        """The ids of the calls in the log; empty if the storage keeps none."""
         return [record.id for record in self._records]
 
     @property
     def has_early_calls(self) -> bool:
-        """Whether a call is noted that has begun and has no row."""
+        """Whether the log notes a call that has begun and has no row."""
         return bool(self._early)
 
     @property
@@ -99,15 +99,15 @@ class TurnLog:
         return any(record.status == "saved" for record in self._records)
 
     async def begin(self, index: int) -> None:
-        """Note in the log that a call begins, before it does: after a crash it is not run a second time.
+        """Note in the log that a call begins, before it does, so that it is not run twice after a crash.
 
-        Cancelled, it has no effect or its whole effect; the call must not run in either case.
+        If this is cancelled, the note is saved or not, and the call must not run in either case.
 
         Args:
-            index: of the call, among `calls`.
+            index: the place of the call among `calls`.
 
         Raises:
-            ToolError: that could not be saved, so the call must not run.
+            ToolError: the note could not be saved, so the call must not run.
         """
         records = self._records
         record = records[index]
@@ -128,14 +128,14 @@ class TurnLog:
         records[index] = replace(record, status="open")
 
     def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
-        """Say who knows what became of the calls, and what was decided of them; it is saved with their results."""
+        """Take what settles the calls: `executions` gives their records. It is saved with their results."""
         self._executions, self._decisions = executions, decisions
 
     async def save(self, rows: tuple[Row, ...], *, to_the_end: bool = False) -> None:
         """Save rows that belong together.
 
-        A `Log` saves to the end also when the turn is cancelled meanwhile, so that what follows stands after it. Of
-        another storage that holds for calls and results, so that it is known which calls are in the log, and with
+        A save in a `Log` goes on even if the turn is cancelled meanwhile, so that later rows stand after these. In
+        another storage that holds only for calls and results, so that it is known which calls are in the log, and with
         `to_the_end`.
         """
         kinds = {kind for kind, _, _ in rows}
@@ -173,17 +173,18 @@ class TurnLog:
             raise cancelled
 
     async def begin_early(self, call: ToolCall) -> str | None:
-        """Note in the log that a call begins whose row is not known yet.
+        """Note in the log that a call begins before its row is known.
 
         Returns:
-            The id that it has there; `None` if the storage keeps none.
+            The call's id in the log; `None` if the storage keeps none.
         """
         if self._written_ids:
             call.id = None
         if self._way != "append":
             return None
         [record] = self._new([call], "early")
-        self._early.append(record)  # at once: it is settled also where the save is cancelled
+        # Before the save, so that the call is settled even if that is cancelled.
+        self._early.append(record)
         cancelled = await self._append_records([record])
         if cancelled is not None:
             raise cancelled
@@ -193,9 +194,9 @@ class TurnLog:
         """Settle calls that have begun and do not count.
 
         Args:
-            place: that of the first in the batch; those that have a row stay.
-            executions: what became of them.
-            why: what the log says of it.
+            place: the first call's place in the batch; calls that have a row stay.
+            executions: the executions of these calls.
+            why: the reason, for the log.
         """
         first = max(place - len(self.calls), 0)
         records, self._early = self._early[first:], self._early[:first]
@@ -210,7 +211,7 @@ class TurnLog:
             raise cancelled
 
     async def _append_records(self, records: Sequence[CallRecord]) -> asyncio.CancelledError | None:
-        """Save records without rows, to the end also when cancelled meanwhile; returns the cancellation."""
+        """Save records without rows, to the end even if cancelled meanwhile; returns the cancellation."""
         saving = self._storage.append(
             self._conversation_id, user_id=self._user_id, rows=(), calls=records
         )
@@ -219,7 +220,7 @@ class TurnLog:
         return await _to_the_end(saving)
 
     async def wait(self) -> list[ToolCall]:
-        """Note in the log that its calls wait for somebody's agreement; returns them, with their ids."""
+        """Note in the log that the calls wait for approval; returns them, with their ids."""
         calls = [
             replace(call, id=record.id)
             for call, record in zip(self.calls, self._records, strict=True)
@@ -232,7 +233,7 @@ class TurnLog:
         return calls
 
     async def save_what_is_left(self, steps: Steps) -> None:
-        """Save the rows among `steps`, of a turn that something else has ended: a failure is logged, not raised."""
+        """Save the rows among the last steps of a turn that an error has ended; a failure is logged, not raised."""
         for step in steps:
             if isinstance(step, tuple):
                 try:
@@ -253,7 +254,7 @@ class TurnLog:
     def _opened(self, calls: list[ToolCall]) -> list[CallRecord]:
         """The records of calls that are about to be saved.
 
-        Those that began early are early no more: where it is not known whether the save succeeded, the log alone knows.
+        Calls that began early are not early any more, even if it is not known whether the save will have succeeded.
         """
         begun = [replace(record, status="open") for record in self._early[: len(calls)]]
         del self._early[: len(calls)]
@@ -262,7 +263,7 @@ class TurnLog:
         return [*begun, *self._new(left, "saved" if is_held else "open")]
 
     def _new(self, calls: list[ToolCall], status: CallStatus) -> list[CallRecord]:
-        """Records of calls that the log does not have."""
+        """New records, for calls that the log does not have."""
         if not calls:
             return []
         if self._batch is None:
@@ -288,12 +289,12 @@ class TurnLog:
         self._records += opened
 
     def _close(self) -> None:
-        """The batch is over."""
+        """Forget the calls of a batch that is over."""
         self.calls, self._records, self._executions = [], [], None
         self._batch, self._places = None, 0
 
     def _settled(self) -> list[CallRecord]:
-        """The records of the calls, with what became of them; the calls are no longer open."""
+        """The records of the calls, settled; the calls are no longer open."""
         records, executions, decided = self._records, self._executions, self._decisions
         self._close()
         if not records:
@@ -320,7 +321,7 @@ class TurnLog:
 
 
 def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
-    """The record of a call, with when and how often it was carried out."""
+    """The record of a call with its execution's times and number of attempts."""
     return replace(
         record,
         attempt=record.attempt + execution.attempt,
@@ -336,9 +337,9 @@ async def save_to_the_end(
     rows: Sequence[Row],
     calls: Sequence[CallRecord] = (),
 ) -> None:
-    """Save rows and calls that belong to no turn, to the end also when cancelled meanwhile.
+    """Save rows and calls that do not belong to a turn, to the end even if cancelled meanwhile.
 
-    A storage that does not keep the protocol `Log` is given the rows alone.
+    A storage that does not follow the protocol `Log` gets only the rows.
     """
     if _way_to_save(storage) == "append":
         saving = storage.append(conversation_id, user_id=user_id, rows=rows, calls=calls)
@@ -357,7 +358,7 @@ async def save_to_the_end(
 
 
 def _way_to_save(storage: object) -> Way:
-    """How a storage saves: by its class, since a mock has every attribute."""
+    """How a storage saves. Its class decides, since a mock has every attribute."""
     kind: type[Any] = type(storage)
     way = _ways.get(kind)
     if way is None:
@@ -369,7 +370,7 @@ _ways: WeakKeyDictionary[type[Any], Way] = WeakKeyDictionary()
 
 
 def _way_of(kind: type[Any]) -> Way:
-    """How the storages of a class save; where a subclass has a way of its own, that one."""
+    """How the storages of a class save; a subclass's own way goes before the inherited one."""
     for base in kind.__mro__:
         if "append" in vars(base) and is_log_class(kind):
             return "append"
@@ -379,12 +380,12 @@ def _way_of(kind: type[Any]) -> Way:
 
 
 def _storable(name: str) -> str:
-    """A name without half characters, which JSON can hold and a storage cannot."""
+    """A name without lone surrogates, which JSON can hold and a storage cannot."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _is_over(saving: object) -> bool:
-    """Whether a save has ended at once, as one in memory; raises what it raised."""
+    """Whether a save has ended at once, as in memory; raises its exception."""
     if not (isinstance(saving, asyncio.Future) and saving.done()):
         return False
     saving.result()
@@ -392,12 +393,12 @@ def _is_over(saving: object) -> bool:
 
 
 async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
-    """Await a save to its end, also when cancelled meanwhile.
+    """Await a save to its end, even if cancelled meanwhile.
 
-    A future needs no task, and is not among those that the end of a program cancels.
+    A future needs no task, so a program that cancels all tasks at its end does not cancel it.
 
     Returns:
-        The cancellation, which is to go on.
+        The cancellation, which the caller must raise again; `None` if there was none.
 
     Raises:
         asyncio.CancelledError: the caller was cancelled, and it is not known that the rows are saved.
@@ -418,11 +419,11 @@ async def _to_the_end(saving: Awaitable[Any]) -> asyncio.CancelledError | None:
 
 
 def _begin(work: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Begin to await `work`: a coroutine in a task of its own, which starts at once where Python can do that."""
+    """Begin to await `work`; a coroutine gets a task, which starts at once if Python can do that."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        # The loop was closed before its turn was closed or collected: then nothing is begun.
+        # The loop was closed before the turn was closed or collected, so nothing can begin.
         if inspect.iscoroutine(work):
             work.close()
         raise

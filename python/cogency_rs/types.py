@@ -185,7 +185,7 @@ class ErrorEvent(TypedDict):
 
 
 class EndEvent(TypedDict):
-    """The model said it is done."""
+    """The model wrote that it is done."""
 
     type: Literal["end"]
     timestamp: float
@@ -213,7 +213,7 @@ class TurnOutcome(StrEnum):
     ANSWERED = "answered"
     """The model answered and called nothing."""
     ENDED = "ended"
-    """The model said that it is done."""
+    """The model wrote that it is done."""
     MALFORMED = "malformed"
     """A block could not be read, and nothing ran: ask the model again; its prompt shows what was wrong."""
     TRUNCATED = "truncated"
@@ -311,7 +311,7 @@ class Storage(Protocol):
 
 @dataclass(frozen=True)
 class Execution:
-    """What the calls of a turn run with.
+    """The log, the tools, and what tools are given.
 
     Attributes:
         storage: the log; every tool is given it as `storage`.

@@ -211,7 +211,7 @@ class _Workers:
                     1  # before anyone knows that it is done, so that the next job finds this thread
                 )
             job.deliver(outcome)
-            del job, outcome  # nothing is kept while the thread waits for the next one
+            del job, outcome  # keeps nothing in memory while the thread waits
 
 
 _workers = _Workers(64)

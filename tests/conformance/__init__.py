@@ -1,5 +1,5 @@
 """The calls and texts that we read in each dialect, compared with those that other parsers read.
 
-`cases` is what models write and what others make of it, `reading` is what we make of it, `agreement` compares the two
-and counts, and `differences` names every case where they are not the same, with the reason.
+`cases` has texts of models and what other parsers read in them, `reading` reads them with ours, `agreement` compares
+and counts, and `differences` names every case where the two differ, with the reason.
 """

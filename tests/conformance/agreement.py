@@ -1,14 +1,14 @@
 """Where we and the sources agree, and how often: `python -m conformance.agreement` in `tests/` prints it.
 
-Calls agree where names and arguments are the same values of the same JSON types: 1, 1.0 and true are three values.
+Calls agree if names and arguments are the same values of the same JSON types: 1, 1.0 and true are three values.
 
-Text agrees where content and reasoning are the same but for whitespace at their ends and round calls. It is compared
-where there is something to compare: calls agree, and the text is well-formed or has no calls. What a parser makes of
-damaged markup is its own affair.
+Text agrees if content and reasoning are the same except for whitespace at their ends and around calls. Text is compared
+only if the calls agree, and the text is well-formed or has no calls: each parser may read damaged markup in a way of
+its own.
 
 A source counts as keeping text after calls if its parsers do so in their tests: llama.cpp, Ollama, Forge and the
-second dynamo-parsers. Of the others (vLLM, tool-parser, the first dynamo-parsers) some parsers keep it and some drop
-it, so there it is enough that what stands before the first call is the same.
+second dynamo-parsers. In the others (vLLM, tool-parser, the first dynamo-parsers) some parsers keep it and some drop
+it, so there it is enough that the text before the first call is the same.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FLOORS = {
     Mode.STRICT: {"undisputed": 0.97, "well-formed": 0.93},
     Mode.LENIENT: {"undisputed": 0.97, "well-formed": 0.935},
 }
-"""The least share of the cases that must agree: what is reached, rounded down to half a percent."""
+"""The share of the cases that must agree: the reached share, rounded down to half a percent."""
 
 DROP_TEXT = re.compile(r"vLLM |smg |dynamo-parsers 11\.")
 """Sources that may drop text after a call."""
 
 
 class Outcome(Enum):
-    """How our calls stand to those that are expected."""
+    """How our calls compare with the expected ones."""
 
     SAME = "the same calls"
     FEWER = "fewer calls"
@@ -43,7 +43,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Figure:
-    """How many of so many cases agree."""
+    """How many cases agree, and out of how many."""
 
     name: str
     agreeing: int
@@ -67,7 +67,7 @@ def outcome(case: Case, mode: Mode) -> Outcome:
 
 
 def same(value: Any, other: Any) -> bool:
-    """Whether both are one JSON value; Python alone would take 1, 1.0 and True for the same."""
+    """Whether both are the same JSON value; for Python, 1, 1.0 and True are equal."""
     if type(value) is not type(other):
         return False
     if isinstance(value, dict):
@@ -94,7 +94,7 @@ def text_agrees(case: Case, mode: Mode) -> bool:
 
 
 def joined(pieces: Iterable[str], text: str) -> bool:
-    """Whether a text is these pieces with whitespace, or nothing, round each."""
+    """Whether a text consists of these pieces, with whitespace or nothing around each."""
     pattern = r"\s*".join(["", *map(re.escape, pieces), ""])
     return re.fullmatch(pattern, text) is not None
 

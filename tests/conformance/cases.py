@@ -1,6 +1,6 @@
-"""The cases: texts as models write them, and what the parser they come from makes of each.
+"""The cases: texts as models write them, and what the parser that they come from reads in each.
 
-They are read in place from `dialects.jsonl` among the recordings. A case counts where its dialect is a preset.
+They are read from `dialects.jsonl` among the recordings. A case counts if its dialect is a preset.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Case:
 
     Attributes:
         dialect: the preset that reads it.
-        chunks: the text at the boundaries of its source, which may know none.
+        chunks: the text, cut where its source cut it; one chunk if the source does not say where.
         begins_in_think: whether the prompt has opened the reasoning.
-        kind: whether the text is as the dialect wants it, or what is wrong with it.
-        undisputed: whether it is well-formed and no parser that was tried reads other calls in it.
+        kind: whether the text is well-formed, has no call, or what is wrong with it.
+        undisputed: whether it is well-formed and all parsers that were tried read the same calls in it.
         source: where it comes from.
         calls: the names and arguments that are expected.
     """

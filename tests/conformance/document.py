@@ -1,4 +1,4 @@
-"""Writes what agrees and what differs into `docs/dialects.md`: `python -m conformance.document` in `tests/`."""
+"""Writes agreement and differences into `docs/dialects.md`: `python -m conformance.document` in `tests/`."""
 
 from __future__ import annotations
 

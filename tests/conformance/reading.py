@@ -1,4 +1,4 @@
-"""What we make of a case, whole and in pieces."""
+"""Reads a case with our parser, whole and in pieces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Reading:
-    """What a parser makes of a text.
+    """The calls and texts that a parser reads in a text.
 
     Attributes:
         calls: the names and arguments, in order.
@@ -82,7 +82,7 @@ def pieces(kind: str, events: Iterable[Outline]) -> list[str]:
     return [text for text in texts if text]
 
 
-# Ways to cut a text. The seed of what is random is the case's id, so that a failure comes back.
+# Ways to cut a text. The random ones are seeded with the case's id, so that a failure can be repeated.
 
 
 def in_two(case: Case) -> Iterator[Chunks]:
@@ -111,7 +111,7 @@ def at_random(text: str, random: Random, size: int) -> Iterator[str]:
 
 
 def as_recorded(case: Case) -> Iterator[Chunks]:
-    """At the boundaries of its source, where it has some."""
+    """Cut where its source cut it, if the source says where."""
     if case.chunks:
         yield case.chunks
 

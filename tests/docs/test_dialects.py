@@ -1,4 +1,4 @@
-"""The page on dialects has every preset and every field, and what it calls their dialects can be read and written."""
+"""The page on dialects has every preset and every field, and its example dialects can be read and written."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from support.pages import CHECKOUT, blocks_of
 
 _MODULE, _TESTS = blocks_of(CHECKOUT / "docs" / "add-a-storage.md")
 
-# What a reader puts into a file and imports in the test file beside it.
+# A reader puts this into a file, and imports it in the test file beside it.
 _made = ModuleType("jsonlines_log")
 exec(compile(_MODULE.code, _MODULE.name, "exec"), vars(_made))
 sys.modules["jsonlines_log"] = _made

@@ -38,7 +38,7 @@ def test_every_page_is_in_the_navigation():
 @pytest.mark.parametrize("name", sorted(set(cogency_rs.__all__) - {"__version__"}))
 def test_the_reference_has_every_public_name(name: str):
     reference = (DOCS / "api.md").read_text(encoding="utf-8")
-    # By way of its module where that has the same name.
+    # Through its module, if that has the same name.
     assert re.search(rf"^::: cogency_rs\.(?:\w+\.)?{name}$", reference, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""What the page on scale tells an operator to run."""
+"""The commands and queries that the page on scale tells an operator to run."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOLE = "…"
-ENOUGH = 10  # letters and signs of a message that are fixed, so that it can be told from others
+ENOUGH = 10  # fixed letters and signs that a message must have, so that it can be told from others
 
 PAGE = (CHECKOUT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES = re.findall(r"^(?:### |\| )`(.+?)`", PAGE, re.MULTILINE)
@@ -59,7 +59,7 @@ def can_be(message: str, literal: str) -> bool:
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_message_that_is_listed_is_one_of_the_sources(message: str):
-    for sentence in message.split(f": {HOLE}"):  # what follows comes from elsewhere
+    for sentence in message.split(f": {HOLE}"):  # the rest comes from elsewhere
         if sentence:
             assert any(can_be(sentence, literal) for literal in SOURCES)
 

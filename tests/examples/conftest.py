@@ -1,4 +1,4 @@
-"""What the tests of the examples share: their folder, and a way to run one."""
+"""Fixtures for the tests of the examples: their folder, and a way to run one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def examples() -> Path:
 def run(tmp_path: Path) -> Callable[..., str]:
     """Run an example as its reader does, in an empty folder; returns what it printed.
 
-    The test fails if the example writes to stderr: an exception or any warning, for instance about what it left open.
+    The test fails if the example writes to stderr: an exception or any warning, for instance about an open file.
     """
 
     def run(example: str, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Tools of MCP servers: what they are called, where calls go, and what a server that dies leaves."""
+"""Tools of MCP servers: their names, the servers that get calls, and calls of a server that dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's loop: how it goes on, when it ends, and what it leaves when it is stopped."""
+"""The agent's loop: how it goes on, when it ends, and what the log has when it is stopped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def storage() -> AsyncIterator[SQLite]:
 
 
 def says(*answers: str) -> Any:
-    """A model that says these, one a turn, whatever it is sent."""
+    """A model that gives these answers, one for each turn, whatever it is sent."""
     rest = iter(answers)
 
     async def model(messages: Any) -> AsyncIterator[str]:

@@ -1,4 +1,4 @@
-"""Tools on Ray: in call order, with state kept; the one whose worker is lost is unknown, and harms no other."""
+"""Tools on Ray: in call order, with state kept; a call whose worker is lost is unknown, and affects no other call."""
 
 from __future__ import annotations
 

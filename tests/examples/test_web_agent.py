@@ -1,6 +1,6 @@
 """The agent on a web page, as its page talks to it: a real server on 127.0.0.1 and a real HTTP client.
 
-What a run is stopped by, in the middle of its text or of its tools, leaves a whole log. Nothing waits for a clock.
+Whatever stops a run, in the middle of its text or of its tools, the log is whole. Nothing waits for a clock.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Watching:
 
 
 class Client:
-    """What a page asks of the server, about the conversation `c`."""
+    """Requests of a page to the server, about the conversation `c`."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
@@ -72,7 +72,7 @@ class Client:
             yield Watching(received(response))
 
     async def log(self) -> dict[str, Any]:
-        """How the conversation stands for a page that comes now."""
+        """The conversation as a page gets it that connects now."""
         async with self.watch() as page:
             return await page.next()
 
@@ -111,7 +111,7 @@ async def served(app: Any) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def page():
-    """A function that serves a model and its tools, and gives the client."""
+    """A function that serves a model and its tools, and returns the client."""
     opened = []
 
     async def open(model: Any, *tools: Any) -> Client:
@@ -125,7 +125,7 @@ async def page():
 
 
 def shown(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Type and content of messages, but for what is measured."""
+    """Type and content of messages, without measured times."""
     return [
         (message["type"], message.get("content", ""))
         for message in messages
@@ -388,7 +388,7 @@ async def test_a_strangers_page_cannot_ask(page):
     elsewhere = {"host": "evil.example"}
     refused = await client.http.post(CONVERSATION, json={"text": "hello"}, headers=elsewhere)
     assert refused.status_code == 400
-    as_a_form = {"content-type": "text/plain"}  # what a page may send anywhere without asking
+    as_a_form = {"content-type": "text/plain"}  # a page may send this to any site without asking
     refused = await client.http.post(CONVERSATION, content='{"text": "hello"}', headers=as_a_form)
     assert refused.status_code == 422
     assert await client.rows() == []

@@ -1,4 +1,4 @@
-"""Two web processes with one log: one is killed in the middle of an answer, and the other gives it."""
+"""Two web processes with one log: one is killed in the middle of an answer, and the other one completes it."""
 
 from __future__ import annotations
 

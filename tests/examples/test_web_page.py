@@ -1,4 +1,4 @@
-"""The web page in a real browser: what its reader sees of a run, and of one that ends early.
+"""The web page in a real browser: what the user sees of a run, also of one that ends early.
 
 Needs Chromium or Chrome: on the PATH, or named by COGENCY_RS_CHROMIUM.
 """
@@ -72,7 +72,7 @@ PAY.options = ToolOptions(requires_approval=True)  # pyright: ignore[reportAttri
 
 
 class Tab:
-    """The page in a tab, and what went wrong in it."""
+    """The page in a tab, and its errors."""
 
     def __init__(self, page: Page) -> None:
         self.page = page

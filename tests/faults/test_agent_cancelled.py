@@ -42,7 +42,7 @@ class Scene:
         driver: how the agent's model is asked.
         child: whether one of the tools is an agent.
         reads: whether the tools are `read_only`, so that their calls begin while the model writes.
-        hooks: of the agent.
+        hooks: the agent's hooks.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Scene:
         self.over = 0
 
     def agent(self, *, has_results: bool = False) -> Agent[Any, str]:
-        """Make an agent that calls its tools if there are no results yet, and else answers."""
+        """Make an agent that calls its tools if there are no results yet, and answers if there are."""
 
         async def work(name: str, times: int) -> str:
             self.begun.append(name)
@@ -222,7 +222,7 @@ async def test_a_run_that_is_left_after_any_event(driver, how):
     assert count > 5
 
 
-async def test_an_answer_that_was_read_to_its_end_is_not_cancelled_by_a_reader_that_leaves_then():
+async def test_leaving_after_the_end_of_an_answer_does_not_cancel_the_answer():
     scene = Scene(Memory(), "scripted")
     async with scene.agent(has_results=True).stream("?", conversation_id="c") as stream:
         async for event in stream:

@@ -219,7 +219,7 @@ async def test_from_every_state_that_a_log_was_ever_in_a_run_goes_on_and_does_no
 
 
 class Passes(Hooks):
-    """Something that stands between the row of a call and its start."""
+    """Something that holds a call between its row and its start."""
 
     def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
         return call
@@ -337,8 +337,8 @@ async def test_a_call_that_nothing_holds_costs_no_save_of_its_own():
     assert len(log.taken) == plain + len(BATCH)
 
 
-async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
-    """Killed when the calls had begun: the one that was denied never does."""
+async def test_a_decision_counts_even_if_the_program_dies_after_it():
+    """The program is killed after the calls have begun: the denied call never runs."""
     effects: list[str] = []
 
     def effect(name: str, **options: Any) -> Any:
@@ -368,7 +368,7 @@ async def test_what_was_decided_counts_also_where_the_program_dies_of_it():
 
 
 @pytest.mark.parametrize("ask", ["resume", "run"])
-async def test_calls_that_several_programs_left_are_all_settled(ask):
+async def test_calls_left_open_by_several_programs_are_all_settled(ask):
     """The first program died, and so did the second, whose log could not settle the calls that the first had left."""
     log, ran = Memory(), []
     for n in (1, 2):
@@ -413,7 +413,7 @@ def started(code: str, *arguments: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment(), stdin=pipe, stdout=pipe, text=True)
 
 
-async def test_a_run_that_another_program_has_is_waited_for_or_refused(tmp_path: Path):
+async def test_a_run_waits_for_another_program_s_run_or_is_refused(tmp_path: Path):
     path = tmp_path / "log.db"
     holder = started(HOLDING, path)
     try:

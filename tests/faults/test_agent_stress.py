@@ -94,7 +94,7 @@ async def run_one(number: int, storage: Any, hooks: list[Hooks]) -> str:
 async def test_many_agents_at_once(
     where: str, both_ways: Way, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    caplog.set_level("CRITICAL")  # failing tools are logged, a thousand times
+    caplog.set_level("CRITICAL")  # a thousand failing tools would be logged
     storage: Any = Memory() if where == "memory" else SQLite(tmp_path / "log.db", synchronous="OFF")
     mine = asyncio.current_task()
     hooks = (

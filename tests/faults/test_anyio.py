@@ -1,6 +1,6 @@
-"""Batches and turns in scopes of anyio, as FastAPI and Starlette run them, which cancel again in every round.
+"""Batches and turns in scopes of anyio, which FastAPI and Starlette use. A cancelled scope cancels in every round.
 
-A wait that only swallowed such cancellations would keep a processor busy until the cleanup is over.
+A wait that only swallowed these cancellations would keep a processor busy until the cleanup is over.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SlowLog(Log):
 
 
 class Meter:
-    """Gives the processor time of a block as a share of the time that passes."""
+    """Measures the processor time of a block as a share of the time that passes."""
 
     def __enter__(self) -> Meter:
         self._began = time.monotonic(), time.thread_time()

@@ -108,7 +108,7 @@ async def test_calls_that_had_not_started_read_as_cancelled_and_never_start(both
     assert ran == []
 
 
-async def test_the_row_is_saved_before_the_caller_knows(both_ways):
+async def test_the_results_row_is_saved_before_the_cancellation_is_raised(both_ways):
     slow, log = Waiting(), BatchLog(before=5, after=5)
     turns = accumulator(with_tools(slow, storage=log))
     task = asyncio.create_task(carry_out(turns, parse_tokens(block("wait"))))
@@ -153,7 +153,7 @@ def tool_that(on_cancel: Callable[[], Any], started: asyncio.Event) -> FunctionT
     return FunctionTool("t", execute)
 
 
-async def test_a_tool_that_answers_its_cancellation_keeps_its_answer(both_ways):
+async def test_a_tool_that_returns_when_it_is_cancelled_keeps_its_result(both_ways):
     async def answer() -> ToolResult:
         await rounds(3)
         return ToolResult(outcome="half done")
@@ -455,7 +455,7 @@ async def test_a_turn_that_is_cancelled_before_it_begins_leaves_nothing():
 
 
 @pytest.mark.parametrize("kind", LOGS)
-async def test_a_storage_that_fails_meanwhile_does_not_hide_the_cancellation(kind, both_ways):
+async def test_a_storage_that_fails_during_a_cancellation_does_not_hide_it(kind, both_ways):
     slow = Waiting()
     log = kind(fault=lambda attempt: OSError("disk full") if attempt > 1 else None)
     turns = accumulator(with_tools(slow, storage=log))
@@ -468,7 +468,7 @@ async def test_a_storage_that_fails_meanwhile_does_not_hide_the_cancellation(kin
 
 
 async def test_text_that_is_being_saved_when_the_turn_is_cancelled():
-    """The storage is cancelled like everything else; it has saved the row or not."""
+    """The storage is cancelled like everything else; it may have saved the row or not."""
     entered = asyncio.Event()
 
     class Held(Log):

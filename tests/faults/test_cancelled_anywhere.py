@@ -37,7 +37,7 @@ CANCELLED = {"status": "failure", "content": "Cancelled"}
 
 
 class Endings:
-    """Tools that end in different ways, and what became of each.
+    """Tools that end in different ways, and how each call ended.
 
     Attributes:
         returned: the tools that returned a value.
@@ -77,7 +77,7 @@ class Endings:
         return Does(awaits, blocks)
 
     def check(self, array: list[dict[str, Any]]) -> None:
-        """Fail unless the results say what became of those calls that are coroutines on the event loop."""
+        """Fail unless the results of calls that are coroutines on the event loop agree with how these ended."""
         for item in array:
             tool = item.pop("tool")
             if tool in self.returned:
@@ -140,7 +140,7 @@ async def cancelled_anywhere(
             ending = await cancelled_at(consume(scene.turns.process(events)), at, moment)
             assert ending.cancelled is ending.requested, "CancelledError reaches the caller"
             assert ending.leaked == set(), "no task is left when the caller knows"
-            # A source that has not been asked for anything is not open.
+            # A source that was never read is not open.
             assert source.closed == (1 if source.asked else 0)
             if scenery.get("kind", "async") == "async":
                 assert endings.over == len(scene.calls.started), "no tool is left half done"
@@ -188,7 +188,9 @@ class Speaking(Hooks):
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
 @pytest.mark.parametrize("names", BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("store", SLOW_AND_INSTANT.values(), ids=SLOW_AND_INSTANT)
-async def test_a_turn_whose_calls_speak_that_is_cancelled_anywhere(store, names, origin, moment):
+async def test_a_turn_whose_calls_emit_events_that_is_cancelled_anywhere(
+    store, names, origin, moment
+):
     await cancelled_anywhere(store, names, origin, moment, hooks=[Speaking()])
 
 
@@ -246,7 +248,7 @@ async def test_a_batch_that_is_cancelled_anywhere(names, kind, options, moment):
 @pytest.mark.parametrize("origin", [text_source, foreign_source])
 @pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 @in_both_modes
-async def test_a_consumer_that_leaves_and_is_cancelled_meanwhile(
+async def test_a_consumer_that_is_cancelled_while_it_leaves(
     mode, store, origin, hooks, moment, tmp_path
 ):
     """The turn is closed after n events, and cancelled at the m-th suspension of `aclose`, for every n and m."""

@@ -1,4 +1,4 @@
-"""Claims, and what becomes of them when the process or the event loop that holds them fails."""
+"""Claims, and what happens to them when the process or the event loop that holds them fails."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def test_a_process_that_was_stopped_for_too_long_finds_that_it_lost_its_cl
         os.kill(holder.process.pid, signal.SIGSTOP)
         with pytest.raises(BusyError):
             await claimed(log, wait=False)
-        change(path, "UPDATE claims SET expires_at = 0")  # as if so much time had passed
+        change(path, "UPDATE claims SET expires_at = 0")  # as if the lease's time had passed
         async with log.claim("c", wait=False) as claim:
             assert claim.number == 2
             await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
@@ -182,7 +182,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def test_four_processes_take_turns(path):
-    """Each reads, and writes what depends on what it read: without claims, two would write the same."""
+    """Each process reads the log, and writes a row that depends on it: without claims, two would write the same."""
     command = [sys.executable, "-c", WORKS, str(path)]
     children = [subprocess.Popen(command) for _ in range(4)]
     assert [child.wait() for child in children] == [0] * 4
@@ -254,7 +254,7 @@ async def test_a_lease_of_another_machine_lasts_until_it_expires(path, log):
 
 
 async def test_a_lease_that_this_process_did_not_release_is_taken(path, log):
-    """As if the claim could not be released, or the event loop had been closed."""
+    """The claim is not released, as if that had failed or the event loop had been closed."""
     await claimed(log)
     change(
         path,

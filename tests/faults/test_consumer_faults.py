@@ -66,7 +66,7 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, both_wa
             scene.note = f"it had seen {seen}"
             await leaves(scene, turns)
             assert source.closed == 1
-            # Calls in the log have run if their results were seen. If not, they were cancelled, unless they were over.
+            # If the results of calls were seen, the calls have run. If not, they were cancelled, or had ended before.
             endings = {"good"} if "result" in seen else {"Cancelled"}
             if both_ways.is_eager:
                 endings.add("good")
@@ -77,7 +77,7 @@ async def test_a_consumer_that_leaves(mode, store, kind, origin, leaves, both_wa
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_consumer_that_leaves_and_comes_back_to_the_same_turn(mode):
-    """The turn is over: it gives no more events, and saves nothing."""
+    """The turn is over: it yields no more events, and saves nothing."""
     async with Scene(Log(), mode=mode) as scene:
         turn = scene.turns.process(parse_tokens("".join(TEXT)))
         await anext(turn)

@@ -46,7 +46,7 @@ ANSWERS = {
 
 
 class SlowMemory(Memory):
-    """A log that takes its time, before a save and after it."""
+    """A log that is slow, before a save and after it."""
 
     def append(self, *args: Any, **options: Any) -> Any:
         async def save() -> None:
@@ -62,7 +62,7 @@ def in_file() -> SQLite:
 
 
 def chunks(text: str) -> list[str]:
-    """Few enough for a turn to be cancelled everywhere in it: each ends with a call, or in the middle of one."""
+    """Chunks that end after a call or in the middle of one; few enough to cancel a turn at every place."""
     return [text[at : at + 17] for at in range(0, len(text), 17)]
 
 

@@ -95,7 +95,7 @@ def test_a_file_that_becomes_a_link_before_it_is_opened_is_refused(place, monkey
         opened.read()
 
 
-def test_a_folder_that_is_another_one_than_it_was_is_refused(place):
+def test_a_folder_that_was_replaced_is_refused(place):
     folder = Folder(place)
     place.rename(place.parent / "old")
     (place / "inner").mkdir(parents=True)
@@ -125,7 +125,7 @@ def test_no_descriptor_is_left_open(place):
     assert len(os.listdir("/dev/fd")) <= known + 1  # noqa: PTH208
 
 
-def test_a_link_that_comes_and_goes_all_the_time_never_leads_out(place):
+def test_a_link_that_appears_and_disappears_never_leads_out(place):
     folder, over = Folder(place), threading.Event()
 
     def flicker() -> None:

@@ -67,7 +67,7 @@ PLACES["words of an exception"] = raising
 async def check_not_obeyed(
     mode: str, attack: str, place: Callable[[str], Any], **tool: Any
 ) -> None:
-    """Run a turn whose tool returns `attack`: that stands in the results unchanged, and nowhere else."""
+    """Run a turn whose tool returns `attack`: the text is unchanged in the results, and nowhere else."""
     async with Scene(Log(), mode=mode, tools={"bad": does(lambda: place(attack))}) as scene:
         events = await carry_out(scene.turns, parse_tokens(block("bad")))
         assert types(events) == ["call", "execute", "result"]
@@ -86,7 +86,7 @@ async def check_not_obeyed(
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @attacks
 @in_both_modes
-async def test_what_a_tool_returns_is_never_a_call(mode, attack, place):
+async def test_a_tool_s_result_is_never_read_as_a_call(mode, attack, place):
     await check_not_obeyed(mode, attack, place)
 
 
@@ -104,7 +104,7 @@ hostile = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(attack=hostile, place=st.sampled_from([*PLACES.values()]), mode=st.sampled_from(MODES))
-async def test_whatever_a_tool_returns_is_never_a_call(attack, place, mode):
+async def test_no_text_of_a_tool_is_ever_read_as_a_call(attack, place, mode):
     if place is raising and not attack:
         return  # an exception without a text is shown as its type
     await check_not_obeyed(mode, attack, place)
@@ -147,7 +147,7 @@ async def test_a_call_in_results_that_the_model_repeats_does_not_run(mode):
     "attack",
     [attack for attack in ATTACKS.values() if "\ud83d" not in attack],  # SQLite refuses those
 )
-async def test_what_a_user_writes_is_shown_as_it_is_and_never_a_call(attack):
+async def test_a_user_s_text_is_shown_unchanged_and_never_read_as_a_call(attack):
     async with Scene(SQLite(":memory:")) as scene:
         await scene.log.save_message(CONVERSATION, USER, "user", attack, 1.0)
         for escape_tags in (False, True):
@@ -201,20 +201,20 @@ def events_of(chunks: Any, mode: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
-def test_what_only_looks_like_a_tag_is_text(mode, text):
+def test_text_that_only_looks_like_a_tag_stays_text(mode, text):
     assert events_of([text], mode) == events_of(text, mode) == [("respond", text)]
 
 
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
-def test_a_tag_beside_what_only_looks_like_one_is_a_tag(mode, text):
+def test_a_tag_beside_text_that_looks_like_one_is_a_tag(mode, text):
     expected = [("think", text), ("respond", text), ("end", "")]
     assert events_of(f"<think>{text}</think>{text}<end>", mode) == expected
 
 
 @pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
 @in_both_modes
-def test_what_only_looks_like_a_tag_is_content_of_an_argument(mode, text):
+def test_text_that_only_looks_like_a_tag_stays_in_its_argument(mode, text):
     asked = block(call("t", x=text))
     assert events_of(asked, mode) == [("call", stored("t", x=text)), ("execute", "")]
 
@@ -274,7 +274,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize(("chunks", "expected"), ENDLESS.values(), ids=ENDLESS)
 @in_both_modes
-def test_text_without_end_is_handed_on_and_not_kept(mode, chunks, expected):
+def test_endless_text_is_handed_on_and_not_kept(mode, chunks, expected):
     seen, grown = measured(f"feed(Parser(stream=MODE), {chunks})", mode)
     assert seen == expected
     assert grown < BLOCK_BOUND
@@ -304,14 +304,14 @@ def test_a_block_that_never_ends_is_one_error(mode, chunks):
 
 
 @in_both_modes
-def test_broken_blocks_without_end_are_errors_without_end(mode):
+def test_endless_broken_blocks_are_an_error_each(mode):
     seen, grown = measured("feed(Parser(stream=MODE), ['<execute>[</execute>' * 5_000] * 20)", mode)
     assert list(seen) == ["respond"]
     assert grown < BLOCK_BOUND
 
 
 @in_both_modes
-async def test_ten_megabytes_of_nothing_are_not_saved(mode):
+async def test_ten_megabytes_of_white_space_are_not_saved(mode):
     async with Scene(Log(), mode=mode) as scene:
         events = await carry_out(scene.turns, parse_tokens(" " * (10 * 2**20)))
         assert "".join(event["content"] for event in events).strip() == ""
@@ -319,7 +319,7 @@ async def test_ten_megabytes_of_nothing_are_not_saved(mode):
 
 
 @in_both_modes
-async def test_a_million_empty_chunks_are_nothing(mode):
+async def test_a_million_empty_chunks_have_no_effect(mode):
     async def model() -> Any:
         yield "<exe"
         for _ in range(1_000_000):

@@ -1,4 +1,4 @@
-"""The log of whole turns: what it holds after a kill and with many programs on one file, and what it costs."""
+"""The log of whole turns: its rows after a kill and with many programs on one file, and its commits."""
 
 import asyncio
 import json

@@ -64,7 +64,7 @@ def postgres_log(*changes: str) -> Callable[[str], Any]:
 
 
 def sqlite_log(*steps: Any) -> Callable[[str], Any]:
-    """Makes a file as it was after so many steps, before they were numbered; with rows."""
+    """Makes a file as it was after this many steps, before they were numbered; with rows."""
 
     async def make(path: str) -> None:
         with closing(sqlite3.connect(path)) as connection:
@@ -120,7 +120,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def begin_together(kind: str, place: str, count: int) -> list[str]:
-    """Let so many programs open a log at the same moment; gives what each of them read."""
+    """Let this many programs open a log at the same moment; returns what each of them read."""
     pipe = subprocess.PIPE
     programs = [
         subprocess.Popen(
@@ -185,7 +185,7 @@ async def versions(kind: str, place: str) -> list[int]:
 
 
 async def test_a_call_that_an_earlier_version_left_open_may_have_begun(tmp_path: Path):
-    """It had no word for a call that had not."""
+    """The earlier version could not note that a call had not begun."""
     ran: list[str] = []
 
     @tool

@@ -92,7 +92,7 @@ async def test_a_server_that_does_not_speak_mcp_is_recognized():
 
 
 @pytest.mark.parametrize("habit", ["shy", "noisy"])
-async def test_a_server_with_a_bad_habit_is_used_all_the_same(habit):
+async def test_a_server_with_a_bad_habit_can_still_be_used(habit):
     async with small("a", habit=habit) as server:
         [execution] = await call(server, "a")
     assert execution.status == "success"
@@ -124,10 +124,10 @@ def test_a_start_may_be_cancelled_in_any_round_of_the_loop(rounds):
             await start
 
     asyncio.run(start_and_cancel())
-    gc.collect()  # Python warns now of a process or a pipe that is left
+    gc.collect()  # makes Python warn now of a process or a pipe that is left
 
 
-async def test_one_of_two_that_wait_for_a_start_may_be_cancelled():
+async def test_one_of_two_callers_that_wait_for_a_start_may_be_cancelled():
     server = small("a")
     first, second = (asyncio.create_task(server.__aenter__()) for _ in range(2))
     await asyncio.sleep(0)

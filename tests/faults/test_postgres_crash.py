@@ -1,4 +1,4 @@
-"""The log in PostgreSQL, and the processes, connections and servers that come to harm while they write it."""
+"""The log in PostgreSQL, when processes, connections and servers fail while it is written."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def program(code: str, *arguments: object, **options: Any) -> subprocess.Popen[s
 
 
 def run_together(code: str, dsn: str, number: int) -> None:
-    """Run a program so many times at once, each with its number, until all have ended well."""
+    """Run a program this many times at once, each with its number, until all have ended without an error."""
     children = [program(code, dsn, name) for name in range(number)]
     assert [child.wait() for child in children] == [0] * number
 
 
 def outside(run: Any) -> asyncio.Task[Any]:
-    """A run that is not a part of the present one."""
+    """A run that is not inside of the present one."""
     return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
 
 
@@ -86,7 +86,7 @@ TEXT = f"<think>hm</think>so<execute>{json.dumps(CALLS)}</execute>"
 
 
 async def check(dsn: str, acknowledged: Counter[tuple[str, str]]) -> None:
-    """That nothing acknowledged was lost, nothing is there twice, and every batch that has results has one a call."""
+    """Check that no acknowledged row was lost or doubled, and that every batch with results has one for each call."""
     async with PostgreSQL(dsn) as log:
         names = {name for name, _ in acknowledged}
         for name in names:
@@ -170,12 +170,13 @@ async def talk(log: PostgreSQL, name: str, turns: int, acknowledged: Counter[Any
 async def talk_while(
     log: PostgreSQL, times: int, harm: Callable[[], Awaitable[Any]]
 ) -> Counter[Any]:
-    """Let ten conversations go on while something happens, so many times."""
+    """Let ten conversations go on while a fault happens, this many times."""
     acknowledged: Counter[Any] = Counter()
     talks = asyncio.gather(*(talk(log, f"c{number}", 15, acknowledged) for number in range(10)))
     for _ in range(times):
         seen = acknowledged.total()
-        while acknowledged.total() == seen and not talks.done():  # it recovers before the next blow
+        # It recovers before the next fault.
+        while acknowledged.total() == seen and not talks.done():
             await asyncio.sleep(0.001)
         await asyncio.sleep(random.uniform(0, 0.03))
         await harm()
@@ -204,7 +205,7 @@ async def test_a_server_that_is_killed_and_started_again_costs_nothing_but_time(
 
 
 async def check_all(dsn: str, acknowledged: Counter[Any]) -> None:
-    """That all turns went on to their end, with each row once."""
+    """Check that all turns ran to their end, with each row once."""
     assert acknowledged.total() == 10 * 15 * (1 + 4 + 1)
     await check(dsn, acknowledged)
     [(rows,)] = await ask(dsn, "SELECT count(*) FROM {}.messages")
@@ -234,7 +235,7 @@ async def test_a_server_that_stays_away_is_a_retryable_error_until_it_is_back(
 
 
 async def test_an_append_whose_answer_was_lost_is_not_done_twice(dsn, log, monkeypatch):
-    """The connection breaks when the database has committed, and nobody here knows."""
+    """The connection breaks after the database has committed, before the program learns of it."""
     carry_out = session.WriteStep.carry_out
     lost = []
 
@@ -334,7 +335,7 @@ async def test_a_process_that_was_stopped_for_too_long_cannot_write(dsn, log):
         os.kill(holder.process.pid, signal.SIGSTOP)
         with pytest.raises(BusyError):
             await claimed(log, wait=False)
-        await ask(dsn, EXPIRE)  # so much time goes by
+        await ask(dsn, EXPIRE)  # as if the lease's time had passed
         async with log.claim("c", wait=False) as claim:
             assert claim.number == 2
             await log.append("c", user_id="u", rows=[("user", "ours", 1.0)])
@@ -379,7 +380,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_four_processes_take_turns(dsn, log):
-    """Each reads, and writes what follows from it: without claims, two would write the same."""
+    """Each process reads the log, and writes a row that depends on it: without claims, two would write the same."""
     await asyncio.to_thread(run_together, WORKS, dsn, 4)
     assert [row["content"] for row in (await log.read("c")).rows] == [str(n) for n in range(60)]
     [lease] = await ask(dsn, "SELECT lease_number, lease_owner FROM {}.conversations")

@@ -1,4 +1,4 @@
-"""The log in PostgreSQL on a disk that is really full: of its tables, and of its write-ahead log."""
+"""The log in PostgreSQL when the disk of its tables, or that of its write-ahead log, is really full."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ pytest.importorskip("asyncpg", reason="the log in PostgreSQL is in the extra pos
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("postgres")]
 
 TABLES, JOURNAL = 40, 24
-"""Megabytes: little more than an empty database has, and room for one segment of the write-ahead log of 16 MB."""
+"""Megabytes: a little more than an empty database; and room for one segment of the write-ahead log, which has 16."""
 
 CONTENT = "".join(f"{number:x}" for number in range(10_000))
 
 
-LATER = 1e6  # than every row before it
+LATER = 1e6  # a time after that of every earlier row
 
 
 class SmallDisk:
-    """A file system in memory, of so many megabytes. Only root may make one."""
+    """A file system in memory, of this many megabytes. Only root may make one."""
 
     def __init__(self, folder: Path, megabytes: int) -> None:
         self.folder = folder
@@ -88,7 +88,7 @@ async def contents(log: PostgreSQL) -> list[str]:
 
 
 @pytest.mark.parametrize("disk", [TABLES], indirect=True)
-async def test_what_does_not_fit_is_refused_and_what_was_saved_stays_readable(disk):
+async def test_a_row_that_does_not_fit_is_refused_and_saved_rows_stay_readable(disk):
     with server_on(disk=disk.folder) as server:
         async with PostgreSQL(server.address) as log:
             saved, refusal = await fill(log)
@@ -104,10 +104,8 @@ async def test_what_does_not_fit_is_refused_and_what_was_saved_stays_readable(di
 
 
 @pytest.mark.parametrize("disk", [JOURNAL], indirect=True)
-async def test_a_server_that_fails_for_want_of_room_loses_nothing_that_was_acknowledged(
-    disk, monkeypatch
-):
-    """Without room for its write-ahead log a server ends, and does not start again until there is some."""
+async def test_a_server_without_disk_space_loses_no_acknowledged_row(disk, monkeypatch):
+    """Without room for its write-ahead log a server ends, and does not start again until there is room."""
     monkeypatch.setattr(session, "PATIENCE", 0.1)
     with server_on(journal_disk=disk.folder) as server:
         async with PostgreSQL(server.address) as log:

@@ -1,6 +1,6 @@
-"""Tools on a real Ray: what becomes of a call when its tool, its worker or its time does not last.
+"""Tools on a real Ray: how a call ends when its tool fails, its worker is lost or its time is up.
 
-No effect is had twice: tools leave lines in files, which are counted.
+Tools leave lines in files, which are counted: no effect happens twice.
 
 One program has one local Ray for all of these; see `ray_session.py`.
 """
@@ -36,12 +36,12 @@ Ask = "Callable[..., dict[str, Any]]"
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Have the program carry out calls; gives what it answers."""
+    """Have the program carry out calls; returns its answer."""
     folder = tmp_path_factory.mktemp("ray")
     token = folder / "token"
     token.write_text(
         secrets.token_hex(32)
-    )  # else Ray makes one in the home directory, and keeps it
+    )  # otherwise Ray makes a token in the home directory, and keeps it
     with (folder / "stderr").open("w") as stderr:
         program = subprocess.Popen(
             [sys.executable, SESSION],
@@ -82,7 +82,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """What tools leave their lines in."""
+    """The file in which tools leave their lines."""
     return tmp_path / "effects"
 
 
@@ -149,14 +149,14 @@ def test_a_call_that_is_refused_is_not_sent(ask, file):
     assert lines(file) == []
 
 
-def test_calls_in_flight_are_capped_and_to_wait_is_not_their_time(ask):
+def test_calls_in_flight_are_capped_and_waiting_does_not_count_as_their_time(ask):
     calls = [["slow", {"seconds": 1, "name": str(number)}] for number in range(4)]
     answer = ask(*calls, executor={"max_in_flight": 1}, options={"tool_timeout": 3.5})
     assert [status for status, _ in outcomes(answer)] == ["success"] * 4
     assert answer["seconds"] >= 4
 
 
-def test_a_value_that_is_large_comes_whole(ask):
+def test_a_large_value_arrives_whole(ask):
     [(status, content)] = outcomes(ask(["large", {"size": 5_000_000}]))
     assert (status, content) == ("success", "x" * 5_000_000)
 
@@ -179,7 +179,7 @@ def test_a_tool_and_its_arguments_may_be_large(ask):
         ("no json", "its content (object) is not a JSON value: ", None),
     ],
 )
-def test_what_a_tool_raises_is_what_it_would_be_here(ask, how, outcome, kind):
+def test_a_tool_s_exception_is_the_same_as_in_the_program(ask, how, outcome, kind):
     answer = ask(["fail", {"how": how}])
     [(status, text)] = outcomes(answer)
     assert status == "failure"
@@ -204,7 +204,7 @@ def test_a_tool_that_cancels_itself_has_failed(ask):
     ]
 
 
-def test_a_tool_that_interrupts_its_worker_is_lost_and_the_program_is_not(ask):
+def test_a_tool_that_interrupts_its_worker_does_not_interrupt_the_program(ask):
     (status, _), (other, _) = outcomes(ask(["fail", {"how": "interrupts"}], ["where", {}]))
     assert (status, other) == ("unknown", "success")
 
@@ -313,7 +313,7 @@ def test_each_object_has_its_own_actor(ask):
     assert content == ["b"]
 
 
-def test_state_is_used_by_one_call_at_a_time_also_when_one_is_given_up(ask):
+def test_state_is_used_by_one_call_at_a_time_even_after_one_is_given_up(ask):
     ask(["look", {}], new_shelf=True)
     late = ask(["use", {"seconds": 2.5}], options={"tool_timeout": 0.5})
     assert outcomes(late)[0][0] == "timeout"
@@ -334,7 +334,7 @@ def test_an_actor_that_is_lost_is_not_made_again(ask, file):
 # What tools are told
 
 
-def test_a_tool_is_told_of_its_call(ask):
+def test_a_tool_gets_the_context_of_its_call(ask):
     answer = ask(
         ["told", {}],
         execution={"sandbox_dir": "box", "access": "project"},
@@ -361,14 +361,14 @@ def test_an_object_is_given_what_the_turn_gives(ask):
         ("use_storage", {}, ("failure", "storage cannot be used in another process: the log")),
     ],
 )
-def test_what_the_program_has_is_sent_or_refused_in_words(ask, call, executor, expected):
+def test_objects_of_the_program_are_sent_or_refused_with_a_message(ask, call, executor, expected):
     execution = {"deps": {"answer": 42}, "storage": "the log"}
     [(status, shown)] = outcomes(ask([call, {}], executor=executor, execution=execution))
     assert status == expected[0]
     assert shown == expected[1] or expected[1] in shown
 
 
-def test_what_a_tool_emits_comes_in_order(ask):
+def test_events_of_a_tool_arrive_in_order(ask):
     answer = ask(["speak", {}])
     assert [event["number"] for event in answer["events"]] == [0, 1, 2]
     assert {event["execution_id"] for event in answer["events"]} == {answer["records"][0]["id"]}
@@ -377,7 +377,7 @@ def test_what_a_tool_emits_comes_in_order(ask):
 @pytest.mark.skipif(
     importlib.util.find_spec("opentelemetry") is None, reason="opentelemetry is not installed"
 )
-def test_context_variables_and_the_trace_go_along_so_that_spans_there_are_children(ask):
+def test_context_variables_and_the_trace_are_sent_so_that_remote_spans_are_children(ask):
     answer = ask(["whoami", {}], who="ada", in_trace=True)
     assert outcomes(answer) == [("success", ["ada", "abc", "def"])]
     assert outcomes(ask(["whoami", {}])) == [("success", ["nobody", "0", "0"])]

@@ -1,4 +1,4 @@
-"""Tools on a Ray that is reached through its client, `ray://host:port`: the same results, and the same is unknown."""
+"""Tools on a Ray that is reached through its client, `ray://host:port`: the same results and unknown outcomes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def test_what_ray_s_client_carries_out_is_as_it_would_be_from_the_cluster(tmp_path: Path):
+def test_a_call_through_ray_s_client_is_the_same_as_one_from_the_cluster(tmp_path: Path):
     token = tmp_path / "token"
     token.write_text(secrets.token_hex(32))
     env = {

@@ -243,7 +243,7 @@ async def test_a_turn_that_is_dropped_while_its_source_waits(mode, chunks, shape
     async with Scene(in_memory(), mode=mode) as scene:
         scene.tolerates = {
             "Task was destroyed but it is pending!",
-            "Task exception was never retrieved",  # of Python's own tasks that close the generators
+            "Task exception was never retrieved",  # from Python's own tasks that close the generators
         }
         source = Source(chunks, hanging)
 

@@ -215,7 +215,7 @@ def small_disk(monkeypatch):
     return lift
 
 
-async def test_a_full_disk_fails_what_does_not_fit_and_keeps_the_rest(store, small_disk):
+async def test_a_full_disk_fails_the_saves_that_do_not_fit_and_keeps_the_rest(store, small_disk):
     await save(store, "before", 1.0)
     outcomes = await asyncio.gather(
         save(store, "small", 2.0),

@@ -85,7 +85,7 @@ however_often = pytest.mark.parametrize("fails", [once, from_then_on])
 @however_often
 @on_every_storage
 @in_both_modes
-async def test_the_storage_s_error_is_the_turn_s(mode, kind, fails):
+async def test_an_error_of_the_storage_is_raised_by_the_turn(mode, kind, fails):
     for turn in await broken_turns(mode, kind, fails):
         assert turn.raised is turn.error, f"save {turn.at}"
 
@@ -103,7 +103,7 @@ async def test_no_results_are_saved_without_their_calls(mode, kind, fails):
 
 @on_every_storage
 @in_both_modes
-async def test_calls_that_were_saved_have_their_results_also_when_the_next_save_failed(mode, kind):
+async def test_saved_calls_have_their_results_even_if_the_next_save_failed(mode, kind):
     *turns, results_failed = await broken_turns(mode, kind, once)
     assert types(results_failed.log.rows) == ["think", "respond", "call", "call"]
     for turn in turns:
@@ -113,7 +113,7 @@ async def test_calls_that_were_saved_have_their_results_also_when_the_next_save_
 @however_often
 @on_every_storage
 @in_both_modes
-async def test_nothing_is_emitted_that_could_not_be_saved(mode, kind, fails):
+async def test_an_event_whose_row_could_not_be_saved_is_not_emitted(mode, kind, fails):
     for turn in await broken_turns(mode, kind, fails):
         done = {entry[1:] for entry in turn.log.journal if entry[0] == "saved"}
         for what, type, content in turn.log.journal:

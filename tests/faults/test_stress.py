@@ -137,7 +137,7 @@ def test_every_call_has_one_result_and_nothing_is_left_over(loop, caplog):
     caplog.set_level("CRITICAL", "cogency_rs")  # pytest would keep every logged traceback
     threads = threading.active_count()
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(many(0))  # makes what is made only once
+        runner.run(many(0))  # makes objects that are made only once
         gc.collect()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         assert runner.run(many(1)) > TURNS

@@ -148,7 +148,7 @@ EACH = [
 
 @pytest.mark.parametrize(("fault", "kind"), EACH)
 @in_both_modes
-async def test_a_tool_that_fails_fails_alone(mode, fault, kind):
+async def test_a_failing_tool_does_not_affect_other_calls(mode, fault, kind):
     async with Scene(Log(), mode=mode, kind=kind, tools={"bad": fault.does}) as scene:
         events = await carry_out(scene.turns, parse_tokens(block("good", "bad", "good")))
         assert types(events) == ["call"] * 3 + ["execute", "result"]
@@ -230,7 +230,7 @@ async def test_a_turn_to_which_nothing_refers_while_its_tools_hang(mode):
 
 
 @in_both_modes
-async def test_tools_that_hang_in_every_worker_thread_leave_those_on_the_loop_alone(mode):
+async def test_tools_that_hang_in_every_worker_thread_do_not_delay_tools_on_the_loop(mode):
     """Calls that get no thread in time never start."""
     count = worker_threads() + 6
     async with Scene(
@@ -278,5 +278,5 @@ asyncio.run(main(*sys.argv[1:]))
     ],
 )
 def test_a_tool_that_returns_a_hundred_megabytes(mode, kind, how, tmp_path):
-    """All of the text is in the log, and saving and checking it takes only a few copies of it."""
+    """The whole text is in the log, and saving and checking it takes only a few copies of it."""
     assert int(printed(MEGABYTES_100, tmp_path, mode, kind, how)) < 1_200

@@ -16,7 +16,7 @@ INTRODUCTION = """\
 
 # Where cogency-rs differs from cogency 3.3.0
 
-cogency-rs gives what cogency 3.3.0 gives, byte for byte: the same events for the same text, the same rows in the log,
+cogency-rs does what cogency 3.3.0 does, byte for byte: the same events for the same text, the same rows in the log,
 the same messages, the same results, the same errors. This page lists every exception. Each is there on purpose, and the
 parity tests (`tests/parity`) hold the rest of the behaviour to cogency's, with cogency itself as the oracle: a
 difference that is not on this page fails them.

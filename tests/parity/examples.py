@@ -1,6 +1,6 @@
 """The vocabulary of the examples in `differences`: one meaning, written for both sides.
 
-An example is an expression. `evaluate` runs it with cogency's names or with ours and gives plain values, with long
+An example is an expression. `evaluate` runs it with cogency's names or with ours and returns plain values, with long
 texts cut short.
 """
 
@@ -261,7 +261,7 @@ OURS = "cogency-rs"
 
 
 def evaluate(code: str, side: str) -> Any:
-    """What an example gives with the names of `side`."""
+    """The value of an example with the names of `side`."""
     if side == THEIRS:
         names = Side(_theirs, lambda source, **_: their_parse(source)).names()
     else:

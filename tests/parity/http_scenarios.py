@@ -1,4 +1,4 @@
-"""Scripts of a model behind HTTP, and what each makes the user see and the log hold, by which core."""
+"""Scripts of a model over HTTP, and what the user sees and the log holds after each, with each core."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Malformed:
-    """A report of a malformed block, in anyone's words, and what follows it."""
+    """A report of a malformed block, in the words of either core, and the text after it."""
 
     tail: str = ""
 
@@ -333,7 +333,7 @@ DIFFER = [
         stream="token",
     ),
     Scenario(
-        # Neither runs a call of it; plain does not say so.
+        # Neither core runs a call of the block; plain cogency does not say so.
         "a connection that drops inside <execute>",
         [says("<execute>[" + NOTE + ", ", Ending.DROPPED)],
         because=("stream_that_breaks_off_in_a_block",),
@@ -345,7 +345,7 @@ DIFFER = [
         ),
     ),
     Scenario(
-        # Nobody knows what was to follow, so a batch that looks complete is not run.
+        # The rest of the text is unknown, so a batch that looks complete is not run.
         "a connection that drops after the last call, before the closing tag",
         [says("<execute>[" + NOTE + "]", Ending.DROPPED)],
         because=("stream_that_breaks_off_in_a_block",),

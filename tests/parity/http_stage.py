@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Tool:
-    """A tool of the user's own, as cogency's protocol for tools has it."""
+    """A tool of the user's own, by cogency's protocol for tools."""
 
     def __init__(self, name: str, execute: Callable[..., Any], **types: str) -> None:
         self.name = name
@@ -110,7 +110,7 @@ class Stage:
         )
 
     def lines(self, stream: str | None) -> list[Line]:
-        """What the user has seen, without the metrics; in token mode the pieces of a run joined."""
+        """The events that the user has seen, without metrics; in token mode the pieces of a text joined."""
         lines: list[Line] = []
         for event in self.events:
             kind, content = event["type"], event.get("content", "")

@@ -41,7 +41,7 @@ THEIR_REPORT = re.compile(
 
 
 def skip_without_cogency() -> None:
-    """Skip the module that asks, where cogency 3.3.0 is not installed."""
+    """Skip the calling test module if cogency 3.3.0 is not installed."""
     if importlib.util.find_spec("cogency") is None:
         reason = "cogency is not installed: pip install 'cogency-rs[parity]' (Python 3.11 or 3.12)"
     elif metadata.version("cogency") != VERSION:
@@ -172,7 +172,7 @@ class Parsed:
 
 
 async def stream(items: Iterable[Any]) -> AsyncIterator[Any]:
-    """Items as they would come over a network; an exception among them is raised."""
+    """Items as they would arrive over a network; an exception among them is raised."""
     for item in items:
         if isinstance(item, BaseException):
             raise item
@@ -221,12 +221,12 @@ def our_parse(source: Source, **options: Any) -> Parsed:
 
 @dataclass(frozen=True)
 class Script:
-    """What a tool does when it is called.
+    """A tool's behaviour when it is called.
 
     Attributes:
         value: what it returns, or the exception that it raises.
         how: `async`: a coroutine; `plain`: a plain `def`.
-        refuse: gives what it returns for arguments that it refuses, and `None` for others.
+        refuse: returns the tool's result for arguments that it refuses, and `None` for others.
     """
 
     value: Any = field(default_factory=lambda: ToolResult("done"))
@@ -338,7 +338,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one turn gave.
+    """The outcome of one turn.
 
     Attributes:
         batches: of each batch, the calls and the results, where they could be observed.
@@ -468,7 +468,7 @@ class _observed:  # noqa: N801
 
 
 class Stored:
-    """A storage that was filled before, and notes what it is asked for."""
+    """A filled storage, which notes how it is read."""
 
     def __init__(self, events: Any, profile: Any = None) -> None:
         self._events = events

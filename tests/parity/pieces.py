@@ -30,8 +30,8 @@ class Piece:
 
     Attributes:
         kind: `text`, `think`, `execute`, `results` or `end`; `rest` for the text after a batch, which is not read.
-        body: what stands between the tags, or the text; it may end in a part of a closing tag that is missing.
-        closed: whether the closing tag is there; of text, whether a tag follows.
+        body: the text between the tags, or the text itself; it may end in a part of an unfinished closing tag.
+        closed: whether the closing tag is there; for text, whether a tag follows.
     """
 
     def __init__(self, kind: str, body: str, *, closed: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The accumulator gives cogency's events and rows in both modes, but for the named differences."""
+"""The accumulator makes cogency's events and rows in both modes, except for the named differences."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ OUR_REPORT_WITHIN = re.compile(OUR_REPORT.pattern, re.DOTALL)
 
 
 def check_text(chunks: list[str], scripts: dict[str, Script], mode: str) -> None:
-    """Hold a turn over our parser to what cogency's accumulator makes of the events that we promise."""
+    """Compare a turn over our parser with cogency's accumulator over the events that we promise."""
     parsed, names = differences.promised_parse("".join(chunks))
     with generous() if differences.integer_beyond_python.name in names else nullcontext():
         events = tuple({**dict(event), "timestamp": 1.0} for event in parsed.events)

@@ -1,8 +1,8 @@
 """A real agent over real HTTP, on plain cogency and with `install()`.
 
-cogency's own `Agent` with its own OpenAI provider, the `openai` SDK behind it, talks to a server on 127.0.0.1 that
-streams a script. `AGREE` and `DIFFER`, in `http_scenarios`, say of each script what the user sees and what is in the
-log. Nothing waits for a clock.
+cogency's own `Agent`, with its own OpenAI provider on the `openai` SDK, talks to a server on 127.0.0.1 that streams a
+script. `AGREE` and `DIFFER`, in `http_scenarios`, have for each script what the user sees and what is in the log.
+Nothing waits for a clock.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ async def test_in_token_mode_an_answer_arrives_while_the_model_still_writes(
             async def stream(self, messages: Any) -> AsyncIterator[str]:
                 async for text in super().stream(messages):
                     yield text
-                    # The agent asks for more, so all that it makes of the text so far has been seen.
+                    # The agent asks for more, so all events of the text so far have been seen.
                     if text == "is":
                         assert server.exchanges[0].sent == ["The ", "sum ", "is"]
                         seen_before.extend(stage.lines("token")[1:])

@@ -1,4 +1,4 @@
-"""Calls and results to text and back give what cogency's give, for wrong arguments too."""
+"""Calls and results are written and read as by cogency, also for wrong arguments."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_a_name_that_is_not_there_leaves_everything_as_it_was(monkeypatch):
 
 
 @pytest.mark.parametrize("limits", [{"tool_timeout": 0}, {"max_concurrency": 0}])
-def test_a_limit_that_makes_no_sense_is_refused(limits):
+def test_a_limit_with_an_impossible_value_is_refused_by_name(limits):
     with pytest.raises(cogency_rs.ConfigError, match=next(iter(limits))):
         cogency_rs.install(**limits)
     assert dropin.installation() is None

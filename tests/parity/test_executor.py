@@ -1,4 +1,4 @@
-"""Tool calls give cogency's results, and call tools as cogency does, but for the named differences."""
+"""Tool calls have cogency's results, and call tools as cogency does, except for the named differences."""
 
 from __future__ import annotations
 
@@ -144,14 +144,14 @@ class Picky(Tool):
 
 
 class Unwritable(Tool):
-    """It fails, and says why; nobody looks at its content."""
+    """It fails, and says why; its content is never read."""
 
     def __init__(self) -> None:
         Scripted.__init__(self, "t", Script(ToolResult("my words", content={1, 2}, error=True)))
 
 
 class Mute:
-    """A result with the least that cogency looks at."""
+    """A result with only the attributes that cogency reads."""
 
     outcome = "it went wrong"
     error = True

@@ -1,4 +1,4 @@
-"""The parser gives cogency's events for every text, but for the named differences."""
+"""The parser makes cogency's events for every text, except for the named differences."""
 
 from __future__ import annotations
 

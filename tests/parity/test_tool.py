@@ -59,7 +59,7 @@ def count(upto: int) -> list[int]:
 
 
 class Model:
-    """A model that says what it is told to, and keeps what it was sent."""
+    """A model that gives the answers it was made with, and keeps its requests."""
 
     def __init__(self, *turns: str) -> None:
         self.turns = list(turns)

@@ -7,7 +7,7 @@ Then, at the end of the block:
 
 1. No row that the storage acknowledged is lost: the log has it, as often as it was acknowledged.
 2. Every call that started is in the log, and every call there has one result, in call order. Results may be missing
-   only if the storage failed to save them, or the program died; the next prompt has one for each call all the same.
+   only if the storage failed to save them, or the program died; even then the next prompt has one for each call.
    In the table of calls, calls with a result are settled and the others are open.
 3. No task and no thread is left, and the event loop has reported nothing.
 4. The next turn works.
@@ -202,7 +202,7 @@ GOOD = does(lambda: ToolResult("good"))
 
 @dataclass
 class Calls:
-    """What became of the calls of a scene.
+    """How the calls of a scene went.
 
     Attributes:
         started: the calls that started, as the log holds them.
@@ -264,7 +264,7 @@ class Scene:
 
     Attributes:
         log: the storage, as the accumulator and the tools see it.
-        calls: what became of the calls.
+        calls: how the calls went.
         turns: the accumulator.
         has_died: set by a test that ends the program or its event loop: then results may be missing in the log, and the
             tasks are gone with their loop.
@@ -451,7 +451,7 @@ def is_worker(thread: threading.Thread) -> bool:
 
 
 async def until(is_so: Callable[[], bool], otherwise: str) -> None:
-    """Wait for what happens by itself."""
+    """Wait for something that happens by itself."""
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline, otherwise

@@ -1,4 +1,4 @@
-"""What tests of the agent share: an agent with a scripted model, the calls that it writes, its log and its prompts."""
+"""Helpers for tests of the agent: an agent with a scripted model, the calls that it writes, its log, its prompts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ EVENTS = ("type", "content", "payload", "kind", "name", "index", "said")
 
 @dataclass
 class Bench:
-    """Tools of every kind, and what became of their calls.
+    """Tools of every kind, and a journal of their calls.
 
     Attributes:
         journal: what happened, in order: `"begin n"`, `"end n"` or `"stop n"` for the call with `n`, `"written"` when
@@ -45,7 +45,7 @@ class Bench:
 
         @tool(read_only=True)
         async def fail(n: int) -> int:
-            """Read what is not there."""
+            """Read a thing that does not exist."""
             raise LookupError(await work(n, 1))
 
         @tool(read_only=True)
@@ -66,7 +66,7 @@ class Bench:
 
         @tool(read_only=True, requires_approval=True)
         async def secret(n: int) -> int:
-            """Read what somebody has to agree to."""
+            """Read a thing that needs approval."""
             return await work(n, 1)
 
         @tool
@@ -77,7 +77,7 @@ class Bench:
         return [read, fail, say, block, alone, secret, write]
 
     async def chunks(self, chunks: Iterable[Any], pause: int = 3) -> AsyncGenerator[Any, None]:
-        """Chunks of an answer, each after some rounds of the event loop."""
+        """The chunks of an answer, each after some rounds of the event loop."""
         try:
             for chunk in chunks:
                 await rounds(pause)

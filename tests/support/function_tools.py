@@ -30,7 +30,7 @@ async def refusal(made: Any, /, **arguments: Any) -> str:
     return result.outcome.removeprefix(f"Invalid arguments for tool '{made.name}': ")
 
 
-# What a function becomes
+# A function that becomes a tool
 
 
 @tool
@@ -49,7 +49,7 @@ async def add(a: int, b: int = 1) -> int:
     return a + b
 
 
-# What becomes of what it returns
+# Return values
 
 
 class Color(Enum):

@@ -1,7 +1,7 @@
 """Cancels work at its n-th suspension, for every n.
 
 A coroutine can be cancelled wherever it waits, and at each place in three ways: just before it begins to wait, while it
-waits, and when what it waits for is done but it has not gone on yet.
+waits, and after the wait has ended but before the coroutine goes on.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Watched(Awaitable[Any]):
 
 
 async def cancelled_at(work: Coroutine[Any, Any, Any], at: int, moment: Moment) -> Ending:
-    """Run `work` as a task and cancel it at its suspension number `at`; any other exception passes on."""
+    """Run `work` as a task and cancel it at its suspension number `at`; any other exception is raised."""
     ending = Ending()
     watched = _Watched(work, at, moment, ending)
     others = asyncio.all_tasks()

@@ -26,7 +26,7 @@ class LlamaServer:
 
     Attributes:
         url: its address, with the path of the API.
-        log: the file in which it says what it does.
+        log: the server's log file.
     """
 
     url: str

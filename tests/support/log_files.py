@@ -43,7 +43,7 @@ async def start(*coroutines):
 
 
 async def until(true):
-    """Wait, at most some seconds, for what another thread is about to do."""
+    """Wait, at most some seconds, until another thread has done its work."""
     for _ in range(5000):
         if true():
             return

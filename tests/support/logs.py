@@ -79,7 +79,7 @@ def failure(tool: str, message: str) -> dict[str, Any]:
 
 
 def id_of(at: float) -> str:
-    """A UUID of version 7 made so many seconds after `BEGIN`."""
+    """A UUID of version 7, made this many seconds after `BEGIN`."""
     milliseconds, number = round((BEGIN + at) * 1000), next(_numbers)
     return str(uuid.UUID(int=milliseconds << 80 | 7 << 76 | 2 << 62 | number))
 

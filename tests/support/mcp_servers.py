@@ -30,7 +30,7 @@ def program(**options: Any) -> MCPServer:
 
 @contextmanager
 def listening(*command: str, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Start a server over HTTP; gives its address and its process when it answers.
+    """Start a server over HTTP; yields its address and its process when it answers.
 
     Args:
         command: the command that starts it, with `PORT` in place of its port; `mcp_program` when not given.

@@ -1,4 +1,4 @@
-"""What a parser gives, as tests compare it: events as outlines, and texts to read."""
+"""Events as outlines that tests compare, and texts to read."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def body_with(value: str) -> str:
     return f'[{{"name": "t", "args": {{"a": {value}}}}}]'
 
 
-# Limits: what stands at the bound passes, one beyond it does not.
+# Limits: a block at the bound is read, a block beyond it is malformed.
 
 
 def calls(count: int) -> str:

@@ -46,7 +46,7 @@ lock = threading.Lock()
 
 @tool(remote=ray_tools.LIGHT)
 def locked() -> bool:
-    """Use a lock of the program's, which no process can have of another."""
+    """Use a lock of the program, which cannot be sent to another process."""
     return lock.locked()
 
 
@@ -55,7 +55,7 @@ ballast = bytearray(300_000)
 
 @tool(remote=ray_tools.LIGHT)
 def heavy() -> int:
-    """Refer to much, which goes along."""
+    """Refer to a large value, which is sent with the tool."""
     return len(ballast)
 
 
@@ -67,7 +67,7 @@ class Redirect(Hooks):
 
 
 class Session:
-    """What the tests ask for, by name."""
+    """The requests of the tests, by name."""
 
     def __init__(self, folder: str) -> None:
         self.shelf = ray_tools.Shelf()
@@ -75,7 +75,7 @@ class Session:
         self.settings = {**SETTINGS, "_temp_dir": folder}
 
     def executor(self, options: dict[str, Any]) -> RayExecutor:
-        """One for each kind of options, so that Ray is started once."""
+        """The executor for these options, made only once, so that Ray is started once."""
         options = {"grace": 1.0, "context_vars": [ray_tools.who], **options}
         found = self.executors.get(repr(options))
         if found is None:
@@ -148,7 +148,7 @@ def has_lines(file: str) -> bool:
 
 
 async def wait() -> None:
-    """Do nothing; its tool is of the class that all are."""
+    """Do nothing; its tool has the class of all tools."""
 
 
 def enter_trace() -> None:

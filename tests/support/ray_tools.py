@@ -58,7 +58,7 @@ async def slow(seconds: float, name: str) -> str:
 
 
 class UnsendableError(Exception):
-    """An exception that can be written and not read."""
+    """An exception that can be pickled but not unpickled."""
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(f"{one} and {two}")
@@ -103,7 +103,7 @@ def perish_once(file: str) -> str:
 
 @tool(remote=LIGHT, idempotent=True, retries=2)
 def raise_twice(file: str, context: ToolContext[Any]) -> str:
-    """Raise two times, and note the id of the call."""
+    """Raise twice, and note the id of the call."""
     if note(file, context.execution_id) < 2:
         raise OSError("not yet")
     return context.execution_id
@@ -132,13 +132,13 @@ def tick(file: str) -> None:
 
 @tool(remote={"num_cpus": 1000}, timeout=1)
 def too_big(file: str) -> None:
-    """Need more than there is."""
+    """Need more resources than there are."""
     note(file)
 
 
 @tool(remote=LIGHT)
 def large(size: int) -> str:
-    """Give so many characters."""
+    """Return this many characters."""
     return "x" * size
 
 
@@ -159,7 +159,7 @@ async def whoami() -> list[str]:
 
 @tool(remote=LIGHT)
 def told(context: ToolContext[Any]) -> dict[str, Any]:
-    """Say what it was told."""
+    """Return its context."""
     return {
         "call": context.call.args,
         "ids": [context.execution_id, context.conversation_id, context.user_id],
@@ -170,7 +170,7 @@ def told(context: ToolContext[Any]) -> dict[str, Any]:
 
 @tool(remote=LIGHT)
 def use_deps(context: ToolContext[Any]) -> Any:
-    """Use what the program has."""
+    """Use the program's `deps`."""
     return context.deps["answer"]
 
 
@@ -182,7 +182,7 @@ async def use_storage(context: ToolContext[Any]) -> Any:
 
 @tool(remote=LIGHT)
 def speak(context: ToolContext[Any]) -> str:
-    """Say something while it runs, and ask that the run ends."""
+    """Emit events while it runs, and ask that the run ends."""
     for number in range(3):
         context.emit({"type": "progress", "number": number})
     context.stop("enough")
@@ -190,7 +190,7 @@ def speak(context: ToolContext[Any]) -> str:
 
 
 class Plain:
-    """An object that is a tool; it is given what a turn gives."""
+    """An object that is a tool; it gets the arguments of the turn."""
 
     name, description, schema = "plain", "Says what it was given.", {}
     options = ToolOptions(remote=LIGHT)
@@ -237,6 +237,6 @@ class Shelf:
 
     @tool(remote=Actor(num_cpus=0.1))
     def burn(self, file: str) -> None:
-        """Have an effect, and lose all of it."""
+        """Have an effect, and end the worker."""
         note(file)
         perish()

@@ -16,7 +16,7 @@ __all__ = ["Model", "serving"]
 
 
 class Model:
-    """Answers with these texts, one a turn. `None` among the pieces of a text waits until `release` is set."""
+    """Answers with these texts, one for each turn. At a `None` among the pieces it waits until `release` is set."""
 
     def __init__(self, *turns: str | tuple[str | None, ...]) -> None:
         self._turns = iter(turns)
@@ -38,7 +38,7 @@ class Model:
 
 @asynccontextmanager
 async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
-    """Serve `app` while the block runs; gives its address. At its end, answers in progress are cancelled."""
+    """Serve `app` while the block runs; yields its address. At its end, answers in progress are cancelled."""
     with socket.create_server(("127.0.0.1", port)) as listening:
         config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)

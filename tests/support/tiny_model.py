@@ -1,4 +1,4 @@
-"""A language model of a few tokens, made in a moment, that writes what it is told to: for a real server to serve.
+"""A language model of a few tokens, made in a moment, with fixed answers: for a real server to serve.
 
 The model is a Llama of one layer whose attention and feed-forward network are zero, so the last token alone says which
 one comes next. An answer is a chain of tokens, each of which leads to the next. The chat template ends the prompt with

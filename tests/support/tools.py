@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 INJECTED = {"storage", "sandbox_dir", "access", "conversation_id", "user_id", "timeout"}
-"""The arguments that the turn gives, and not the model."""
+"""The arguments that come from the turn, and not from the model."""
 
 SOON = 0.1
 """A time limit in seconds for calls that wait for ever; no other call takes so long."""

@@ -3,7 +3,7 @@
 A test module that has `in_both_ways` among its marks runs each of its tests in both ways. A test whose promise belongs
 to one of them says so with `only_at_the_end("why")`.
 
-`Way.until_complete` waits until what has begun counts, for tests that stop a turn in the middle of its batch.
+`Way.until_complete` waits until the calls that have begun count, for tests that stop a turn in the middle of its batch.
 
 In the eager way every tool counts as `read_only`, and every source is slow: it lets the event loop run after each brace
 that may end a call, and announces the calls of parsers that do not do it themselves.
@@ -58,7 +58,7 @@ class Way:
 
     Attributes:
         is_eager: whether they may begin before their batch is complete.
-        begun: how many did.
+        begun: how many calls did.
         missed: how many batches were complete before their first call had begun, although it might have.
     """
 
@@ -68,7 +68,7 @@ class Way:
     _open: list[ToolBatch] = field(default_factory=list)
 
     async def until_complete(self, started: asyncio.Event | None = None) -> None:
-        """Wait until `started` is set and no batch is open, so that what has begun counts."""
+        """Wait until `started` is set and no batch is open, so that the calls that have begun count."""
         if started is not None:
             await started.wait()
         while self._open:
@@ -79,7 +79,7 @@ AT_THE_END = Way(is_eager=False)
 
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> Way:
-    """Let calls begin early, of any tool that is neither a barrier nor asks anybody."""
+    """Let calls begin early, of any tool that is not a barrier and needs no approval."""
     way = Way(is_eager=True)
     begin_early, forget, complete = ToolBatch.begin_early, ToolBatch.forget, EarlyCalls.complete
 

@@ -1,8 +1,8 @@
 """What an editor knows of events: one look at `type` tells which one it is.
 
-`make types` has mypy and pyright check the files of this folder; nothing runs them. `assert_type` says what is
-inferred. A line that ends with an ignore for each of the two is a mistake, which both must find: an ignore that
-suppresses nothing is an error to them.
+`make types` has mypy and pyright check the files of this folder; nothing runs them. `assert_type` states the inferred
+type. A line that ends with an ignore for each of the two is a mistake that both must find: they report an ignore that
+suppresses nothing.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def traces() -> Iterator[Traces]:
-    """Traces that only the test sees. After the test nothing is traced any more, and no span is the present one."""
+    """Traces of this test alone. After the test, tracing is off and there is no present span."""
     from opentelemetry import context
 
     from cogency_rs import uninstrument
@@ -27,7 +27,7 @@ def traces() -> Iterator[Traces]:
 
 @pytest.fixture
 def metrics() -> Iterator[Metrics]:
-    """Metrics that only the test sees."""
+    """Metrics of this test alone."""
     from support.traces import Metrics
 
     metrics = Metrics.new()

@@ -215,7 +215,7 @@ def ordered(journal: list[Entry]) -> tuple[list[Entry], list[Entry], dict[Any, s
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_malformed_block_is_text_that_says_so(mode):
+async def test_a_malformed_block_is_reported_as_text(mode):
     log = Log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     events = await carry_out(turns, parse_tokens("<execute>oops</execute>"))
@@ -254,7 +254,7 @@ async def test_the_calls_of_a_block_are_saved_in_one_go_if_the_storage_can():
     assert contents == [stored("ok"), stored("fail"), stored("ok")]
 
 
-async def test_the_calls_of_a_block_are_saved_one_by_one_if_it_cannot():
+async def test_the_calls_of_a_block_are_saved_one_by_one_if_the_storage_cannot_save_several():
     log = Log()
     turns = accumulator(with_tools(OK, FAIL, storage=log))
     await carry_out(turns, parse_tokens(block("ok", "fail", "ok")))
@@ -294,7 +294,7 @@ async def test_a_call_is_saved_byte_for_byte_as_it_is_emitted(kind):
 
 
 async def test_a_call_runs_as_it_is_saved():
-    """Of equal keys the last counts, and escapes are read as characters."""
+    """The last of equal keys counts, and escapes are read as characters."""
     text = '[{"name": "fail", "n\\u0061me": "\\u006fk", "args": {"a": 1, "a": 2}, "id": 7}]'
     log = Log()
     turns = accumulator(with_tools(OK, FAIL, storage=log))
@@ -382,7 +382,7 @@ async def test_the_payload_counts_the_calls(names, payload):
     assert list(events[-1]["payload"].items()) == list(zip(keys, payload, strict=True))
 
 
-async def test_an_event_is_its_reader_s_own():
+async def test_a_reader_may_change_the_events_it_gets():
     log = Log()
     turns = accumulator(with_tools(OK, storage=log))
     async for item in turns.process(parse_tokens(f"a{block('ok')}")):
@@ -390,7 +390,7 @@ async def test_an_event_is_its_reader_s_own():
     assert types(log.rows) == ["respond", "call", "result"]
 
 
-async def test_event_mode_joins_what_a_token_parser_gives():
+async def test_event_mode_joins_the_pieces_of_a_token_parser():
     log = Log()
     turns = accumulator(with_tools(storage=log), stream="event")
     chunks = parse_tokens(Chunks(" a", "b", "c "), stream="token")
@@ -471,7 +471,7 @@ def test_anything_but_a_storage_is_refused_at_construction(storage):
         ("max_concurrency", -1),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_at_construction(option, value):
+def test_an_option_with_an_impossible_value_is_refused_at_construction(option, value):
     with pytest.raises(ConfigError, match=option if option != "stream" else None):
         accumulator(with_tools(OK, storage=Log()), **{option: value})
 
@@ -507,7 +507,7 @@ async def test_a_limit_may_be_very_large_or_is_refused_at_construction(option, v
     assert types(log.rows) == ["call", "result"]
 
 
-def test_a_mock_is_a_tool_when_it_has_a_name():
+def test_a_mock_with_a_name_is_a_tool():
     tool = MagicMock()
     tool.name = "t"
     accumulator(with_tools(tool, storage=Log()))
@@ -518,7 +518,7 @@ def test_options_are_keywords():
         Accumulator(USER, CONVERSATION, with_tools(storage=Log()))
 
 
-async def test_without_a_user_the_rows_have_an_empty_one():
+async def test_rows_of_a_turn_without_a_user_have_an_empty_user_id():
     log = Log()
     turns = Accumulator("", CONVERSATION, execution=with_tools(storage=log))
     await carry_out(turns, parse_tokens("a"))

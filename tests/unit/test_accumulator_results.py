@@ -1,4 +1,4 @@
-"""The results of a batch: what a tool may do, what calls are given, and when a turn is given up."""
+"""The results of a batch: how each kind of tool ends, what tools are given, and when a turn is given up."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ FAIL_RESULT = {"tool": "fail", "status": "failure", "content": "it failed"}
     ],
     ids=repr,
 )
-async def test_a_success_shows_its_content_and_what_its_outcome_adds_to_it(result, item):
+async def test_a_success_shows_its_content_and_an_outcome_that_says_more(result, item):
     turns = accumulator(with_tools(returns(result), storage=Log()))
     events = await carry_out(turns, parse_tokens(block("t")))
     expected = json.dumps([{"tool": "t", "status": "success", **item}])
@@ -188,7 +188,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
-async def test_whatever_a_tool_does_is_its_call_s_failure_and_touches_no_sibling(hostile):
+async def test_whatever_a_tool_does_fails_only_its_own_call(hostile):
     log = Log()
     turns = accumulator(with_tools(OK, hostile, storage=log))
     await carry_out(turns, parse_tokens(block("ok", "t", "ok")))
@@ -196,7 +196,7 @@ async def test_whatever_a_tool_does_is_its_call_s_failure_and_touches_no_sibling
     assert [item["status"] for item in array] == ["success", "failure", "success"]
 
 
-async def test_the_results_can_be_read_wherever_json_is():
+async def test_the_results_are_valid_json():
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is no JSON")
 
@@ -220,7 +220,7 @@ async def test_the_results_can_be_read_wherever_json_is():
     [({1}, "Object of type set is not JSON serializable"), (float("nan"), "JSON has no NaN, and [0] is one")],
     ids=repr,
 )  # fmt: skip
-async def test_content_that_changes_after_its_call_is_over_is_written_as_it_is_then(thing, words):
+async def test_content_that_changes_after_its_call_is_written_in_its_latest_state(thing, words):
     shared: list[Any] = []
 
     async def spoil(**_: Any) -> None:
@@ -237,7 +237,7 @@ async def test_content_that_changes_after_its_call_is_over_is_written_as_it_is_t
     assert [item["status"] for item in others] == ["success", "success"]
 
 
-async def test_a_result_that_has_no_content_needs_none():
+async def test_a_result_of_another_class_needs_no_content():
     tool = returns(SimpleNamespace(outcome="ok", error=False))
     log = Log()
     await carry_out(accumulator(with_tools(OK, tool, storage=log)), parse_tokens(block("t", "ok")))
@@ -245,7 +245,7 @@ async def test_a_result_that_has_no_content_needs_none():
     assert results_in(log.rows)[0][1]["status"] == "success"
 
 
-async def test_an_integer_that_python_cannot_read_fails_its_call_alone():
+async def test_an_integer_that_python_cannot_read_fails_only_its_call():
     digits = "7" * (sys.get_int_max_str_digits() + 1)
     calls = f'[{{"name": "ok", "args": {{"n": {digits}}}}}, {{"name": "ok", "args": {{}}}}]'
     log = Log()
@@ -268,7 +268,7 @@ async def test_a_log_with_an_integer_that_python_cannot_read_can_still_be_sent()
 
 
 def unreadable_depth() -> int:
-    """A depth of brackets that Python does not read, which depends on its version and on the stack."""
+    """A nesting of brackets too deep for Python to read, which depends on its version and on the stack."""
     depth = sys.getrecursionlimit()
     with suppress(RecursionError):
         while True:
@@ -277,7 +277,7 @@ def unreadable_depth() -> int:
     return 2 * depth
 
 
-async def test_arguments_nested_deeper_than_python_reads_fail_their_call_alone():
+async def test_arguments_nested_deeper_than_python_reads_fail_only_their_call():
     depth = unreadable_depth()
     text = f"<execute>[{nested_call(depth)}, {STORED_OK}]</execute>"
     log = Log()
@@ -287,10 +287,10 @@ async def test_arguments_nested_deeper_than_python_reads_fail_their_call_alone()
     assert [item["status"] for item in array] == ["failure", "success"]
 
 
-# What the calls run with
+# What tools are given
 
 
-async def test_the_tools_get_what_the_turn_runs_with():
+async def test_the_tools_get_the_arguments_of_the_turn():
     seen: dict[str, Any] = {}
 
     async def look(**arguments: Any) -> None:
@@ -324,7 +324,7 @@ async def test_the_calls_of_a_batch_run_at_the_same_time():
     assert [item["content"] for item in results_in(log.rows)[0]] == ["met"] * 3
 
 
-async def test_a_call_that_takes_too_long_fails_alone():
+async def test_a_call_that_takes_too_long_does_not_fail_the_others():
     slow, log = Waiting(), Log()
     turns = accumulator(with_tools(OK, slow, storage=log), tool_timeout=SOON)
     await carry_out(turns, parse_tokens(block("wait", "ok")))
@@ -333,7 +333,7 @@ async def test_a_call_that_takes_too_long_fails_alone():
     assert slow.journal == ["started", "stopped"]
 
 
-async def test_no_more_calls_run_at_once_than_may():
+async def test_at_most_the_allowed_number_of_calls_run_at_once():
     running, most = 0, 0
 
     async def count(**_: Any) -> None:
@@ -360,7 +360,7 @@ async def test_all_results_come_first_when_the_breaker_opens():
     assert json.loads(events[4]["content"]) == results_in(log.rows)[0] == [FAIL_RESULT] * 3
 
 
-async def test_what_an_open_breaker_says():
+async def test_the_message_of_an_open_breaker():
     turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=1)
     *_, execute, _, opened, end = await carry_out(turns, parse_tokens(block("fail")))
     item = {"tool": "circuit_breaker", "status": "failure", "content": BREAKER}
@@ -387,7 +387,7 @@ async def test_what_an_open_breaker_says():
         ("nobody | nobody nobody | nobody", True),
     ],
 )
-async def test_the_breaker_opens_after_three_batches_in_a_row_that_had_no_success(batches, opens):
+async def test_the_breaker_opens_after_three_batches_in_a_row_without_a_success(batches, opens):
     turns = accumulator(with_tools(OK, FAIL, storage=Log()))
     for batch in batches.split("|"):
         events = await carry_out(turns, parse_tokens(block(*batch.split())))
@@ -424,7 +424,7 @@ async def test_a_breaker_that_has_ended_a_turn_is_closed_for_the_next_question()
     assert (types(events)[-1], turns.outcome) == ("result", TurnOutcome.ACTED)
 
 
-async def test_the_breaker_can_be_looked_at():
+async def test_the_breaker_is_an_attribute_of_the_accumulator():
     turns = accumulator(with_tools(FAIL, storage=Log()), max_failures=5)
     await carry_out(turns, parse_tokens(block("fail", "fail")))
     breaker = turns.circuit_breaker

@@ -72,7 +72,7 @@ async def test_the_source_is_closed_once_when_the_turn_is_over(text, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_after_end_no_chunk_is_asked_for(mode):
+async def test_after_end_no_further_chunk_is_read(mode):
     source = Chunks("a", "<end>", "b")
     await carry_out(accumulator(with_tools(storage=Log()), stream=mode), parse_tokens(source))
     assert source.asked == 2
@@ -113,7 +113,7 @@ async def test_after_end_no_chunk_is_asked_for(mode):
     ids=["no text", "text", "a thought", "an incomplete tag"],
 )
 @pytest.mark.parametrize("mode", MODES)
-async def test_what_was_received_is_saved_and_emitted_before_the_source_s_error(
+async def test_text_is_saved_and_emitted_before_the_source_s_error_is_raised(
     chunks, journals, mode, origin
 ):
     journal: list[Entry] = []
@@ -221,7 +221,7 @@ async def test_a_parser_that_has_begun_is_read_on_as_events(mode):
     assert rest[0]["content"] == "bc"
 
 
-async def test_a_parser_that_was_handed_over_gives_nothing_to_others():
+async def test_a_parser_that_a_turn_reads_yields_nothing_to_others():
     events = parse_tokens(Chunks("a", "b"))
     turns = accumulator(with_tools(storage=Log()))
     first = await carry_out(turns, events)
@@ -229,7 +229,7 @@ async def test_a_parser_that_was_handed_over_gives_nothing_to_others():
     assert (await carry_out(turns, events), [item async for item in events]) == ([], [])
 
 
-async def test_a_parser_that_was_closed_gives_nothing():
+async def test_a_closed_parser_yields_nothing():
     source = Chunks("a")
     events = parse_tokens(source)
     await events.aclose()
@@ -296,7 +296,7 @@ async def test_a_foreign_call_may_be_nested_as_deep_as_python_reads(nested):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("content", ["", "nonsense", "[]", "{}", '{"name": 5}', '{"name": "ok", '])
-async def test_a_hopeless_foreign_call_is_an_error(content, mode):
+async def test_a_foreign_call_that_cannot_be_read_is_an_error(content, mode):
     journal: list[Entry] = []
     source = Chunks(event("respond", "a"), event("call", content), event("execute"))
     turns = accumulator(with_tools(OK, storage=Log(journal)), stream=mode)

@@ -1,4 +1,4 @@
-"""Calls that somebody has to agree to: asked at once, or the run waits and is resumed, also by another process."""
+"""Calls that need approval: it is asked for at once, or the run waits and is resumed, also by another process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [in_both_ways, pytest.mark.timeout(60)]
 
 
 class Mail:
-    """A tool that sends mail, with approval; and what it sent."""
+    """A tool that sends mail and needs approval; and the mail that it sent."""
 
     def __init__(self, **options: Any) -> None:
         self.sent: list[str] = []
@@ -62,7 +62,7 @@ def waiting(
 
 
 @pytest.mark.parametrize("answer", [True, ToolApproved()])
-async def test_f29_granted_the_call_runs(answer):
+async def test_f29_a_call_that_was_approved_runs(answer):
     mine, mail = waiting(sending("ada"), "done", approve=lambda ctx, call: answer)
     assert (await mine.run("?")).output == "done"
     assert mail.sent == ["ada"]
@@ -77,7 +77,7 @@ async def test_f29_granted_the_call_runs(answer):
     ],
     ids=["F29 no", "F29 denied", "F29 denied with a message"],
 )
-async def test_f29_rejected_the_call_does_not_run_and_the_model_reads_it(answer, says):
+async def test_f29_a_call_that_was_rejected_does_not_run_and_the_model_is_told(answer, says):
     mine, mail = waiting(sending("ada"), "done", approve=lambda ctx, call: answer)
     result = await mine.run("?", conversation_id="c")
     [execution] = result.steps[0].executions
@@ -85,7 +85,7 @@ async def test_f29_rejected_the_call_does_not_run_and_the_model_reads_it(answer,
     assert says in prompts(mine)[1][-1]["content"]
 
 
-async def test_f29_no_answer_in_time_is_as_rejected():
+async def test_f29_a_call_without_an_answer_in_time_is_rejected():
     async def never(ctx: Any, call: Any) -> bool:
         await asyncio.Event().wait()
         return True
@@ -116,7 +116,7 @@ async def test_f28_a_preview_that_raises_is_a_refusal(caplog):
     ],
     ids=["granted", "with other arguments", "rejected", "rejected with a reason"],
 )
-async def test_what_somebody_decided_is_in_the_table_of_calls(answer, decision):
+async def test_a_decision_is_in_the_table_of_calls(answer, decision):
     more = (ToolCall("add", {"a": 1, "b": 2}),)
     mine, _ = waiting(sending("ada", more=more), "done", approve=lambda ctx, call: answer)
     await mine.run("?", conversation_id="c")
@@ -125,7 +125,7 @@ async def test_what_somebody_decided_is_in_the_table_of_calls(answer, decision):
     assert other.decision is None, "nobody was asked"
 
 
-async def test_where_nobody_can_be_asked_the_table_has_no_decision():
+async def test_if_nobody_can_be_asked_the_table_has_no_decision():
     child, mail = waiting(sending("ada"), "done")
     parent = agent(
         calls(ToolCall("child", {"question": "?"})), "done", tools=[child.as_tool("child", "It.")]
@@ -140,7 +140,7 @@ async def test_where_nobody_can_be_asked_the_table_has_no_decision():
 # The run waits
 
 
-async def test_without_anybody_to_ask_the_run_waits_and_nothing_of_the_batch_runs():
+async def test_if_nobody_can_be_asked_the_run_waits_and_no_call_of_the_batch_runs():
     ran: list[int] = []
 
     @tool
@@ -164,7 +164,7 @@ async def waits(*to: str, mail: Mail | None = None, after: Any = "done") -> tupl
     return mine, mail, [str(call.id) for call in result.waiting]
 
 
-async def test_agreed_to_the_calls_run_and_the_run_goes_on():
+async def test_approved_calls_run_and_the_run_goes_on():
     mine, mail, [id] = await waits("ada")
     result = await mine.resume("c", {id: True})
     assert (result.output, result.status, mail.sent) == ("done", "completed", ["ada"])
@@ -189,7 +189,7 @@ async def test_decisions_may_come_one_after_the_other():
     assert "never eve" in results(mine)[0][2]["content"]
 
 
-async def test_a_decision_that_is_given_stays():
+async def test_a_decision_cannot_be_changed_later():
     mine, mail, ids = await waits("ada", "bob")
     await mine.resume("c", {ids[0]: False})
     await mine.resume("c", {ids[0]: True, ids[1]: True})
@@ -211,7 +211,7 @@ async def test_a_predicate_decides_which_calls_of_a_batch_wait():
     assert mail.sent == ["ada", "eve"]
 
 
-async def test_an_id_that_nothing_waits_for_is_ignored_and_logged(caplog):
+async def test_a_decision_for_an_unknown_call_is_ignored_and_logged(caplog):
     mine, mail, [id] = await waits("ada")
     result = await mine.resume("c", {id: True, "nobody": True})
     assert (result.status, mail.sent) == ("completed", ["ada"])
@@ -268,14 +268,14 @@ async def test_hooks_are_asked_when_the_calls_run():
     assert (seen, mail.sent) == (["send"], ["ada"])
 
 
-async def test_two_who_resume_at_once_do_nothing_twice():
+async def test_two_callers_that_resume_at_once_run_nothing_twice():
     mine, mail, [id] = await waits("ada")
     both = await asyncio.gather(mine.resume("c", {id: True}), mine.resume("c", {id: True}))
     assert [each.output for each in both] == ["done", "done"]
     assert mail.sent == ["ada"]
 
 
-async def test_calls_that_are_resumed_are_no_step_of_the_limit():
+async def test_resumed_calls_do_not_count_as_a_step():
     mine, _, [id] = await waits("ada")
     result = await mine.resume("c", {id: True}, limits=UsageLimits(steps=1))
     assert (result.output, len(result.steps)) == ("done", 2)
@@ -316,7 +316,7 @@ async def test_a_run_that_a_tool_ended_is_over_with_its_output():
     assert len(model_of(mine).requests) == 1
 
 
-async def test_a_run_whose_model_broke_off_asks_again_and_tells_it():
+async def test_resuming_after_a_broken_answer_asks_the_model_again_and_tells_it():
     mine = agent(["It is ", ConnectionError("dead")], "It is 3.")
     with pytest.raises(ConnectionError):
         await mine.run("?", conversation_id="c")
@@ -327,7 +327,7 @@ async def test_a_run_whose_model_broke_off_asks_again_and_tells_it():
     assert "Go on where your answer stopped" in prompts(mine)[1][2]["content"]
 
 
-async def test_what_failed_a_run_is_in_the_log_and_in_no_prompt():
+async def test_the_error_that_failed_a_run_is_in_the_log_and_not_in_prompts():
     mine = agent(ConnectionError("dead"), "It is 3.")
     with pytest.raises(ConnectionError):
         await mine.run("?", conversation_id="c")
@@ -342,7 +342,7 @@ async def test_a_run_that_was_stopped_by_a_limit_goes_on():
     assert (await mine.resume("c")).output == "3"
 
 
-async def test_an_answer_that_is_not_what_was_asked_for_is_not_the_end():
+async def test_an_answer_that_breaks_a_requirement_does_not_end_the_run():
     """A program may die between the answer and the report of what is wrong with it."""
     log = Memory()
     log.append("c", rows=[("user", "?", 1.0), ("respond", "I would rather not.", 2.0)])
@@ -417,7 +417,7 @@ async def test_another_process_resumes_with_the_decision(tmp_path: Path):
     assert log.read_text().split() == ["ada"]
 
 
-async def test_a_storage_that_keeps_no_calls_denies_what_nobody_can_be_asked():
+async def test_with_a_storage_that_keeps_no_calls_calls_that_need_approval_are_denied():
     class Rows:
         def __init__(self) -> None:
             self.rows: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""An agent as a tool of another: a run of its own, that counts for its caller and ends with it."""
+"""An agent as a tool of another: a run of its own, whose usage counts for its caller and which ends with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_a_call_is_a_run_and_its_output_the_result():
     assert [each["content"] for each in request.messages[1:]] == ["How many?"]
 
 
-async def test_it_has_a_conversation_of_its_own_and_what_its_caller_was_given():
+async def test_it_has_its_own_conversation_and_its_caller_s_user_and_deps():
     seen: list[Any] = []
 
     class Look(Hooks):
@@ -73,7 +73,7 @@ async def test_two_calls_are_two_runs_at_once():
     assert most == 2
 
 
-async def test_what_it_takes_counts_for_its_caller():
+async def test_its_usage_counts_for_its_caller():
     child = agent(["42", Usage(input_tokens=100, output_tokens=10)])
     own = Usage(input_tokens=5, output_tokens=1)
     mine = with_child(child, [own, ASK], [own, "done"])
@@ -112,7 +112,7 @@ async def test_it_stops_when_a_limit_of_its_caller_is_reached(limits, reason, sa
     assert (result.stop.reason, result.stop.message) == (reason, says)
 
 
-async def test_its_own_limits_stop_it_alone():
+async def test_its_own_limits_stop_only_itself():
     child = agent(lambda _: ALWAYS, limits=UsageLimits(steps=2))
     result = await with_child(child, ASK, "done").run("?")
     assert result.steps[0].executions[0].error == (
@@ -159,7 +159,7 @@ async def test_it_is_cancelled_with_its_caller():
     assert [type for *_, (type, _, _) in rows] == ["user", "respond", "cancelled"]
 
 
-async def test_the_time_of_its_caller_is_its_own():
+async def test_its_caller_s_time_limit_holds_for_it_too():
     model = Silent()
     mine = with_child(Agent(model), ASK, limits=UsageLimits(seconds=0.1))
     result = await mine.run("?")
@@ -184,7 +184,7 @@ async def test_a_stop_of_its_caller_stops_it_at_its_own_boundary():
     assert stream.result.stop.message == "enough"
 
 
-async def test_what_fails_it_is_the_calls_failure():
+async def test_its_error_is_the_call_s_failure():
     child = agent(ConnectionError("dead"))
     result = await with_child(child, ASK, "sorry").run("?")
     assert result.steps[0].executions[0].error == "Tool execution failed: ConnectionError: dead"
@@ -209,7 +209,7 @@ SEND = calls(ToolCall("send", {"to": "ada"}))
     ],
     ids=["nobody", "its caller asks", "it asks itself"],
 )
-async def test_who_is_asked_for_its_calls(own, callers, answer):
+async def test_its_own_approve_or_its_caller_s_is_asked_about_its_calls(own, callers, answer):
     """It never waits: nobody could resume it for its caller."""
     seen: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What cannot work is refused at once, in a line that says what to do."""
+"""Arguments that cannot work are refused at once, in a line that says what to do."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ async def test_a_script_that_runs_out_says_how_long_it_was():
         await agent(adding(1, 2)).run("?")
 
 
-async def test_a_step_of_a_script_that_is_none_is_named():
+async def test_a_wrong_step_of_a_script_is_named():
     mine = Agent(answers, driver=ScriptedDriver([7]))
     with pytest.raises(
         ConfigError, match="a step is a text, calls, event dicts or an exception, not 7"
@@ -160,12 +160,12 @@ async def test_a_step_of_a_script_that_is_none_is_named():
         (lambda messages: None, "a model must give an async iterable of text, not NoneType"),
     ],
 )
-async def test_a_model_that_gives_something_else_is_told(gives, says):
+async def test_a_model_that_returns_no_stream_is_an_error_that_says_so(gives, says):
     with pytest.raises(TypeError, match=says):
         await Agent(gives).run("?")
 
 
-async def test_a_model_that_gives_pieces_that_are_not_text_is_told():
+async def test_a_model_whose_pieces_are_not_text_is_an_error_that_says_so():
     async def numbers(messages: Any) -> Any:
         yield 7
 
@@ -190,19 +190,19 @@ async def test_a_conversation_that_is_not_there():
         await agent("hi").resume("c")
 
 
-def test_a_decision_that_is_none():
+def test_anything_but_a_decision_is_refused():
     import asyncio
 
     with pytest.raises(TypeError, match="a decision is True, False, ToolApproved or ToolDenied"):
         asyncio.run(agent("hi").resume("c", {"x": "yes"}))  # type: ignore[dict-item]
 
 
-def test_limits_of_a_run_that_are_none():
+def test_anything_but_limits_is_refused():
     with pytest.raises(ConfigError, match="limits must be a UsageLimits, got 5"):
         agent("hi").run_sync("?", limits=5)
 
 
-def test_an_agent_says_what_it_is():
+def test_the_repr_of_an_agent():
     assert repr(Agent(ScriptedModel([]), tools=[add, fail], name="clerk")) == (
         "<agent 'clerk' with add, fail>"
     )

@@ -1,4 +1,4 @@
-"""The calls of a run: what becomes of each, and of those beside it, whatever one of them does."""
+"""The calls of a run: how each call and its siblings end, whatever one of them does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.ways import in_both_ways
 pytestmark = [in_both_ways, pytest.mark.timeout(30)]
 
 
-async def test_c28_an_unknown_tool_is_that_calls_failure_and_names_those_there_are():
+async def test_c28_an_unknown_tool_is_that_calls_failure_and_names_the_known_ones():
     mine = agent(calls("subtract", ToolCall("add", {"a": 1, "b": 2})), "well")
     result = await mine.run("?", conversation_id="c")
     unknown, known = result.steps[0].executions

@@ -1,4 +1,4 @@
-"""Hooks of a run: what each may change, what the log and the model see of it, and what a wrong one is told."""
+"""Hooks of a run: what each may change, how the log and the model see the change, and errors of wrong hooks."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_c36_state_that_tool_hooks_write_is_there_in_the_next_step():
 
 
 async def test_state_that_any_trigger_writes_lasts_to_the_end_of_the_run():
-    """Each notes its name; the last two tell what there was."""
+    """Each trigger notes its name; the last two return the notes."""
     seen: dict[str, list[str]] = {}
 
     def noting(trigger: str) -> Any:
@@ -263,7 +263,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("trigger", WRONG)
-async def test_c43_something_else_than_what_a_trigger_gives_back_is_named(trigger):
+async def test_c43_a_wrong_return_value_of_a_trigger_is_named(trigger):
     mine = agent(adding(1, 2), "3", hooks=[hook(**{trigger: gives("text")})])
     with pytest.raises(HookError, match=rf"Guard\.{trigger} must return {WRONG[trigger]}, .*str"):
         await mine.run("?")
@@ -294,7 +294,9 @@ async def test_c45_a_before_step_hook_that_raises_fails_the_run_and_there_is_no_
 
 
 @pytest.mark.parametrize("trigger", sorted(WRONG))
-async def test_what_a_hook_raises_is_the_error_of_the_run_and_every_call_has_its_result(trigger):
+async def test_an_exception_of_a_hook_is_the_error_of_the_run_and_every_call_has_its_result(
+    trigger,
+):
     def raises(self: Any, ctx: Any, *given: Any) -> Any:
         raise OSError("no")
 
@@ -318,7 +320,7 @@ async def test_an_on_error_hook_that_fails_does_not_hide_the_error(caplog):
     assert "A hook failed when it was told of" in caplog.text
 
 
-async def test_a_matcher_leaves_other_tools_alone_and_does_not_count_for_other_triggers():
+async def test_a_matcher_skips_other_tools_and_does_not_affect_other_triggers():
     journal: list[str] = []
     hooks = [Journal(journal, matcher="ad*")]
     batch = calls(ToolCall("add", {"a": 1, "b": 2}), "fail")
@@ -358,7 +360,7 @@ async def test_hooks_see_the_run_they_are_in():
     assert seen == {"deps": 7, "question": "why?", "user": "ada", "steps": 0, "depth": 0}
 
 
-async def test_after_run_is_told_also_where_the_last_event_is_not_waited_for():
+async def test_after_run_is_called_even_if_the_last_event_is_not_read():
     journal: list[str] = []
     async with agent("hi", hooks=[Journal(journal)]).stream("?") as stream:
         async for event in stream:

@@ -1,4 +1,4 @@
-"""An answer that is interrupted while the model writes it: what it had said stays, and the model is shown it."""
+"""An answer that is interrupted while the model writes it: its text stays in the log, and the model is shown it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STORAGES = {"memory": Memory, "SQLite": lambda: SQLite(":memory:")}
 
 
 class Hanging:
-    """A model that hangs after so many pieces of its answer, and says so."""
+    """A model that hangs after these pieces of its answer, and sets an event then."""
 
     def __init__(self, pieces: list[str]) -> None:
         self.pieces = pieces
@@ -88,7 +88,7 @@ async def close(storage: Any) -> None:
 @pytest.mark.parametrize("how", ["cancelled", "closed"])
 @pytest.mark.parametrize("driver", SAYS)
 @pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
-async def test_what_was_said_is_in_the_log_and_in_the_next_prompt(storage, driver, how):
+async def test_interrupted_text_is_in_the_log_and_in_the_next_prompt(storage, driver, how):
     storage, model = storage(), Hanging(SAYS[driver][:2])
     try:
         await interrupted(Agent(model, driver=driver, storage=storage), model, how)
@@ -124,7 +124,7 @@ async def test_a_run_that_is_resumed_tells_the_model_that_it_was_interrupted(dri
     assert "You were interrupted" not in json.dumps(after.requests[1].messages)
 
 
-async def test_an_answer_that_takes_too_long_keeps_what_it_had_said():
+async def test_an_answer_that_takes_too_long_keeps_its_text_so_far():
     storage, model = Memory(), Hanging(SAYS["text"][:2])
     await interrupted(Agent(model, storage=storage), model, "out of time")
     assert await rows(storage) == [("user", "How deep?"), ("respond", "The sea is")]
@@ -150,7 +150,7 @@ async def test_text_after_calls_that_are_not_run_yet_stays_and_the_calls_have_re
 
 
 @pytest.mark.parametrize("how", ["cancelled", "closed"])
-async def test_an_accumulator_keeps_what_was_said(how):
+async def test_an_accumulator_keeps_interrupted_text(how):
     storage, model = Memory(), Hanging(["<think>hm</think>", "The sea ", "is "])
     turn = Accumulator("", "c", execution=Execution(storage=storage), stream="token")
     seen: list[str] = []
@@ -173,5 +173,5 @@ async def test_an_accumulator_keeps_what_was_said(how):
     assert [kind for kind, _ in await rows(storage)] == ["think", "respond"]
 
 
-def test_the_script_of_each_driver_is_here():
+def test_each_driver_has_a_script():
     assert SAYS.keys() == ANSWERS.keys()

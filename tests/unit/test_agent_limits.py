@@ -1,4 +1,4 @@
-"""How much a run may take: steps, calls, tokens, time; and how it is stopped."""
+"""The limits of a run: steps, calls, tokens, time; and how it is stopped."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def test_a_call_beyond_the_limit_is_refused_the_model_is_told_and_may_answ
     assert (result.output, result.status) == ("two of three", "completed")
 
 
-async def test_a_step_of_which_all_calls_were_refused_for_the_limit_stops_the_run():
+async def test_a_step_whose_calls_were_all_refused_for_the_limit_stops_the_run():
     mine = agent(always, limits=UsageLimits(tool_calls=2))
     result = await mine.run("?", conversation_id="c")
     assert len(result.steps) == 3
@@ -175,7 +175,7 @@ async def test_a_time_limit_while_the_model_is_silent(clock):
 
 
 @pytest.mark.parametrize("stream", [None, "event", "token"], ids=["run", "event", "token"])
-async def test_a_time_limit_in_mid_answer_leaves_what_was_said_as_the_output(clock, stream):
+async def test_a_time_limit_during_an_answer_leaves_the_text_so_far_as_the_output(clock, stream):
     async def silent(request: Any) -> Any:
         yield "<think>Deep.</think>The sea "
         yield "is "
@@ -201,7 +201,7 @@ async def test_a_time_limit_in_mid_answer_leaves_what_was_said_as_the_output(clo
     ]
 
 
-async def test_a_model_that_never_waits_is_stopped_all_the_same(clock):
+async def test_a_model_that_never_waits_is_still_stopped(clock):
     async def endless(messages: Any) -> Any:
         while True:
             clock.now += 1
@@ -285,7 +285,7 @@ async def test_a_stop_from_another_thread():
     assert stream.result.stop.message == "from a thread"
 
 
-async def test_what_a_person_asks_no_hook_takes_back():
+async def test_a_hook_cannot_take_back_a_stop_that_a_person_asked_for():
     class Keeps(Hooks):
         def on_stop(self, ctx: Any, signal: Any) -> None:
             ctx.go_on()

@@ -186,7 +186,7 @@ async def test_c47_iter_gives_one_step_an_answer_and_a_guard_before_a_step_gives
     assert len(model_of(mine).requests) == 2
 
 
-def test_c48_the_signal_that_counts_is_the_first_of_the_reason_that_comes_first():
+def test_c48_of_several_signals_the_first_of_the_most_important_reason_counts():
     order = [
         *("error", "stop_requested", "user_requested", "steps_limit", "token_limit"),
         *("time_limit", "retry_limit", "finish_reason", "completed", "unknown"),
@@ -268,7 +268,7 @@ async def test_c56_the_last_step_of_a_script_repeats_or_the_script_is_exhausted(
             await mine.run("?")
 
 
-async def test_c57_what_the_model_raises_is_told_to_hooks_fails_the_run_and_is_the_callers():
+async def test_c57_an_exception_of_the_model_is_told_to_hooks_fails_the_run_and_is_raised():
     journal: list[str] = []
     broken = ConnectionError("the line is dead")
     mine = agent(["Hel", broken], hooks=[Journal(journal)])
@@ -282,7 +282,7 @@ async def test_c57_what_the_model_raises_is_told_to_hooks_fails_the_run_and_is_t
     assert stream.result.stop.reason is StopReason.ERROR
 
 
-async def test_what_tools_that_end_the_run_give_is_the_output():
+async def test_results_of_tools_that_end_the_run_are_the_output():
     @tool(ends_run=True)
     async def task_completion(message: str) -> str:
         """Say that the task is done."""
@@ -351,7 +351,7 @@ async def test_which_events_of_a_run_are_in_the_log():
     assert types(mine) == saved
 
 
-async def test_what_stands_between_calls_is_a_paragraph_each():
+async def test_texts_between_calls_are_a_paragraph_each():
     bodies = ({"tool_name": "add", "arguments": {"a": 1, "b": n}} for n in (1, 2))
     one, two = (f"<tool>{json.dumps(body)}</tool>" for body in bodies)
     for mode in ("event", "token"):

@@ -1,4 +1,4 @@
-"""The final answer as a value: asked for, read, and asked for again where it does not fit."""
+"""The final answer as a value: asked for, read, and asked for again if it does not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pydantic
 import pytest
-from typing_extensions import TypedDict  # before Python 3.12 pydantic takes no other
+from typing_extensions import TypedDict  # before Python 3.12 pydantic takes only this one
 
 from cogency_rs import Agent, ConfigError, tool
 from cogency_rs.agent.output import Fault, output_of
@@ -85,7 +85,9 @@ def test_an_answer_is_read_as_the_type_says(output_type: Any, text: str, value: 
         (int, "[" * 100_000, "it is no"),
     ],
 )
-def test_what_does_not_fit_is_said(output_type: Any, text: str, problem: str) -> None:
+def test_a_value_that_does_not_fit_is_an_error_that_says_why(
+    output_type: Any, text: str, problem: str
+) -> None:
     read = output_of(output_type).read(text)
     assert isinstance(read, Fault)
     assert problem in read.message
@@ -99,7 +101,7 @@ def test_every_fault_is_named() -> None:
     assert "people" in read.message
 
 
-def test_a_type_that_json_has_not_is_refused_at_once() -> None:
+def test_a_type_that_json_cannot_hold_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="output_type"):
         Agent(ScriptedModel([]), output_type=type(lambda: None))
 

@@ -1,4 +1,4 @@
-"""The prompts of a run: each begins as the one before it, and what is ephemeral stands at the end."""
+"""The prompts of a run: each begins as the one before it, and ephemeral messages stand at the end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ HISTORIES = st.builds(
 
 
 def check_growth(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    """Everything up to the first new message is as it was, byte for byte."""
+    """Everything up to the first new message is unchanged, byte for byte."""
     *same, last = before
     assert after[: len(same)] == same
     assert len(after) > len(same)
@@ -95,7 +95,7 @@ async def test_each_prompt_of_a_run_begins_as_the_one_before_it(runs, history):
             if not reports:
                 check_growth(before, after)
                 continue
-            # What is ephemeral, with the text it is about, stands at the end; before it, everything is as it was.
+            # An ephemeral message, with the text it is about, stands at the end; everything before it is unchanged.
             kept = [each for each in before[: reports[0]] if each["role"] == "user"]
             place = len(before[: reports[0]]) - 1
             assert kept
@@ -126,7 +126,7 @@ async def test_c54_a_second_question_has_the_answer_of_the_first_without_its_too
     assert prompts(mine)[3][:3] == prompts(mine)[2]
 
 
-async def test_c54_by_default_they_are_shown():
+async def test_c54_tool_traces_are_shown_by_default():
     mine = agent(adding(1, 2), "It is 3.", "And 7.")
     await mine.run("1 + 2?", conversation_id="c")
     await mine.run("3 + 4?", conversation_id="c")
@@ -168,7 +168,7 @@ QUESTION, NEXT = row("user", "a?"), row("user", "b?")
     ],
 )
 @pytest.mark.parametrize("window", [None, 50])
-async def test_c54_what_is_left_of_an_earlier_question(earlier, left, window):
+async def test_c54_the_rows_that_are_left_of_an_earlier_question(earlier, left, window):
     class Rows:
         async def newest(self, limit: int) -> list[ROW]:
             return rows[-limit:]

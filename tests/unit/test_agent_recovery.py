@@ -1,4 +1,4 @@
-"""What is not quite right costs one step: what the model is told of it, for how long, and when a run gives up."""
+"""Output that is not quite right costs one step: what the model is told, for how long, and when a run gives up."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_f26_with_require_tool_it_is_an_error():
 async def test_f27_a_hidden_tool_is_callable_and_not_listed(visible):
     @tool(visible=visible)
     async def secret() -> str:
-        """Do what nobody is told of."""
+        """Do something that the prompt does not list."""
         return "done in secret"
 
     mine = forged(forge("secret"), "done", tools=[add, secret])
@@ -203,7 +203,7 @@ async def test_f27_a_predicate_is_asked_once_a_run_so_that_prompts_stay_equal():
     assert len(systems) == 1
 
 
-async def test_what_was_cut_is_told_apart_and_never_run():
+async def test_an_answer_that_was_cut_is_recognized_and_never_run():
     from cogency_rs import Finish
 
     mine = forged([f"{ADD[:-12]}", Finish("length")], ADD, "done")

@@ -92,7 +92,7 @@ OPTIONS = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None)
 @given(steps=STEPS, options=OPTIONS)
 async def test_each_call_has_one_result_and_the_conversation_goes_on(steps, options):
-    logging.disable(logging.CRITICAL)  # of what is broken here on purpose
+    logging.disable(logging.CRITICAL)  # the faults here are on purpose
     try:
         answers = [
             each if isinstance(each, str) else calls(*(ToolCall("act", {"deed": d}) for d in each))

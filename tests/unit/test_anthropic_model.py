@@ -184,7 +184,7 @@ async def test_several_turns_go_over_one_connection():
         assert len(server._connections) == 1
 
 
-async def test_as_a_function_it_gives_the_text_and_what_the_provider_takes_for_reasoning():
+async def test_called_as_a_function_it_yields_text_and_reasoning():
     pieces = [start(), *thinking(0, "c2ln", "hm"), *text(1, "Hi"), *end()]
     async with served(Reply(pieces), Reply(pieces)) as (_, model):
         assert [piece async for piece in model(HI)] == [Thought("hm"), "Hi", Finish("stop")]
@@ -202,7 +202,7 @@ async def test_closing_ends_the_request():
         await server.left()
 
 
-async def test_cancelling_passes_on_and_ends_the_request():
+async def test_a_cancellation_is_raised_and_ends_the_request():
     async with served(Reply([start(), HOLD])) as (server, model):
         asking = asyncio.ensure_future(ask(model))
         while not server.requests:

@@ -108,7 +108,7 @@ async def test_history_is_sent_as_alternating_turns_of_blocks():
     ]
 
 
-async def test_results_stand_before_what_the_user_says():
+async def test_results_stand_before_the_user_s_text():
     late = [
         {"role": "assistant", "content": None, "tool_calls": [asked("x")]},
         {"role": "user", "content": "Hurry"},
@@ -210,7 +210,7 @@ TURNS = [
 ]
 
 
-async def test_the_cache_is_told_where_the_next_question_will_begin():
+async def test_prefixes_of_the_next_question_are_marked_for_the_cache():
     sent = await body(TURNS, tools=(ADD, ADD), model={"cache": True})
     assert [MARK.items() <= tool.items() for tool in sent["tools"]] == [False, True]
     assert MARK.items() <= sent["system"][0].items()
@@ -224,7 +224,7 @@ async def test_the_cache_may_be_kept_longer_or_not_used():
     assert "cache_control" not in str(await body(TURNS, tools=(ADD,)))
 
 
-async def test_what_the_caller_handed_over_is_not_changed():
+async def test_the_caller_s_messages_are_not_changed():
     message = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
     await body([message], model={"cache": True})
     assert message == {"role": "user", "content": [{"type": "text", "text": "Hi"}]}

@@ -1,4 +1,4 @@
-"""The check of arguments before a tool starts: which schema counts, what arguments may be, and what is kept."""
+"""The check of arguments before a tool starts: which schema counts, which values are faults, what is kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_x(schema: Any) -> Schema:
 
 
 class Tool:
-    """A tool with only a schema that matters."""
+    """A tool of which only the schema matters."""
 
     name, description = "t", ""
 
@@ -137,7 +137,7 @@ async def test_an_execute_that_a_caller_replaced_is_the_one_that_runs():
     assert result.content == "instead"
 
 
-# What Python can hand over
+# Values of Python
 
 
 class Odd:
@@ -253,15 +253,15 @@ def test_a_long_chain_of_references_does_not_exhaust_the_stack():
     assert sentence.startswith("the arguments are nested too deep")
 
 
-def test_a_message_shows_a_part_of_what_is_long():
+def test_a_message_shows_a_part_of_a_long_value():
     [sentence] = ArgumentSchema(of_x({"type": "integer"})).faults({"x": "ä" * 1_000_000})
     assert sentence == f"argument 'x' must be an integer, and was a string: \"{'ä' * 59}..."
 
 
-# What is kept
+# Kept schemas
 
 
-def test_a_schema_is_compiled_again_when_it_is_another():
+def test_a_changed_schema_is_compiled_again():
     made = Tool({"x": {"type": "integer"}})
     assert faults(made, {"x": "a"}) == WRONG
     made.schema["x"]["type"] = "boolean"
@@ -290,7 +290,7 @@ def test_a_schema_that_is_made_anew_for_each_call_is_compiled_once():
     assert _kept[id(made)] is kept
 
 
-def test_what_is_kept_is_bounded_and_keeps_no_tool_alive():
+def test_kept_schemas_are_bounded_and_keep_no_tool_alive():
     class Unhashable(Tool):
         __hash__ = None  # type: ignore[assignment]
 

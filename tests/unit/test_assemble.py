@@ -29,7 +29,7 @@ from support.turns import CONVERSATION, USER, accumulator, carry_out
 
 
 class Store:
-    """A storage that can only load, and notes what it was asked."""
+    """A storage that can only load rows, and notes how it was asked."""
 
     def __init__(self, events: list[Event] = (), profile: Any = None) -> None:
         self._events = list(events)
@@ -102,7 +102,7 @@ async def test_without_a_history_there_is_nothing_to_change():
     assert (await prompt(Store(), history_transform=compress))[1:] == []
 
 
-async def test_an_error_of_the_change_passes_on():
+async def test_an_error_of_the_transform_is_raised():
     error = RuntimeError("no")
 
     async def compress(messages: list[Any]) -> list[Any]:
@@ -113,7 +113,7 @@ async def test_an_error_of_the_change_passes_on():
     assert caught.value is error
 
 
-async def test_an_error_of_the_storage_passes_on():
+async def test_an_error_of_the_storage_is_raised():
     error = OSError("gone")
 
     class Gone(Store):
@@ -125,7 +125,7 @@ async def test_an_error_of_the_storage_passes_on():
     assert caught.value is error
 
 
-async def test_ten_thousand_events_are_a_conversation():
+async def test_a_conversation_may_have_ten_thousand_events():
     assert len(await prompt(Store([user(), respond()] * 5_000))) == 10_001
 
 
@@ -183,7 +183,7 @@ async def test_a_conversation_that_is_new_is_empty(tmp_path, user_id, conversati
 
 
 @pytest.mark.parametrize("window", [None, 5])
-async def test_only_where_nothing_was_found_the_log_is_asked_for_swapped_ids(window):
+async def test_only_if_nothing_was_found_the_log_is_asked_for_swapped_ids(window):
     empty, talk = Store(), Store(TALK)
     for store in (empty, talk):
         await prompt(store, history_window=window)

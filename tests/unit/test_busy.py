@@ -80,6 +80,6 @@ def test_an_unknown_on_busy_is_refused(on_busy):
         accumulator(with_tools(storage=SQLite(":memory:")), on_busy=on_busy)
 
 
-def test_a_storage_that_knows_no_claims_is_refused():
+def test_a_storage_without_claims_is_refused():
     with pytest.raises(ConfigError, match="has no claim"):
         accumulator(with_tools(storage=Log()), on_busy="wait")

@@ -213,7 +213,7 @@ async def test_a_tool_s_error_is_named_by_class_and_kept(caplog):
     assert record.exc_info[1] is error
 
 
-async def test_what_a_tool_declares_is_the_model_s():
+async def test_an_argument_that_a_tool_declares_comes_from_the_model():
     class Tool:
         name, description = "t", ""
         schema: ClassVar = {"user_id": {"type": "string"}, "access": {"type": "string"}}

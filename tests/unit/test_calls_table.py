@@ -117,7 +117,7 @@ TOOLS = [works, fails, hangs, blocked, asks, gives_up, fails_again]
         ("unknown", "failure", 0),
     ],
 )
-async def test_a_call_is_settled_as_its_execution_was(log, name, status, attempts):
+async def test_a_call_is_settled_with_its_execution_s_status_and_times(log, name, status, attempts):
     turn = Accumulator("u", "c", execution=Execution(storage=log, tools=TOOLS), hooks=[Refuses()])
     await carry_out(turn, parse_tokens(block(name)))
     [call] = await log.calls("c")
@@ -201,7 +201,7 @@ async def test_the_calls_are_settled_when_the_breaker_opens(log):
     assert outline(await log.calls(CONVERSATION)) == [("unknown", "failure", 0)] * 2
 
 
-async def test_calls_that_are_saved_one_by_one_are_of_one_batch(log):
+async def test_calls_that_are_saved_one_by_one_have_the_same_batch(log):
     """The calls of another parser, with text between them."""
 
     async def events():
@@ -239,7 +239,7 @@ async def test_a_storage_without_append_is_given_the_rows_alone(storage):
     assert types(log.rows) == ["respond", "call", "result"]
 
 
-async def test_a_subclass_with_a_save_messages_of_its_own_is_asked_by_it(path):
+async def test_a_subclass_s_own_save_messages_is_used(path):
     saved = []
 
     class Loud(SQLite):
@@ -347,7 +347,7 @@ WRITTEN = (
 )
 
 
-async def test_an_id_that_the_model_wrote_is_in_its_row_and_never_what_a_call_is_known_by(log):
+async def test_an_id_that_the_model_wrote_is_in_its_row_but_does_not_identify_the_call(log):
     told: list[str] = []
 
     @tool
@@ -369,7 +369,7 @@ async def test_an_id_that_the_model_wrote_is_in_its_row_and_never_what_a_call_is
     ] * 2
 
 
-async def test_an_id_that_a_provider_gave_is_what_a_call_is_known_by(log):
+async def test_an_id_of_the_provider_identifies_the_call(log):
     async def events():
         yield event("call", '{"name": "ok", "args": {}, "id": "call_1"}')
         yield event("execute")

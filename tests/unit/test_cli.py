@@ -41,7 +41,7 @@ def test_without_the_extra_it_says_what_to_install(module):
     )
 
 
-def test_the_package_itself_needs_neither():
+def test_the_package_itself_needs_no_extra():
     code = "import sys, cogency_rs, cogency_rs.cli; print({'typer', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
@@ -120,13 +120,13 @@ def test_without_a_command_it_shows_the_help(command):
     ],
     ids=" ".join,
 )
-def test_what_it_does_not_know_is_refused(command, args):
+def test_an_unknown_command_or_option_is_refused(command, args):
     ended = command(*args)
     assert (ended.code, ended.out) == (2, "")
     assert "Try 'cogency-rs" in ended.err
 
 
-# What cannot be used: one line that says what to do.
+# Arguments that cannot be used: one line that says what to do.
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_a_file_that_is_not_a_log_is_refused_in_one_line(command, place, args, d
         " ".join(value).encode("unicode_escape").decode() if isinstance(value, list) else ""
     ),
 )
-def test_what_cannot_be_used_is_refused_in_one_line(command, place, args, message):
+def test_an_argument_that_cannot_be_used_is_refused_in_one_line(command, place, args, message):
     Path("link.svg").symlink_to("store.db")
     before = contents(place)
     ended = command(*args)
@@ -311,7 +311,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.fixture
 def long_log(tmp_path) -> Path:
-    """A log whose conversation takes more room than a pipe has."""
+    """A log whose conversation is longer than a pipe can hold."""
     rows = [logs.Stored("respond", "word " * 200, number) for number in range(2000)]
     return logs.write(tmp_path / "long.db", rows, conversation="long")
 
@@ -367,7 +367,7 @@ def test_a_pipe_that_is_closed_after_a_line_ends_a_command_quietly(long_log, tmp
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 @pytest.mark.parametrize("name", WRITERS)
-def test_output_that_cannot_be_written_is_said_in_one_line(long_log, tmp_path, name):
+def test_output_that_cannot_be_written_is_an_error_in_one_line(long_log, tmp_path, name):
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run(
             [*PROGRAM, *map(str, WRITERS[name](long_log, tmp_path))],
@@ -385,18 +385,18 @@ def test_output_that_cannot_be_written_is_said_in_one_line(long_log, tmp_path, n
 
 @POSIX
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_standard_output_that_was_closed_before_takes_what_is_written(long_log, tmp_path, name):
+def test_a_standard_output_that_was_closed_before_is_no_error(long_log, tmp_path, name):
     assert closed(">&-", WRITERS[name](long_log, tmp_path)) == (0, b"", b"")
 
 
 @POSIX
-def test_a_standard_error_that_was_closed_before_takes_what_is_written(tmp_path):
+def test_a_standard_error_that_was_closed_before_is_no_error(tmp_path):
     assert closed("2>&-", ["show", tmp_path]) == (2, b"", b"")
     assert closed("2>&-", ["--no-such"]) == (2, b"", b"")
 
 
 @POSIX
-def test_a_standard_input_that_was_closed_before_is_said_in_one_line():
+def test_a_standard_input_that_was_closed_before_is_an_error_in_one_line():
     message = b"cogency-rs: standard input is closed; name a FILE\n"
     assert closed("<&-", ["parse"]) == (2, b"", message)
 
@@ -434,7 +434,7 @@ def test_an_interrupt_while_text_arrives_ends_with_130():
 
 @POSIX
 def test_an_interrupt_while_a_file_is_written_leaves_the_old_one_alone(tmp_path):
-    """The interrupt comes when the new file is there and not yet in the place of the old one."""
+    """The interrupt comes when the new file is written but has not replaced the old one yet."""
     logs.write(tmp_path / "store.db", logs.SESSION)
     (tmp_path / "out.svg").write_text("old")
     code = (
@@ -452,7 +452,7 @@ def test_an_interrupt_while_a_file_is_written_leaves_the_old_one_alone(tmp_path)
 
 @POSIX
 def test_an_interrupt_while_a_log_is_read_ends_with_130(tmp_path):
-    """A query without an end: the interrupt comes between two of SQLite's steps."""
+    """An endless query: the interrupt comes between two of SQLite's steps."""
     path = logs.write(tmp_path / "store.db", logs.SESSION)
     endless = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"

@@ -1,4 +1,4 @@
-"""`cogency-rs ask`: what is on which output, and what the exit code says."""
+"""`cogency-rs ask`: standard output, standard error, and exit codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Ask = Callable[..., Ended]
 
 @pytest.fixture
 def ask(command, monkeypatch) -> Ask:
-    """Asks a model that answers so."""
+    """Runs the command with a model that gives these answers."""
 
     def ask(*args: object, answers: list[Any], stdin: bytes = b"") -> Ended:
         module = ModuleType("scripted")
@@ -117,7 +117,7 @@ def test_json_is_a_line_for_each_event_and_then_the_result(ask, place):
 # Exit codes.
 
 
-def test_what_the_model_cannot_answer_is_1(ask):
+def test_a_model_that_fails_ends_with_1(ask):
     ended = ask("Hi", answers=[LLMError("no server answers; is it running?")])
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "cogency-rs: no server answers; is it running?\n"
@@ -141,7 +141,7 @@ def look() -> str:
 @pytest.mark.parametrize(
     ("option", "times"), [((), 1), (("--quiet",), 0), (("--json",), 0)], ids=["", "quiet", "json"]
 )
-def test_a_tool_that_fails_is_said_where_calls_are_and_a_warning_in_any_case(ask, option, times):
+def test_a_failed_tool_is_shown_with_the_calls_and_always_as_a_warning(ask, option, times):
     answers = [LOOK_AT_IT, "Dark."]
     ended = ask("?", *option, "--tools", f"{__name__}:look", answers=answers)
     assert ended.code == 0
@@ -150,13 +150,13 @@ def test_a_tool_that_fails_is_said_where_calls_are_and_a_warning_in_any_case(ask
     assert "'look' failed" not in ended.err
 
 
-def test_a_limit_is_3_with_what_was_said_until_then(ask, place):
+def test_a_limit_ends_with_3_and_the_text_so_far(ask, place):
     ended = ask("Hi", "--files", place, "--steps", "1", "-q", answers=[LOOK])
     assert (ended.code, ended.out) == (3, "I look.\n")
     assert ended.err == "cogency-rs: stopped: Step limit reached: 1/1\n"
 
 
-def test_a_call_that_waits_is_3_and_is_not_run(ask, place):
+def test_a_call_that_waits_ends_with_3_and_is_not_run(ask, place):
     ended = ask("Hi", "--files", place, "-q", answers=[WRITE])
     assert (ended.code, ended.out) == (3, "")
     assert ended.err == (
@@ -175,7 +175,7 @@ def test_a_call_that_waits_in_a_log_can_be_asked_about_later(ask, place, tmp_pat
     assert f"`cogency-rs chat --db {db} --resume {result['conversation_id']}` asks" in ended.err
 
 
-def test_yes_runs_it(ask, place):
+def test_with_yes_it_runs(ask, place):
     ended = ask("Hi", "--files", place, "--yes", answers=[WRITE, "Done."])
     assert (ended.code, ended.out) == (0, "Done.\n")
     assert (place / "b").read_text() == "x"
@@ -198,7 +198,7 @@ def test_a_conversation_of_a_log_goes_on(ask, tmp_path):
         (["--mcp", "none.json"], ""),
     ],
 )
-def test_what_cannot_be_used_is_2(ask, args, problem):
+def test_an_argument_that_cannot_be_used_ends_with_2(ask, args, problem):
     ended = ask("Hi", *args, answers=[])
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert problem in ended.err
@@ -222,7 +222,7 @@ async def wait() -> str:
 
 
 @POSIX
-def test_an_interrupt_is_130_and_settles_the_calls_in_the_log(tmp_path):
+def test_an_interrupt_ends_with_130_and_settles_the_calls_in_the_log(tmp_path):
     (tmp_path / "endless.py").write_text(MODEL)
     options = ["--model-from", "endless:model", "--tools", "endless", "--db", "log.db"]
     program = subprocess.Popen(

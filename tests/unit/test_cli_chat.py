@@ -1,4 +1,4 @@
-"""`cogency-rs chat`: what is shown, what may be typed, what is asked, and that it goes on."""
+"""`cogency-rs chat`: what it shows, what may be typed, what it asks for, and that it goes on after errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def calls(*made: tuple[str, dict[str, Any]]) -> str:
 
 @pytest.fixture
 def chat(command, monkeypatch) -> Chat:
-    """Runs a chat: what is typed, line by line, and what the model answers."""
+    """Runs a chat with these typed lines and these answers of the model."""
 
     def chat(typed: str, *answers: Any, options: tuple[object, ...] = (), tools: Any = ()) -> Ended:
         module = ModuleType("scripted")
@@ -59,7 +59,7 @@ def place(tmp_path) -> Path:
 EDIT = calls(("edit_file", {"path": "a.txt", "old": "two", "new": "2"}))
 
 
-def test_an_answer_is_shown_with_its_thoughts_folded_its_calls_and_what_it_took(chat, place):
+def test_an_answer_is_shown_with_its_thoughts_folded_its_calls_and_its_usage(chat, place):
     ended = chat(
         "Look around.\n",
         "<think>Let me look.</think>I look."
@@ -132,7 +132,7 @@ def test_a_call_that_needs_approval_is_asked_about_with_a_preview(
     assert ", 2 steps, " in ended.out
 
 
-def test_always_is_asked_once_a_tool(chat, place):
+def test_after_always_a_tool_is_not_asked_about_again(chat, place):
     back = calls(("edit_file", {"path": "a.txt", "old": "2", "new": "two"}))
     ended = chat("Change it.\na\n", EDIT, back, "Done.", options=("--files", place))
     assert ended.out.count("Run it?") == 1
@@ -204,7 +204,7 @@ def test_calls_that_wait_are_asked_about_when_it_is_resumed(chat, place, tmp_pat
     assert (place / "a.txt").read_text() == "one\n2\n"
 
 
-def test_an_answer_that_was_broken_off_is_given_on_request(chat, tmp_path):
+def test_a_run_that_broke_off_is_resumed_on_request(chat, tmp_path):
     error = LLMError("no server answers; is it running?")
     ended = chat("Hi.\n/resume\n/resume\n", error, "Hello.", options=("--db", tmp_path / "log.db"))
     assert "✗ no server answers; is it running?" in ended.out
@@ -300,7 +300,7 @@ HELLO = Reply(
     ],
     ids=["unknown model", "wrong key"],
 )
-def test_what_a_server_refuses_is_said_with_what_to_do(command, monkeypatch, replies, shown):
+def test_a_refusal_of_the_server_is_shown_with_what_to_do(command, monkeypatch, replies, shown):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(sys, "stdin", io.StringIO("a\nb\n"))
     with Background() as background:
@@ -335,7 +335,9 @@ def test_what_a_server_refuses_is_said_with_what_to_do(command, monkeypatch, rep
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_used_is_said_in_one_line(command, monkeypatch, tmp_path, args, problem):
+def test_an_option_that_cannot_be_used_is_refused_in_one_line(
+    command, monkeypatch, tmp_path, args, problem
+):
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "COGENCY_RS_MODEL", "COGENCY_RS_BASE_URL"):
         monkeypatch.delenv(name, raising=False)

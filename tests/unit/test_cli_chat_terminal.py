@@ -37,7 +37,7 @@ def drawn(out: io.StringIO) -> str:
     return text
 
 
-def test_what_is_waited_for_is_a_live_line(shown):
+def test_a_live_line_shows_what_the_chat_waits_for(shown):
     view, out = shown
     view.begin()
     assert "waiting for the model  0 s" in drawn(out)
@@ -89,7 +89,7 @@ def test_words_are_counted_however_they_are_cut(shown):
     assert "4 words" in out.getvalue()
 
 
-def test_a_terminal_that_has_only_ascii_is_enough(monkeypatch):
+def test_a_terminal_with_only_ascii_is_enough(monkeypatch):
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
     view = view_module.View(Console(file=out, width=60, _environ={}))
     view.happened(CallEnded("1", ToolCall("look", {}), ToolResult("seen"), 1.5))
@@ -135,7 +135,7 @@ def test_ctrl_c_stops_the_answer_and_twice_at_the_prompt_it_leaves(tmp_path):
 
 
 @POSIX
-def test_what_is_pasted_is_one_question(tmp_path):
+def test_pasted_lines_are_one_question(tmp_path):
     from support.terminals import Terminal
 
     (tmp_path / "endless.py").write_text(MODEL)

@@ -1,4 +1,4 @@
-"""The commands that read a log, on one in PostgreSQL; and `cogency-rs copy` from and to it."""
+"""The commands that read a log, with a log in PostgreSQL; and `cogency-rs copy` from and to it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def database(command, path, dsn) -> str:
 
 
 def in_both(command: Any, path: Path, dsn: str, *args: str) -> tuple[str, str]:
-    """What a command prints of the file and of the database."""
+    """The output of a command for the file, and for the database."""
     printed = []
     for db in (str(path), dsn):
         ended = command(args[0], db, *args[1:])
@@ -197,7 +197,7 @@ async def fill(log: Any, conversations: int = 5) -> None:
 
 
 async def contents(log: Any) -> list[Any]:
-    """All that can be asked of a log."""
+    """Everything that can be read from a log."""
     listed = await log.conversations()
     found: list[Any] = [listed, await log.load_profile("u")]
     for one in listed:
@@ -207,7 +207,7 @@ async def contents(log: Any) -> list[Any]:
     return found
 
 
-def test_there_and_back_again_nothing_is_changed(command, dsn, tmp_path, monkeypatch):
+def test_copying_there_and_back_changes_nothing(command, dsn, tmp_path, monkeypatch):
     for archive in (file_archive, table_archive):
         monkeypatch.setattr(archive, "PAGE", 2)
     first, last = tmp_path / "first.db", tmp_path / "last.db"

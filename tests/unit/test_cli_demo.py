@@ -93,7 +93,7 @@ def cut(text: str, size: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    """The demo, as it is shown where there is no terminal."""
+    """The output of the demo without a terminal."""
     done = commands.run("demo", "--fast")
     assert (done.code, done.err) == (0, "")
     return done.out
@@ -129,7 +129,7 @@ def test_the_demo_shows_a_conversation_in_order(shown):
     assert "stopped:" not in shown
 
 
-def test_a_call_that_fails_is_one_line_and_why(shown):
+def test_a_failed_call_is_one_line_with_the_reason(shown):
     assert '  ✗ read_file(path="CHANGELOG.md")' in shown
     assert "\n    CHANGELOG.md does not exist\n" in shown
 
@@ -272,7 +272,7 @@ LOOKED = [
 
 
 def outline(events: Sequence[dict]) -> list[tuple[str, str | None]]:
-    """Types and contents, each run of text as one, without what it took."""
+    """Types and contents, each run of text as one, without usage."""
     whole: list[tuple[str, str | None]] = []
     for event in events:
         kind, content = event["type"], event.get("content")
@@ -356,7 +356,7 @@ def test_tools_stay_in_their_folder_and_say_what_is_wrong(run, write, name, args
 
 
 @pytest.mark.parametrize("args", [{}, {"path": None}, {"path": "a\0b"}, {"file": "a"}])
-def test_arguments_that_make_no_sense_are_that_call_s_failure(run, write, args):
+def test_wrong_arguments_are_that_call_s_failure(run, write, args):
     calls = execute(("read_file", args), ("list_files", {"path": "."}))
     ended = run("demo", "--fast", "--json", "--session", write({"text": calls}))
     assert [result["status"] for result in ended.results] == ["failure", "success"]
@@ -449,7 +449,7 @@ def test_a_file_that_is_not_text_is_refused(run, tmp_path):
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), StorageError("the log cannot be written")]
 )
-def test_what_the_system_refuses_is_said_in_one_line(run, monkeypatch, error):
+def test_an_error_of_the_system_is_one_line(run, monkeypatch, error):
     def refuse(**_: object) -> None:
         raise error
 

@@ -1,4 +1,4 @@
-"""`cogency-rs doctor`: what is installed, whether it works, and what it says when it does not."""
+"""`cogency-rs doctor`: it reports what is installed, whether that works, and what to do if it does not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_it_says_what_is_installed_and_that_it_works():
     assert found["platform"]["machine"] == platform.machine()
 
 
-def test_it_says_the_same_to_a_person():
+def test_the_report_for_a_person_says_the_same():
     ended = commands.run("doctor")
     assert (ended.code, ended.err) == (0, "")
     lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines() if line[0] != " ")
@@ -88,7 +88,7 @@ def test_it_says_the_same_to_a_person():
     assert ended.out.endswith("\nturn      works\nall of it can be used\n")
 
 
-# What it finds where things are otherwise.
+# Its reports in other states.
 
 
 def broken_turn(monkeypatch) -> None:
@@ -151,7 +151,9 @@ def other_journal(monkeypatch) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_cannot_be_used_is_a_problem_and_ends_with_1(command, monkeypatch, state, problem):
+def test_a_part_that_cannot_be_used_is_a_problem_and_ends_with_1(
+    command, monkeypatch, state, problem
+):
     state(monkeypatch)
     ended = command("doctor", "--json")
     [found] = ended.objects
@@ -178,7 +180,7 @@ def test_what_cannot_be_used_is_a_problem_and_ends_with_1(command, monkeypatch, 
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_can_be_used_all_the_same_is_a_remark_and_ends_with_0(
+def test_a_part_that_can_still_be_used_is_a_remark_and_ends_with_0(
     command, monkeypatch, state, remark
 ):
     state(monkeypatch)
@@ -190,7 +192,7 @@ def test_what_can_be_used_all_the_same_is_a_remark_and_ends_with_0(
 
 
 def test_nothing_but_the_package_s_own_parts_is_imported_to_examine_it():
-    """To import cogency takes seconds."""
+    """Importing cogency takes seconds."""
     code = (
         "import sys, json, cogency_rs.cli.doctor as d; found = d.examine();"
         "print(json.dumps([m for m in ('cogency', 'uvloop', 'pydantic') if m in sys.modules]))"

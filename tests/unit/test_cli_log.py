@@ -1,4 +1,4 @@
-"""Reading a log that may be anybody's: the newest rows are found, and every file stays as it is."""
+"""Reading a log that any program may have written: the newest rows are found, and no file is changed."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def files(path: Path) -> dict[str, tuple[bytes, int]]:
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 def test_the_newest_rows_are_found_and_no_file_is_changed_or_made(path, state):
-    """In programs of their own, as commands are: who closes a file loses all its locks on it."""
+    """In programs of their own, as commands are: a process that closes a file loses all its locks on the file."""
     with state(path):
         before = files(path)
         listed = commands.run("show", path, "--json")
@@ -215,7 +215,7 @@ def test_a_log_without_conversations_is_a_log(tmp_path):
 # What goes wrong.
 
 
-def test_a_transaction_that_was_never_finished_is_said(tmp_path):
+def test_an_unfinished_transaction_is_reported(tmp_path):
     path = logs.write(tmp_path / "hot.db", logs.SESSION)
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9999) "
     insert = "INSERT INTO messages SELECT i, 'c', 'u', 'user', hex(zeroblob(99)), 1 FROM n"
@@ -249,7 +249,7 @@ def test_a_lock_ends_the_command_with_1(command, path, monkeypatch):
 
 @pytest.fixture
 def touched(monkeypatch) -> Callable[[int], None]:
-    """Lets the file be changed in the middle of so many reads."""
+    """Lets the file be changed in the middle of this many reads."""
 
     def touched(times: int) -> None:
         check = log._check_schema
@@ -271,7 +271,7 @@ def test_a_file_that_changes_while_it_is_read_without_locks_is_read_again(path, 
     assert log.conversations(path)[0].rows == len(logs.SESSION)
 
 
-def test_a_file_that_never_keeps_still_is_given_up(path, touched, monkeypatch):
+def test_a_file_that_changes_all_the_time_is_given_up(path, touched, monkeypatch):
     monkeypatch.setattr(log, "_PATIENCE", 0.05)
     touched(sys.maxsize)
     with pytest.raises(StorageError, match="changes all the time; try again"):
@@ -337,7 +337,7 @@ def test_when_a_row_was_saved_is_read_off_its_id(tmp_path, id, saved):
         ("12", "'7'", ("12", 7.0)),
     ],
 )
-def test_rows_that_no_log_has_are_read_all_the_same(tmp_path, content, timestamp, read):
+def test_rows_with_values_of_other_types_are_still_read(tmp_path, content, timestamp, read):
     path = logs.write(tmp_path / "log.db", [])
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Answers as a terminal shows them: which marks go, what is kept, and that it does not matter how they arrive."""
+"""Answers as a terminal shows them: which marks are removed, what is kept, and that chunks never matter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shown(*pieces: str, width: int = WIDTH, margin: int = 0, ascii: bool = False
 
 
 def styles(text: Text) -> list[tuple[str, str]]:
-    """What has which style, with words of one style joined."""
+    """The text with its styles, with words of one style joined."""
     found: list[tuple[str, str]] = []
     for at, char in enumerate(text.plain):
         style = " ".join(str(span.style) for span in text.spans if span.start <= at < span.end)
@@ -80,7 +80,7 @@ def test_marks_become_styles(written, plain, styled):
         "```",
     ],
 )
-def test_what_is_not_markdown_is_kept(written):
+def test_text_that_is_not_markdown_is_kept(written):
     rule = "─" * WIDTH
     assert shown(written).plain == {"***": rule, "```": ""}.get(written, written)
 
@@ -116,7 +116,7 @@ def test_lines_with_a_margin_are_wrapped_within_it():
     ]
 
 
-def test_a_terminal_that_has_only_ascii_is_enough():
+def test_a_terminal_with_only_ascii_is_enough():
     assert shown("- a\n> b\n***", ascii=True).plain == "- a\n| b\n" + "-" * WIDTH
 
 
@@ -164,7 +164,7 @@ def test_no_word_is_lost(written):
 
 
 @given(st.text("abc_<&:'(\n ", max_size=120))
-def test_text_without_marks_is_shown_as_everywhere_else(written):
+def test_text_without_marks_is_shown_as_plain_text(written):
     plain = Wrapped(WIDTH, 2)
     expected = Text().join([plain.feed(written), plain.finish()])
     assert shown(written, margin=2).plain == expected.plain

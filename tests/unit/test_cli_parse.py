@@ -58,7 +58,7 @@ def test_malformed_output_of_a_model_is_an_event_and_not_an_error():
     assert ended.code == 0
 
 
-def test_it_can_be_an_event_of_its_own():
+def test_malformed_output_can_be_an_error_event():
     ended = commands.run("parse", "--errors", "event", stdin=b"a<execute>[{]</execute>")
     assert [event["type"] for event in ended.objects] == ["respond", "error"]
     assert ended.objects[1]["kind"] == "malformed"
@@ -69,7 +69,7 @@ def test_it_can_be_an_event_of_its_own():
     ("reason", "types"),
     [(None, ["call", "execute"]), ("stop", ["call", "execute"]), ("length", ["error"])],
 )
-def test_why_the_model_stopped_decides_what_runs(reason, types):
+def test_the_finish_reason_decides_which_calls_run(reason, types):
     options = [] if reason is None else ["--finish-reason", reason]
     text = b'<execute>[{"name": "t", "args": {}}]'
     ended = commands.run("parse", "--errors", "event", *options, stdin=text)
@@ -206,12 +206,12 @@ def test_after_a_complete_block_nothing_more_is_read():
         parse.write(b'<execute>[{"name": "t", "args": {}}]</execute>')
         assert parse.read()[0] == "call"
         assert parse.read() == ("execute", None)
-        assert parse.wait() == 0  # though its input is open
+        assert parse.wait() == 0  # although its input is still open
         with pytest.raises(BrokenPipeError):
             parse.write(b"x")
 
 
-# Bytes that are no UTF-8.
+# Bytes that are not UTF-8.
 
 
 @pytest.mark.parametrize(

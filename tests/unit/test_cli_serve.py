@@ -164,7 +164,7 @@ async def test_over_http(folder, monkeypatch):
         ),
     ],
 )
-def test_what_cannot_be_served_is_said_in_one_line(folder, args, words):
+def test_a_tool_that_cannot_be_served_is_an_error_in_one_line(folder, args, words):
     (folder / "empty.py").write_text("from geometry import move\n")
     (folder / "broken.py").write_text("1 / 0\n")
     ended = commands.run("serve", *args, cwd=folder)
@@ -173,7 +173,7 @@ def test_what_cannot_be_served_is_said_in_one_line(folder, args, words):
     assert ended.err.count("\n") == 1
 
 
-def test_an_address_that_is_taken_is_said(folder):
+def test_an_address_that_is_taken_is_an_error_that_says_so(folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -192,7 +192,7 @@ def test_an_interrupt_ends_it(folder, monkeypatch):
         assert process.wait(60) == 130
 
 
-def test_without_the_package_mcp_it_is_said_what_to_install(folder):
+def test_without_the_package_mcp_the_command_says_what_to_install(folder):
     program = "import sys; sys.modules['mcp'] = None; from cogency_rs.cli import main; main()"
     ran = subprocess.run(
         [sys.executable, "-c", program, "serve", "geometry"],

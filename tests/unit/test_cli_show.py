@@ -157,7 +157,7 @@ def test_a_conversation_as_json(command, path):
     assert [one["result"]["status"] for one in entries[5]["calls"]] == ["success"] * 3 + ["failure"]
 
 
-def test_what_has_no_result_or_no_name_is_null_in_json(command, tmp_path):
+def test_a_missing_result_or_name_is_null_in_json(command, tmp_path):
     rows = [Stored("call", "no JSON", 0, id="1"), Stored("cancelled", "", 1, id="2")]
     path = logs.write(tmp_path / "log.db", rows)
     [calls, cancelled] = command("show", path, "staging", "--json").objects
@@ -190,7 +190,7 @@ def test_calls_whose_times_are_in_the_log_show_them(command, tmp_path):
 
 
 class Many(Sequence[LoggedTurn]):
-    """Turns that note how much was written before each was asked for."""
+    """Turns that note how much had been written when each was read."""
 
     def __init__(self, number: int, out: io.StringIO) -> None:
         self._number = number
@@ -254,7 +254,7 @@ BODY = " " * 24
         ({"tool": "t", "status": 7, "content": "x"}, ["7  1.00 s  x"]),
     ],
 )
-def test_a_result_in_every_form(command, tmp_path, result, lines):
+def test_each_form_of_a_result_is_shown(command, tmp_path, result, lines):
     found = shown(command, tmp_path, answered(result))[1:]
     assert [line[22:] for line in found] == [line or "  1.00 s" for line in lines]
 

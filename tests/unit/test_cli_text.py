@@ -1,4 +1,4 @@
-"""Text as it is shown: what steers nothing, how times read, and where lines end."""
+"""Text as it is shown: control characters are replaced, times can be read, and lines end between words."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_long_work_shows_how_far_it_is_and_cleans_up(monkeypatch, clock):
     with Progress("reading a\x1b[red]file", total=10) as shown:
         clock[0] = 1.0
         shown.at(5)
-        shown.at(6)  # too soon to say it again
+        shown.at(6)  # too soon to write it again
         clock[0] = 2.0
         shown.at(20)
         drawn = terminal.getvalue()

@@ -1,4 +1,4 @@
-"""`cogency-rs timeline`: what is drawn where, that nothing overlaps, and that a file is whole or not there."""
+"""`cogency-rs timeline`: what is drawn where, that nothing overlaps, and that a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def session(tmp_path) -> Picture:
 # What is drawn.
 
 
-def test_every_entry_has_a_line_with_its_name_and_what_came_of_it(session):
+def test_every_entry_has_a_line_with_its_name_and_its_outcome(session):
     names = [
         shape.text
         for shape in session.texts
@@ -62,14 +62,14 @@ def test_every_entry_has_a_line_with_its_name_and_what_came_of_it(session):
     assert [detail for detail in details if detail not in session.words] == []
 
 
-def test_a_heading_says_which_turn_it_is_when_it_was_and_what_came_of_it(session):
+def test_a_heading_has_the_turn_s_number_time_and_outcome(session):
     assert "conversation staging" in session.words
     [heading] = [words for words in session.words if words.startswith("turn 1 of 1   ")]
     assert heading.endswith("   8.71 s   5 calls, 1 failed")
 
 
 def at(seconds: float, *, span: float = 8.71) -> float:
-    """Where a moment of the session stands."""
+    """The place of a moment of the session in the picture."""
     return pytest.approx(picture.PLOT + (picture.PLOT_END - picture.PLOT) * seconds / span, abs=0.1)
 
 
@@ -102,7 +102,7 @@ def test_a_thin_line_is_where_the_model_is_waited_for(session, text, waited):
 
 
 def test_only_what_the_log_knows_is_given_in_figures(session):
-    """A call alone took its time; of calls that ran together only the whole is known."""
+    """The time of a single call is known; for calls that ran together, only the time of all."""
     right = [
         shape.text for shape in session.texts if shape.right == pytest.approx(picture.DURATIONS_END)
     ]
@@ -110,7 +110,7 @@ def test_only_what_the_log_knows_is_given_in_figures(session):
     assert "4 calls together" in session.words
 
 
-def test_notes_say_what_the_picture_cannot(session):
+def test_notes_add_what_the_picture_cannot_show(session):
     notes = " ".join(
         shape.text for shape in session.texts if shape.style == "soft" and shape.top > 600
     )
@@ -242,7 +242,7 @@ def logs_of_a_call(at: float) -> list[Stored]:
         (["--all"], ["turn 1 of 2", "turn 2 of 2"], "all turns, 1 call, 1 failed"),
     ],
 )
-def test_the_last_turn_is_drawn_or_another_or_all(command, two_turns, options, turns, summary):
+def test_the_last_turn_another_one_or_all_are_drawn(command, two_turns, options, turns, summary):
     file = two_turns.with_name("out.svg")
     ended = command("timeline", two_turns, "staging", "-o", file, *options)
     assert (ended.code, ended.out, ended.err) == (0, f"{file}: {summary}\n", "")

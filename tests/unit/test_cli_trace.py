@@ -66,7 +66,7 @@ def names(events: list[dict], what: str) -> dict[int, str]:
 
 
 def slices(events: list[dict]) -> list[tuple[str, str, int, int]]:
-    """Of complete events: thread, name, and in milliseconds begin and end."""
+    """Thread, name, begin and end (in milliseconds) of complete events."""
     threads = names(events, "thread_name")
     return [
         (threads[e["tid"]], e["name"], e["ts"] // 1000, (e["ts"] + e["dur"]) // 1000)
@@ -90,7 +90,7 @@ def test_a_conversation_is_a_process_with_a_thread_for_the_model_and_lanes_for_t
     assert sorted_by == [{"sort_index": number} for number in (1, 2, 3, 4)]
 
 
-def test_what_the_user_wrote_is_an_instant(tmp_path):
+def test_the_user_s_message_is_an_instant(tmp_path):
     [user] = [event for event in traced(tmp_path, SESSION) if event["ph"] == "i"]
     assert (user["name"], user["ts"], user["args"]) == ("user", 0, {"text": "Why?"})
 
@@ -196,7 +196,7 @@ def two_turns(tmp_path) -> Path:
     ("options", "turns"),
     [((), ["turn 2"]), (("--turn", "1"), ["turn 1"]), (("--all",), ["turn 1", "turn 2"])],
 )
-def test_the_last_turn_is_written_or_another_or_all(command, two_turns, options, turns):
+def test_the_last_turn_another_one_or_all_are_written(command, two_turns, options, turns):
     file = two_turns.with_name("out.json")
     ended = command("timeline", two_turns, "staging", "--trace", file, *options)
     assert ended.out.startswith(f"{file}: ")

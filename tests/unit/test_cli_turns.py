@@ -1,4 +1,4 @@
-"""Rows of a log to turns: which results belong to which calls, and what is known of time."""
+"""Rows of a log to turns: which results belong to which calls, and which times are known."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ A, B = call("a"), call("b")
             ],
             [[[("a", "1"), ("a", "2")]]],
         ),
-        (  # text that was written behind a call
+        (  # text that was written after a call
             [row("call", A), row("respond", "b"), row("result", results(success("a", "1")))],
             [[("respond", "b"), [("a", "1")]]],
         ),
@@ -99,7 +99,7 @@ A, B = call("a"), call("b")
             [[[("a", None)], ("result", results(success("a", "1"), success("a", "2")))]],
         ),
         ([row("result", results(success("a", "1")))], [[("result", results(success("a", "1")))]]),
-        (  # what a model made up, which cogency 3.3.0 stores
+        (  # results that a model made up, which cogency 3.3.0 stores
             [
                 row("result", "I made it up"),
                 row("call", A),
@@ -113,7 +113,7 @@ A, B = call("a"), call("b")
             [row("call", A), row("result", "[" * 99_999)],
             [[[("a", None)], ("result", "[" * 99_999)]],
         ),
-        (  # rows that are no calls keep their place
+        (  # rows that are not calls keep their place
             [
                 row("call", "no JSON"),
                 row("call", "{}"),
@@ -128,7 +128,7 @@ A, B = call("a"), call("b")
         ([row("metric", ""), row("", "")], [[("metric", ""), ("", "")]]),
     ],
 )
-def test_what_belongs_together(rows, turns):
+def test_rows_are_grouped_into_turns_and_batches(rows, turns):
     found = turns_of(rows)
     assert [[outline(entry) for entry in turn.entries] for turn in found] == turns
     assert [turn.number for turn in found] == list(range(1, len(turns) + 1))
@@ -164,17 +164,17 @@ ANSWER = results(success("a", "1"))
             ],
             [(0, 0), (1, 2), (2, 4.002), (4.002, 7), (8, 9)],
         ),
-        # Who reads the events may be slow: what is saved later than the next thing began ends with that.
+        # A slow reader delays saves: an entry that is saved after the next one began ends where that began.
         ([row("think", "t", 1, 5), row("respond", "r", 2, 6)], [(1, 2), (2, 6)]),
         # A batch whose calls were handed out late begins when they were saved.
         ([row("call", A, 1, 1.9), row("result", ANSWER, 1, 3)], [(1.9, 3)]),
-        # Without results nobody knows how long it took.
+        # Without results the duration is unknown.
         ([row("call", A, 1, 1.5)], [(1.5, None)]),
         # A clock of milliseconds is behind one of microseconds.
         ([row("respond", "r", 1.0009, 1.0)], [(1.001, 1.001)]),
     ],
 )
-def test_what_the_times_of_rows_say(rows, known):
+def test_the_times_of_rows_give_the_times_of_turns(rows, known):
     assert times(rows) == known
     assert all(turn.dated for turn in turns_of(rows))
 
@@ -191,7 +191,7 @@ DAY = 86400.0
         [row("call", A, 0, DAY), row("result", ANSWER, 0, DAY)],
         [row("call", A, 0, DAY), row("call", B, 0, DAY)],
         [row("call", A, 0, 0), row("result", ANSWER, 0, DAY), row("respond", "r", 2, DAY)],
-        # Dated by something else than the clock.
+        # Timestamps that are not from the clock.
         [row("user", "u", 0, -DAY)],
         [row("user", "u", 0, 0), row("think", "t", 5, 3)],
     ],

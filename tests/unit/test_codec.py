@@ -130,7 +130,7 @@ def test_text_that_is_not_a_call_is_a_parse_error_that_says_why(text, message):
     assert str(caught.value).startswith(message)
 
 
-def test_a_parse_error_is_a_value_error_and_keeps_what_was_tried():
+def test_a_parse_error_is_a_value_error_and_keeps_the_text():
     with pytest.raises(ValueError, match="JSON parse failed") as caught:
         parse_tool_call("I call {name: read} now.")
     assert caught.value.original_json == "{name: read}"
@@ -201,7 +201,7 @@ def test_the_results_array_is_in_call_order():
     ]
 
 
-def test_no_results_are_an_empty_array():
+def test_without_results_the_array_is_empty():
     assert format_results_array([], []) == "[]"
 
 

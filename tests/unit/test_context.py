@@ -206,7 +206,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
 @pytest.mark.parametrize(
     ("events", "expected"), [pytest.param(*row, id=name) for name, *row in FOLDS]
 )
-def test_the_fold(events, expected):
+def test_rows_are_folded_into_messages(events, expected):
     assert folded(events) == expected
 
 
@@ -225,7 +225,7 @@ def test_the_fold(events, expected):
         '{"b": [true, false, null]}',
     ],
 )
-def test_a_block_is_rebuilt_as_python_s_json_indents_it(arguments):
+def test_a_block_is_rebuilt_with_the_indentation_of_python_s_json(arguments):
     stored_call = f'{{"name": "t", "args": {arguments}}}'
     expected = execute(("t", json.loads(arguments)))
     assert folded([event("call", stored_call), result()])[0] == by_assistant(expected)
@@ -313,7 +313,7 @@ def test_a_type_may_be_a_subclass_of_str():
     assert folded([{"type": Kind("user"), "content": "hi"}]) == [by_user()]
 
 
-def test_the_rows_stay_as_they_were():
+def test_the_rows_are_not_changed():
     rows = [user(["part"]), think(), called(), result()]
     before = json.dumps(rows)
     to_messages(rows)

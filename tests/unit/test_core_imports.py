@@ -67,7 +67,7 @@ def branches(tree: str) -> Iterator[str]:
 
 @cache
 def uses(file: Module) -> list[tuple[bool, str, list[str]]]:
-    """Whether each is handed on, what it is called here, and its path."""
+    """For each name: whether it is handed on, its name here, and its path."""
     found = []
     for is_public, tree in USE.findall(source(file)):
         for branch in branches(tree):
@@ -80,7 +80,7 @@ def uses(file: Module) -> list[tuple[bool, str, list[str]]]:
 
 
 def start(file: Module, path: list[str]) -> tuple[Module, list[str]] | None:
-    """From where a path goes on, and how; `None` for what is of another crate."""
+    """The module where a path begins and the rest of the path; `None` for a path of another crate."""
     base, rest = file, list(path)
     if rest[0] == "crate":
         return (), rest[1:]
@@ -91,7 +91,7 @@ def start(file: Module, path: list[str]) -> tuple[Module, list[str]] | None:
 
 
 def home(file: Module, path: Sequence[str]) -> Module | None:
-    """The file that defines what this path leads to, through all that hand it on."""
+    """The file that defines the item at this path, through all files that hand it on."""
     if not path:
         return file
     first, *rest = path
@@ -107,7 +107,7 @@ def home(file: Module, path: Sequence[str]) -> Module | None:
 
 
 def imports(file: Module) -> set[Module]:
-    """The files that it takes something from. What it only hands on, it does not take."""
+    """The files from which a file takes a name for its own use; names that it only hands on do not count."""
     text = source(file)
     named = [
         path

@@ -65,7 +65,7 @@ def arguments(text: str, **options: Any) -> list[dict[str, Any]]:
 
 
 @each_preset
-def test_a_preset_is_told_by_its_name(name):
+def test_a_preset_is_found_by_its_name(name):
     dialect = Dialect(name)
     assert (dialect.name, repr(dialect)) == (name, f'Dialect("{name}")')
 
@@ -79,7 +79,7 @@ def test_a_preset_is_told_by_its_name(name):
         lambda name: Parser(dialect=("hermes", name)),
     ],
 )
-def test_a_wrong_name_says_what_there_is(use, name):
+def test_an_unknown_name_is_an_error_that_lists_the_presets(use, name):
     with pytest.raises(ConfigError, match="there is no dialect") as raised:
         use(name)
     message = str(raised.value)
@@ -112,7 +112,7 @@ def test_other_fields_make_another_dialect_of_the_same_name():
     assert dialect != "hermes"
 
 
-def test_replacing_changes_nothing_but_what_it_names():
+def test_replacing_changes_only_the_named_fields():
     dialect = Dialect("hermes")
     before = dialect.to_dict()
     other = dialect.replace(open=["<call>"], close=["</call>"])
@@ -149,7 +149,7 @@ def test_a_dialect_cannot_be_changed():
 def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     fields = Dialect(name).to_dict()
     opens, closes, ends = (fields[key] for key in ("open", "close", "turn_end"))
-    # What begins calls, and what closes them, does not end the turn.
+    # A mark that begins or closes a call does not end the turn.
     may_stop = [end for end in ends if not any(mark.startswith(end) for mark in opens)]
     assert bool(may_stop) <= bool(fields["stop"])
     assert not set(fields["stop"]) & {*opens, *closes} - set(ends)
@@ -161,7 +161,7 @@ WITHOUT_STOPS = dict.fromkeys(
 )
 
 
-def test_every_preset_has_a_string_to_stop_at_but_those_that_nothing_ends():
+def test_every_preset_but_those_without_an_end_mark_has_a_stop_string():
     assert {name for name in Dialect.presets() if not Dialect(name).stop} == set(WITHOUT_STOPS)
 
 
@@ -177,7 +177,7 @@ def test_every_preset_has_a_string_to_stop_at_but_those_that_nothing_ends():
         ("json-plain", ["<tool_response>"]),
     ],
 )
-def test_a_server_stops_at(name, expected):
+def test_the_stop_strings_of_each_preset(name, expected):
     assert Dialect(name).stop == expected
 
 
@@ -237,7 +237,7 @@ def test_without_a_schema_a_raw_value_is_text(tools):
     assert arguments(RAW, dialect="qwen3-coder", tools=tools) == [{"file": "1", "lines": "20"}]
 
 
-def test_what_does_not_fit_its_schema_stays_text():
+def test_a_raw_value_that_does_not_fit_its_schema_stays_text():
     tools = [{"name": "read", "parameters": SCHEMA}]
     [args] = arguments(RAW.replace("20", "twenty"), dialect="qwen3-coder", tools=tools)
     assert args["lines"] == "twenty"
@@ -253,7 +253,7 @@ def test_anything_but_a_tool_is_refused(tools):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_token_mode_says_what_event_mode_says(name):
+def test_token_mode_has_the_same_text_as_event_mode(name):
     text, options = TEXTS[name], {"dialect": name, "errors": "event"}
     whole = without_ends(runs(read([text], **options)))
     assert [kind for kind, _ in whole].count("call") == 1
@@ -276,7 +276,7 @@ def without_ends(outline: list[Outline]) -> list[Outline]:
         ("a<think></think>b", [("think", "a<think>"), ("respond", "b")]),
     ],
 )
-def test_where_the_prompt_opened_the_reasoning_one_more_mark_is_passed_over(text, expected):
+def test_if_the_prompt_opened_the_reasoning_a_second_opening_mark_is_skipped(text, expected):
     options = {"dialect": "hermes", "begins_in_think": True}
     assert read([text], **options) == expected
     assert read(list(text), **options) == expected

@@ -92,7 +92,7 @@ LOST = "Interrupted before completion"
         ([Q, row("metric", "{}"), row("cancelled"), row("respond", "a")], ["?", ((), ("a",), [])]),
     ],
 )
-def test_rows_are_what_was_said(rows, expected) -> None:
+def test_rows_become_passages(rows, expected) -> None:
     assert short(dialogue(rows)) == expected
 
 
@@ -105,7 +105,7 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_it_says_what_the_cores_fold_says(rows) -> None:
+def test_passages_agree_with_the_core_s_folding(rows) -> None:
     folding = Folding(FoldOptions())
     folding.extend(rows)
     from_core = [
@@ -167,7 +167,7 @@ def test_c11_a_result_is_a_string_as_it_is_or_json(value, text) -> None:
     assert shown_text(CallOutcome(value)) == text
 
 
-def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
+def test_an_outcome_that_adds_to_the_content_stands_before_it() -> None:
     item = {"tool": "t", "status": "success", "outcome": "Read 2 lines", "content": "a\nb"}
     passage = dialogue([call(), row("result", [item])])[0]
     assert isinstance(passage, ModelPassage)
@@ -185,11 +185,11 @@ def test_what_a_success_says_beside_its_content_stands_before_it() -> None:
         (Bounds(4), [1, 2, 3], "[1,2\n[… 3 of 7 characters are not shown]"),
     ],
 )
-def test_what_is_too_long_is_cut_and_says_so(bounds, content, shown) -> None:
+def test_a_text_that_is_too_long_is_cut_and_says_so(bounds, content, shown) -> None:
     passage = dialogue([call(), results(content)], None, bounds)[0]
     assert isinstance(passage, ModelPassage)
     assert passage.outcomes[0].value == shown
 
 
-def test_json_has_no_spaces_and_characters_as_they_are() -> None:
+def test_json_is_compact_and_not_escaped() -> None:
     assert compact_json({"a": [1, "ü"]}) == '{"a":[1,"ü"]}'

@@ -191,7 +191,7 @@ UNFIT_WHEELS = {
 
 
 @pytest.mark.parametrize(("wrong", "fault"), UNFIT_WHEELS.values(), ids=UNFIT_WHEELS)
-def test_a_wheel_is_unfit_for_one_fault(tmp_path, wrong, fault):
+def test_one_fault_makes_a_wheel_unfit(tmp_path, wrong, fault):
     with pytest.raises(UnfitError) as reason:
         check_contents(wheel(tmp_path, **wrong))
     [told] = str(reason.value).splitlines()
@@ -211,7 +211,7 @@ UNFIT_SOURCES = {
 
 
 @pytest.mark.parametrize(("files", "fault"), UNFIT_SOURCES.values(), ids=UNFIT_SOURCES)
-def test_a_source_distribution_is_unfit_for_one_fault(tmp_path, files, fault):
+def test_one_fault_makes_a_source_distribution_unfit(tmp_path, files, fault):
     with pytest.raises(UnfitError) as reason:
         check_contents(source(tmp_path, files=files))
     assert str(reason.value) == f"{SOURCE}: {fault}"

@@ -1,4 +1,4 @@
-"""What all drivers have in common: how an agent is given one, and that all make the same events."""
+"""What holds for every driver: how an agent is given one, and that all make the same events."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_dialect_belongs_to_the_driver_of_text(driver) -> None:
 
 
 @pytest.mark.parametrize("driver", ["text", "native", "react"])
-def test_every_driver_s_prompt_has_what_it_was_given_and_what_is_said_of_the_tools(driver) -> None:
+def test_every_driver_s_prompt_has_identity_instructions_and_guidance_for_tools(driver) -> None:
     @tool
     async def recall(about: str) -> str:
         """Recall."""
@@ -151,7 +151,7 @@ def test_c56_the_last_step_of_a_script_repeats() -> None:
     assert len(agent.run_sync("q").steps) == 3
 
 
-def test_c56_or_a_script_that_is_exhausted_says_so() -> None:
+def test_c56_a_script_that_is_exhausted_says_so() -> None:
     driver = ScriptedDriver([ToolCall("fail", {})], repeat_last=False)
     with pytest.raises(ConfigError, match="the script is exhausted: it has 1 steps"):
         agent_of(driver).run_sync("q")
@@ -238,7 +238,7 @@ def told(driver: str, answers: list[Any]) -> list[tuple[Any, ...]]:
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(SCRIPTS, st.integers(1, 9))
-def test_a_script_tells_the_same_by_text_and_by_the_providers_own_calls(script, size) -> None:
+def test_a_script_gives_the_same_run_by_text_and_by_native_calls(script, size) -> None:
     steps, answer = script
     by_text = told("text", [*map(as_text, steps), answer])
     by_calls = told("native", [*(as_deltas(step, size) for step in steps), answer])

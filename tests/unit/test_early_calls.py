@@ -50,7 +50,7 @@ def cut(text: str, size: int = 4) -> list[str]:
     ("names", "early"),
     [
         (["read", "read", "read"], [0, 1, 2]),
-        (["read", "write", "read"], [0]),  # what follows a write must see it
+        (["read", "write", "read"], [0]),  # a call after a write must see it
         (["write", "read"], []),
         (["read", "alone", "read"], [0]),
         (["alone"], []),
@@ -77,7 +77,7 @@ async def test_a_call_begins_at_the_end_of_its_object() -> None:
     assert bench.begun_early == [0]
 
 
-async def test_calls_do_not_begin_early_where_that_is_turned_off() -> None:
+async def test_with_eager_turned_off_no_call_begins_early() -> None:
     bench = Bench()
     await turn(bench, cut(written("read", "read", "read")), eager=False)
     assert bench.begun_early == []
@@ -105,11 +105,11 @@ async def test_in_every_dialect_a_call_begins_before_the_next_is_written(name) -
     assert [status for _, status, _ in done.records] == ["success"] * 2
 
 
-# What the reader, the log and the model see is the same
+# The reader, the log and the model see the same
 
 
 def batches() -> st.SearchStrategy[tuple[list[str], str]]:
-    """Tools that a batch calls, and what is behind it in its block."""
+    """The tools that a batch calls, and the text after it in its block."""
     names = st.sampled_from(
         ["read", "read", "read", "say", "fail", "block", "alone", "write", "nowhere"]
     )
@@ -161,12 +161,12 @@ def test_a_turn_is_the_same_whether_its_calls_begin_early_or_not(
 
 
 def _told_apart(events: list[dict[str, Any]]) -> Any:
-    """What tools say comes after `execute`, in an order of its own."""
+    """Events of tools follow `execute`; their order among themselves may differ."""
     spoken = sorted(event["said"] for event in events if event["type"] == "progress")
     return spoken, [event for event in events if event["type"] != "progress"]
 
 
-async def test_what_a_call_says_comes_when_its_batch_has_been_announced() -> None:
+async def test_events_of_an_early_call_follow_its_batch_s_execute() -> None:
     done = await turn(Bench(), cut(written("say", "read", "read")), eager=True)
     kinds = [event["type"] for event in done.events]
     assert kinds == ["call", "call", "call", "execute", "progress", "result"]
@@ -200,7 +200,7 @@ async def test_calls_of_a_broken_block_that_have_begun_are_stopped_and_dropped(t
     assert (done.events, done.rows) == (without.events, without.rows)
 
 
-async def test_a_broken_block_leaves_the_blocks_before_and_after_it_alone() -> None:
+async def test_a_broken_block_does_not_affect_the_blocks_before_and_after_it() -> None:
     """All blocks of an answer are one batch here."""
     good, bad = Dialect("hermes").write_calls([call("read", n=6)]).strip(), "<tool_call>\n"
     bad += '{"name": "read", "arguments": {"n": 5}} x\n</tool_call>'
@@ -221,7 +221,7 @@ async def test_a_broken_block_leaves_the_blocks_before_and_after_it_alone() -> N
     )
 
 
-async def test_a_source_that_fails_stops_what_has_begun() -> None:
+async def test_a_source_that_fails_stops_the_calls_that_have_begun() -> None:
     bench, storage = Bench(), Memory()
     turns = Accumulator("u", "c", execution=Execution(storage=storage, tools=bench.tools()))
 
@@ -311,10 +311,10 @@ async def test_a_call_that_began_in_a_program_that_died_is_settled_by_the_next_r
     )
 
 
-# What stands around calls
+# Layers around calls
 
 
-async def test_hooks_around_calls_are_all_asked_before_any_call_begins() -> None:
+async def test_hooks_run_for_all_calls_before_any_call_begins() -> None:
     class Blocks(Hooks):
         def before_tool_execute(self, ctx: Any, call: Any) -> Any:
             bench.journal.append(f"asked {call.args['n']}")
@@ -370,7 +370,7 @@ async def test_the_time_of_a_batch_begins_when_it_is_complete() -> None:
     assert [each.status for each in turns.executions] == ["success", "success"]
 
 
-async def test_no_more_calls_run_at_once_than_may() -> None:
+async def test_at_most_the_allowed_number_of_calls_run_at_once() -> None:
     running, most = 0, 0
 
     @tool(read_only=True)
@@ -448,7 +448,7 @@ async def test_native_calls_are_dropped_if_one_is_broken() -> None:
 
 
 @pytest.mark.parametrize("eager", [True, False])
-async def test_a_batch_that_waits_for_somebody_keeps_nothing_that_has_begun(eager) -> None:
+async def test_a_batch_that_waits_for_approval_drops_the_calls_that_have_begun(eager) -> None:
     bench, log = Bench(), Memory()
     model = Slow(bench, cut(written("read", "secret")), ["fine"])
     agent = Agent(model, tools=bench.tools(), storage=log, eager=eager)

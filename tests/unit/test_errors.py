@@ -58,7 +58,7 @@ def test_an_error_says_what_is_wrong_and_where_in_the_raw_text(text, line, colum
     assert "No call was run" in error["content"]
 
 
-def test_an_error_is_joined_to_nothing():
+def test_an_error_s_text_is_not_joined_to_other_text():
     events = read("Sure. <execute>[7]</execute> And on.")
     assert names(events) == ["respond", "malformed", "respond"]
     assert [event["content"] for event in events[::2]] == ["Sure. ", " And on."]
@@ -72,12 +72,12 @@ def test_a_respond_report_has_the_same_place_counted_from_the_end_of_the_tag():
 
 
 @pytest.mark.parametrize("errors", ["Event", "", 1, b"event"])
-def test_a_mode_of_errors_that_is_not_known_is_refused(errors):
+def test_an_unknown_mode_of_errors_is_refused(errors):
     with pytest.raises(ConfigError, match='errors must be "respond" or "event", got '):
         Parser(errors=errors)
 
 
-def test_what_is_kept_of_a_block_that_is_too_long_is_bounded():
+def test_the_kept_part_of_a_block_that_is_too_long_is_bounded():
     limits = Limits(max_block_bytes=50)
     events = read("<execute>[", *["x" * 7] * 1000, "</execute>ok", limits=limits)
     assert names(events) == ["malformed", "respond"]
@@ -173,7 +173,7 @@ def test_the_place_of_an_error_is_in_its_raw_text_and_its_raw_text_is_in_the_tex
          ["respond", "malformed", "truncated"]),
     ],
 )  # fmt: skip
-def test_what_an_open_block_is_depends_on_how_the_text_ended(text, unknown, stop, cut):
+def test_the_kind_of_an_open_block_s_error_depends_on_how_the_text_ended(text, unknown, stop, cut):
     assert names(read(text)) == unknown
     assert names(read(text, end="content_filter")) == unknown
     assert names(read(text, end="stop")) == names(read(text, end="end_turn")) == stop
@@ -208,7 +208,7 @@ def test_a_closing_tag_in_a_string_that_was_cut_is_the_string_s():
     assert names(read(text)) == ["malformed", "respond"]
 
 
-def test_an_exception_that_cannot_say_what_it_is_is_named():
+def test_an_exception_whose_str_fails_is_named_by_its_class():
     class MuteError(Exception):
         def __str__(self) -> str:
             raise LookupError("no text")
@@ -335,7 +335,7 @@ def test_blocks_as_small_models_write_them(body):
         "'[]'",
     ],
 )
-def test_what_is_too_far_off_is_malformed(body):
+def test_blocks_too_far_from_the_format_are_malformed(body):
     assert names(read(f"<execute>{body}</execute>", lenient=True)) == ["malformed"]
 
 
@@ -346,7 +346,7 @@ def test_a_fenced_block_without_its_closing_tag_runs(text):
 
 @relaxed
 @given(texts, st.sampled_from(REASONS))
-def test_what_is_valid_means_the_same_when_read_leniently(text, end):
+def test_lenient_reading_does_not_change_valid_blocks(text, end):
     strict, lenient = read(text, end=end), read(text, end=end, lenient=True)
     if not any(event["type"] == "error" for event in strict):
         assert timeless(lenient) == timeless(strict)

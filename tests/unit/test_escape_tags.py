@@ -119,7 +119,7 @@ def test_only_results_are_changed():
 
 
 @pytest.mark.parametrize("mode", [1, "yes", None])
-async def test_it_is_a_bool(mode, storage):
+async def test_escape_tags_is_a_bool(mode, storage):
     with pytest.raises(TypeError, match="escape_tags"):
         to_messages([], escape_tags=mode)
     with pytest.raises(TypeError, match="escape_tags"):

@@ -175,7 +175,7 @@ def test_a_timeout_fails_its_call_alone_and_its_coroutine_is_cancelled_and_await
     assert tool.over == 3
 
 
-def test_a_batch_timeout_fails_what_is_not_over(run):
+def test_a_batch_timeout_fails_the_calls_that_are_not_over(run):
     tool = Sleeping()
     calls = [ToolCall("sleeping", {"seconds": seconds}) for seconds in (0, 60, 60)]
     results = run(batch(tool, calls=calls, batch_timeout=0.05, max_concurrency=2))
@@ -226,7 +226,7 @@ def test_cancelling_the_caller_cancels_and_awaits_every_coroutine(run):
     ],
     ids=repr,
 )
-def test_what_a_tool_raises_is_its_own_result(run, blocking, error, outcome):
+def test_an_exception_of_a_tool_is_its_own_call_s_result(run, blocking, error, outcome):
     def say():
         raise error
 
@@ -292,7 +292,7 @@ def test_observers_are_called_for_refused_calls_too(run):
     assert [result.error for result in results] == [True, True, False]
 
 
-def test_observers_may_be_coroutines_and_what_they_set_is_seen_by_the_tool(run):
+def test_observers_may_be_coroutines_and_the_tool_sees_the_variables_they_set(run):
     heard = []
 
     async def started(call):
@@ -354,7 +354,7 @@ def test_observers_get_the_exception_that_a_tool_raised_and_it_is_logged(run, ca
     assert "says" in record.getMessage()
 
 
-def test_an_observer_that_fails_is_logged_and_harms_nothing(run, caplog):
+def test_an_observer_that_fails_is_logged_and_has_no_other_effect(run, caplog):
     def fails(*_):
         raise RuntimeError("observer")
 
@@ -450,7 +450,7 @@ def test_arguments_are_checked_before_a_tool_starts(run, schema, args, problem):
         assert problem in result.outcome
 
 
-def test_an_unknown_tool_is_told_which_ones_there_are(run):
+def test_the_failure_of_an_unknown_tool_lists_the_known_ones(run):
     [result] = run(batch(Sleeping(), Marked(), calls=[ToolCall("nobody", {})]))
     assert result.outcome == "Tool 'nobody' not registered. Known tools: sleeping, marked"
 
@@ -460,7 +460,7 @@ def test_an_unknown_tool_is_told_which_ones_there_are(run):
     [{"tool_timeout": 0}, {"batch_timeout": float("nan")}, {"max_concurrency": 1.5}],
     ids=str,
 )
-def test_a_limit_that_no_batch_could_keep_is_refused(run, limit):
+def test_a_limit_with_an_impossible_value_is_refused(run, limit):
     with pytest.raises(ConfigError, match=next(iter(limit))):
         run(batch(**limit))
 

@@ -134,7 +134,7 @@ async def test_a_tool_may_run_a_batch_without_waiting():
     assert result.content == "bottom"
 
 
-def test_a_loop_may_follow_another():
+def test_one_event_loop_may_follow_another():
     async def meet(**_: Any) -> str:
         await rounds(1)
         return "met"

@@ -42,7 +42,7 @@ TURN = {
 }
 
 
-async def test_a_tool_gets_the_model_s_arguments_and_the_turn_s():
+async def test_a_tool_gets_the_arguments_of_the_model_and_of_the_turn():
     assert await arguments_of("t", {"file": "a", "n": None}) == {"file": "a", "n": None, **TURN}
 
 
@@ -64,12 +64,12 @@ async def test_the_model_cannot_replace_the_turn_s_arguments():
     assert await arguments_of("shell", forged) == {**TURN, "timeout": 7}
 
 
-async def test_without_a_user_an_argument_of_that_name_is_the_model_s():
+async def test_without_a_user_an_argument_named_user_id_comes_from_the_model():
     seen = await arguments_of("t", {"user_id": "the model's"}, user_id="")
     assert seen == {**TURN, "user_id": "the model's"}
 
 
-async def test_a_call_s_own_arguments_stay_as_they_were():
+async def test_the_arguments_in_a_call_are_not_changed():
     def spoil(**arguments: Any) -> None:
         arguments.clear()
 

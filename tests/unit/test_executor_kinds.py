@@ -117,7 +117,7 @@ async def test_a_mock():
     assert tool.execute.await_args.kwargs["a"] == 1
 
 
-async def test_a_future_of_another_loop_fails_its_call_alone():
+async def test_a_future_of_another_loop_fails_only_its_call():
     other = asyncio.new_event_loop()
     future = other.create_future()
     result, sibling = await execute(

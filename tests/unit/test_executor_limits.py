@@ -1,4 +1,4 @@
-"""The executor: how many calls run at once and for how long, blocking tools, and what is left afterwards."""
+"""The executor: how many calls run at once and for how long, blocking tools, and that nothing is left afterwards."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_call_that_fails_makes_room_for_the_next():
 # How long a call may take
 
 
-async def test_a_call_that_takes_too_long_fails_alone():
+async def test_a_call_that_takes_too_long_does_not_fail_the_others():
     slow = Waiting()
     results = await execute(
         [call("ok"), call("wait"), call("fail")], OK, slow, FAIL, tool_timeout=SOON
@@ -190,7 +190,7 @@ async def test_a_timeout_is_not_the_caller_s_cancellation():
     ],
 )
 @pytest.mark.parametrize("calls", [[], [call("ok")]], ids=["no call", "a call"])
-async def test_a_limit_that_makes_no_sense_is_refused(calls, option, value):
+async def test_a_limit_with_an_impossible_value_is_refused_by_name(calls, option, value):
     with pytest.raises(ConfigError, match=option):
         await execute(calls, OK, **{option: value})
 
@@ -253,7 +253,7 @@ in_a_worker_thread = pytest.mark.parametrize("kind", [plain, marked, marked_plai
 
 
 @in_a_worker_thread
-async def test_tools_that_block_and_others_in_call_order(kind, gate):
+async def test_results_of_blocking_and_other_tools_are_in_call_order(kind, gate):
     async def let_on(**_: Any) -> str:
         await reached(gate)
         gate.open()
@@ -270,7 +270,7 @@ async def test_tools_that_block_and_others_in_call_order(kind, gate):
     [ValueError("no"), asyncio.CancelledError("no"), SystemExit("no"), StopIteration("no")],
     ids=lambda error: type(error).__name__,
 )
-async def test_a_tool_that_raises_in_its_thread_fails_alone(error, kind):
+async def test_a_tool_that_raises_in_its_thread_fails_only_its_call(error, kind):
     def execute_(fail: bool, **_: Any) -> str:
         if fail:
             raise error
@@ -478,7 +478,7 @@ class TestALoopWithEagerTasks:
         results = await execute([call("echo", n=n) for n in range(4)], FunctionTool("echo", echo))
         assert [result.content for result in results] == [0, 1, 2, 3]
 
-    async def test_a_tool_that_fails_fails_alone(self):
+    async def test_a_failing_tool_does_not_affect_other_calls(self):
         tools = [raises(ValueError("no")), raises(asyncio.CancelledError(), "c"), OK]
         results = await execute([call("t"), call("c"), call("ok")], *tools)
         assert [result.error for result in results] == [True, True, False]

@@ -1,4 +1,4 @@
-"""What becomes of whatever a tool does, and of calls that cannot be carried out."""
+"""Results of tools, whatever these do, and of calls that cannot be carried out."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ DEEP = functools.reduce(lambda inner, _: [inner], range(100), math.inf)
     ],
     ids=lambda value: repr(value)[:40],
 )  # fmt: skip
-async def test_a_number_that_json_does_not_have_fails_its_call_alone(content, words):
+async def test_a_number_that_json_does_not_have_fails_only_its_call(content, words):
     for given, field in (
         (content, "content"),
         (ToolResult("ok", content), "content"),
@@ -210,7 +210,7 @@ async def test_the_content_of_a_failure_is_not_shown_and_may_be_anything():
     ],
     ids=lambda value: repr(value)[:40],
 )
-async def test_what_python_s_json_writes_otherwise_is_content_as_it_is(content):
+async def test_content_that_json_writes_in_another_form_is_not_changed(content):
     [result] = await execute([call("t")], returns(given := ToolResult("ok", content)))
     assert result is given
     assert result.content is content
@@ -227,7 +227,7 @@ async def test_content_nested_too_deep_for_json_is_a_failure():
     assert (result.error, sibling.error) == (True, False)
 
 
-async def test_a_result_is_handed_on_as_it_is():
+async def test_a_result_is_returned_unchanged():
     class Detailed(ToolResult):
         pass
 
@@ -243,14 +243,14 @@ async def test_a_result_of_another_class_is_a_result():
     assert outcomes([result]) == [(True, "no")]
 
 
-async def test_a_tool_that_is_not_registered():
+async def test_a_call_of_an_unknown_tool_is_a_failure():
     results = await execute([call("nobody"), call("ok"), call("")], OK)
     assert [result.error for result in results] == [True, False, True]
     assert results[0].outcome.startswith("Tool 'nobody' not registered")
     assert results[2].outcome.startswith("Tool '' not registered")
 
 
-async def test_without_tools_none_is_registered():
+async def test_without_tools_every_call_is_a_failure():
     [result] = await execute([call("ok")])
     assert result.error
     assert result.outcome.startswith("Tool 'ok' not registered")
@@ -281,7 +281,7 @@ class NamedClass:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_what_cannot_be_a_tool_is_refused_alike_by_batches_and_accumulators(tools, says):
+async def test_batches_and_accumulators_refuse_the_same_objects_as_tools(tools, says):
     with pytest.raises(ConfigError) as of_batch:
         await execute([call("t")], *tools)
     with pytest.raises(ConfigError) as of_accumulator:
@@ -323,7 +323,7 @@ async def test_a_tool_may_be_listed_twice():
     ],
     ids=repr,
 )
-async def test_what_is_not_a_call_is_refused(calls, says):
+async def test_anything_but_a_call_is_refused_by_a_batch(calls, says):
     with pytest.raises(TypeError, match=says):
         await execute(calls, OK)
 
@@ -334,17 +334,17 @@ async def test_a_batch_needs_no_user_no_conversation_and_no_storage():
 
 
 @pytest.mark.parametrize("args", [None, 5, "text", object()], ids=repr)
-async def test_arguments_that_are_no_dict_fail_their_call_alone(args):
+async def test_arguments_that_are_not_a_dict_fail_only_their_call(args):
     results = await execute([ToolCall("ok", args), call("ok")], OK)
     assert [result.error for result in results] == [True, False]
 
 
 @pytest.mark.parametrize("name", [None, 5, ["ok"], {}], ids=repr)
-async def test_a_name_that_is_no_str_fails_its_call_alone(name):
+async def test_a_name_that_is_not_a_str_fails_only_its_call(name):
     results = await execute([ToolCall(name, {}), call("ok")], OK)
     assert [result.error for result in results] == [True, False]
 
 
-async def test_argument_names_that_are_no_str_fail_their_call_alone():
+async def test_argument_names_that_are_not_str_fail_only_their_call():
     results = await execute([ToolCall("ok", {1: 2}), call("ok")], OK)
     assert [result.error for result in results] == [True, False]

@@ -88,7 +88,7 @@ async def contents(tools: list[Any], *middleware: Any, **options: Any) -> list[A
         ([Elsewhere(), Elsewhere(name="inner", marked=True)], ["elsewhere", "inner", "here"]),
     ],
 )
-async def test_a_tool_runs_where_the_innermost_executor_is_that_takes_it(middleware, expected):
+async def test_the_innermost_executor_that_takes_a_tool_runs_it(middleware, expected):
     assert await contents([free, marked, bound], *middleware) == expected
 
 
@@ -116,7 +116,7 @@ async def test_options_that_the_executor_refuses_are_refused_before_a_call_runs(
 
 
 @pytest.mark.parametrize("remote", ["gpu", 1, [], {"num_cpus"}])
-def test_what_a_tool_needs_elsewhere_is_a_mapping(remote):
+def test_remote_is_a_bool_or_a_mapping(remote):
     with pytest.raises(ConfigError, match="remote must be True, False or what a call needs"):
         ToolOptions(remote=remote)
 

@@ -64,7 +64,7 @@ def preview(place: Path, name: str, **args: object) -> str:
     return str(asked(ToolCall(name, args)))
 
 
-def test_what_reads_is_read_only_and_what_writes_asks_first_and_runs_alone(tmp_path):
+def test_tools_that_read_are_read_only_and_tools_that_write_need_approval_and_run_alone(tmp_path):
     options = {tool.name: options_of(tool) for tool in file_tools(tmp_path)}
     reading = ["list_files", "read_file", "search_files"]
     assert list(options) == [*reading, "edit_file", "write_file"]
@@ -102,7 +102,7 @@ async def test_listing_goes_into_folders_on_request_but_not_into_hidden_ones(cal
     ]
 
 
-async def test_names_narrow_a_list(call):
+async def test_a_list_can_be_limited_to_a_pattern_of_names(call):
     assert (await call("list_files", recursive=True, names="*.py")).content == "src/main.py  13"
 
 
@@ -175,7 +175,7 @@ async def test_a_long_line_is_cut(call, place):
 
 
 @pytest.mark.parametrize("data", [b"\x89PNG\0", b"caf\xe9\n", b"a\0b"])
-async def test_what_is_not_text_is_named_and_not_shown(call, place, data):
+async def test_a_file_that_is_not_text_is_named_and_not_shown(call, place, data):
     (place / "data").write_bytes(data)
     result = await call("read_file", path="data")
     assert (result.outcome, result.content) == (
@@ -206,7 +206,7 @@ async def test_lines_are_found_with_their_places(call):
         ({"text": "(o+)+$"}, ""),
     ],
 )
-async def test_a_search_is_for_the_text_as_it_stands(call, args, content):
+async def test_a_search_takes_its_text_literally(call, args, content):
     assert (await call("search_files", **args)).content == content
 
 
@@ -248,7 +248,7 @@ async def test_an_edit_of_all_places(call, place):
     assert (place / "a.txt").read_text() == "onE\ntwo\nthrEE\n"
 
 
-async def test_line_ends_of_a_file_stay_what_they_are(call, place):
+async def test_an_edit_keeps_a_file_s_line_ends(call, place):
     (place / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
     await call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n")
     assert (place / "dos.txt").read_bytes() == b"1\r\n2\r\n"

@@ -75,7 +75,7 @@ steps = st.lists(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps, st.booleans())
-def test_whatever_is_written_in_between_assembling_gives_what_it_gives_anew(
+def test_whatever_is_written_in_between_a_prompt_is_the_same_as_one_folded_anew(
     tmp_path_factory, steps, merge_roles
 ):
     import asyncio
@@ -242,7 +242,7 @@ async def test_results_that_come_later_take_the_place_of_the_failures(storage):
 
 
 async def test_a_batch_that_follows_without_a_user_in_between_has_its_own_results(storage):
-    """As if the results could not be saved, and the program went on."""
+    """The next batch follows without results, as if these could not be saved and the program went on."""
     for kind, content in [*CALLS, ("respond", "again"), ("call", CALL), ("result", RESULT)]:
         await storage.save_message("c", "u", kind, content)
     messages = await assembled(storage)
@@ -277,7 +277,7 @@ class CountingLog(MemoryLog):
         return page
 
 
-async def test_any_log_is_asked_for_what_is_new_alone(fed):
+async def test_any_log_is_asked_only_for_new_rows(fed):
     log = CountingLog()
     for number in range(3):
         await log.append("c", user_id="u", rows=[("user", str(number), float(number))])
@@ -287,7 +287,7 @@ async def test_any_log_is_asked_for_what_is_new_alone(fed):
     assert fed == ["0", "1", "2"]
 
 
-async def test_a_log_needs_no_load_messages_and_what_it_calls_whole_is_folded_anew():
+async def test_a_log_needs_no_load_messages_and_a_whole_page_is_folded_anew():
     log = CountingLog()
     await log.append("c", user_id="u", rows=[("user", "second", 2.0)])
     await assembled(log)
@@ -315,7 +315,7 @@ async def test_foldings_of_other_options_are_kept_apart(storage):
         assert ("<b>" in messages[-1]["content"]) is not escape_tags
 
 
-async def test_what_is_kept_of_a_storage_goes_with_it():
+async def test_the_kept_foldings_of_a_storage_are_dropped_with_it():
     log = MemoryLog()
     await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
     await assembled(log)

@@ -114,7 +114,7 @@ def test_f10_every_split_gives_the_same_events(text):
     assert short(read(*text)) == whole
 
 
-def test_f11_what_is_half_an_object_is_told_from_a_missing_tag():
+def test_f11_half_an_object_is_told_from_a_missing_tag():
     parser = Parser(dialect="forge-json", errors="event")
     parser.feed('<tool>{"tool_name":"a"')
     [error] = parser.finish("length")
@@ -148,7 +148,7 @@ def run(call: ToolCall) -> Any:
     return result
 
 
-def test_f15_an_unknown_tool_is_told_the_tools_in_the_order_they_were_registered_in():
+def test_f15_the_failure_of_an_unknown_tool_lists_the_tools_in_their_order():
     result = run(ToolCall("nope", {}))
     assert result.error
     assert result.outcome.index("first") < result.outcome.index("second")

@@ -40,7 +40,7 @@ def statuses(found: list[ToolExecution]) -> list[str]:
 
 
 class Journal(Hooks):
-    """Hooks that note what they are told."""
+    """Hooks that note their calls."""
 
     def __init__(self, journal: list[str], name: str = "hook", **options: Any) -> None:
         super().__init__(**options)
@@ -91,7 +91,7 @@ async def test_hooks_before_a_batch_run_in_call_order_and_then_its_calls_start_t
     assert journal.count("hook after work: success") == 3
 
 
-async def test_all_hooks_come_first_also_where_few_calls_may_run_at_once():
+async def test_all_hooks_come_first_even_if_few_calls_may_run_at_once():
     journal: list[str] = []
 
     async def work(n: int, **_: Any) -> None:
@@ -170,7 +170,7 @@ async def test_a_hook_may_turn_a_failure_into_a_success():
     ],
     ids=repr,
 )
-async def test_a_matcher_narrows_hooks_to_some_tools(matcher, expected):
+async def test_a_matcher_limits_hooks_to_some_tools(matcher, expected):
     seen: list[str] = []
 
     def look(ctx: Any, given: ToolCall) -> ToolCall:
@@ -183,7 +183,7 @@ async def test_a_matcher_narrows_hooks_to_some_tools(matcher, expected):
     assert seen == expected
 
 
-async def test_what_hooks_note_is_there_for_later_hooks_and_tools():
+async def test_state_that_hooks_write_is_seen_by_later_hooks_and_tools():
     state: dict[str, Any] = {"before": 0}
 
     def count(ctx: HookContext[Any], given: ToolCall) -> ToolCall:
@@ -338,7 +338,7 @@ async def test_a_predicate_decides_which_calls_require_approval():
 
 
 @pytest.mark.parametrize("where", ["predicate", "approve"])
-async def test_what_goes_wrong_while_the_question_is_asked_is_a_denial(where):
+async def test_an_error_while_the_question_is_asked_is_a_denial(where):
     def fails(*_: Any) -> bool:
         raise OSError("no preview")
 
@@ -375,7 +375,7 @@ async def test_a_timeout_of_the_asking_program_is_its_own():
     assert "TimeoutError: the form was closed" in record.error
 
 
-async def test_without_anybody_to_ask_nothing_that_requires_approval_runs():
+async def test_if_nobody_can_be_asked_no_call_that_requires_approval_runs():
     [record] = await records([call("guarded")], guarded())
     assert (record.status, record.attempt) == ("denied", 0)
     assert "nobody can be asked" in record.error
@@ -416,7 +416,7 @@ async def test_someone_is_asked_while_other_calls_run():
 # Records
 
 
-async def test_a_record_says_what_became_of_a_call():
+async def test_a_record_has_the_outcome_of_a_call():
     async def slow(**_: Any) -> str:
         await asyncio.sleep(0.02)
         return "done"

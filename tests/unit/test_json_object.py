@@ -60,9 +60,7 @@ def test_strings_of_the_object_itself_come_while_they_arrive(data, value, ascii)
 
 
 @given(st.data(), OBJECTS, st.text(max_size=3), st.integers(0, 200))
-def test_what_is_refused_is_what_json_refuses_at_the_same_place_however_it_is_cut(
-    data, value, noise, at
-) -> None:
+def test_text_is_refused_where_json_refuses_it_however_it_is_cut(data, value, noise, at) -> None:
     text = json.dumps(value)
     at = min(at, len(text))
     broken = text[:at] + noise + text[at:]
@@ -127,7 +125,7 @@ def test_raw_line_breaks_stand_in_strings_as_models_write_them() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_what_follows_may_be_left_alone(size) -> None:
+def test_text_after_the_object_may_be_left_unread(size) -> None:
     text = '{"a": {}} and {more}'
     reader = fed([text[i : i + size] for i in range(0, len(text), size)], is_alone=False)
     assert (reader.finish(), reader.value()) == (None, {"a": {}})

@@ -1,4 +1,4 @@
-"""A turn that is left while the model writes: the log has what was shown, and nothing that had only begun."""
+"""A turn that is left while the model writes: the log has the shown text, and no block that had only begun."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHOLE = [("think", "a < b, it seems"), ("respond", "Hello <b>there</b>.")]
 async def left_after(
     piece: str, **reading: Any
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """What was shown of a text that goes no further, and the rows that its turn left."""
+    """The events of a text that breaks off, and the rows that its turn left."""
     waits = asyncio.Event()
 
     async def source() -> AsyncIterator[str]:

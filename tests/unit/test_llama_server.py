@@ -1,7 +1,7 @@
 """A real server of models: agents, requests and failures over llama.cpp's HTTP server, whose model is made here.
 
-What the model says is fixed (see `support.tiny_model`). All else is real: templates, tokens, stop strings, the server's
-own parser of tool calls and of reasoning, its errors.
+The model's answers are fixed (see `support.tiny_model`). Everything else is real: templates, tokens, stop strings, the
+server's own parser of tool calls and of reasoning, its errors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ANSWERS = {
     "201": "Twenty-three, and 201.",
     "": "Good day to you!",
 }
-"""What the model says to a message that holds these words, the first that are found."""
+"""The model's answers by words in the last message; the first words that are found count."""
 
 HI = [{"role": "user", "content": "Hi"}]
 DECLARED = ToolDeclaration("add", "Add.", add.schema)
@@ -210,7 +210,7 @@ async def test_reasoning_that_it_takes_out_of_the_text_is_read_as_reasoning(url)
 
 
 def template(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What chooses the answer: the prompt of a plain completion is the caller's to the last token."""
+    """The end of a prompt, which chooses the answer: the caller writes the whole prompt of a plain completion."""
     words = messages[-1]["content"]
     number = next(number for number, key in zip(count(), ANSWERS, strict=False) if key in words)
     return f"<|im_start|>user\n{words}<|im_end|>\n<|answer {number}|>"
@@ -279,13 +279,13 @@ async def test_a_server_of_one_model_knows_it_by_every_name(url):
     assert text(await ask(asked, "Hi")) == "Good day to you!"
 
 
-async def test_an_address_that_is_not_the_apis_is_said_to_lack_its_path(url):
+async def test_the_error_for_an_address_without_the_api_names_the_missing_path(url):
     asked = OpenAIModel("tiny", base_url=f"{url}/chat", max_retries=0)
     with pytest.raises(LLMError, match=r"has no such API .* such as /v1\?"):
         await ask(asked, "Hi")
 
 
-async def test_a_setting_that_it_refuses_is_said(url):
+async def test_a_setting_that_the_server_refuses_is_named(url):
     with pytest.raises(LLMError, match=f"{url} refused the request .*; correct the settings"):
         await ask(model(url, logit_bias="x", n_probs="many"), "Hi")
 

@@ -82,7 +82,7 @@ class AlwaysFree(MemoryLog):
         (HalfSaves, "test_half_a_character_is_refused_and_nothing_is_written"),
         (ForgetsCalls, "test_a_call_is_saved_with_its_row_and_settled_with_its_result"),
         (NeverWhole, "test_a_row_with_an_older_time_makes_the_page_whole"),
-        (AlwaysFree, "test_who_does_not_wait_is_told"),
+        (AlwaysFree, "test_a_caller_that_does_not_wait_gets_a_busy_error"),
     ],
 )
 def test_a_storage_that_does_not_keep_the_protocol_fails(fault: type[MemoryLog], test: str) -> None:

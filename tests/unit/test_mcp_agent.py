@@ -44,7 +44,18 @@ async def test_the_prompt_lists_what_the_model_then_calls():
     assert third.status == "success"
 
 
-async def test_a_server_whose_calls_need_agreement_waits_for_it_and_goes_on():
+async def test_tools_of_one_name_are_told_apart_without_a_group_too():
+    call = write({"name": "disk__search", "args": {"word": "b"}})
+    model = ScriptedModel([call, "Done."])
+    async with small("search", name="disk") as disk:
+        result = await Agent(model, tools=[search, *await disk.tools()]).run("Look it up.")
+    prompt = model.requests[0].messages[0]["content"]
+    assert [prompt.count(name) for name in (" search(", "disk__search(")] == [1, 1], prompt
+    [execution] = result.steps[0].executions
+    assert json.loads(execution.value)["arguments"] == {"word": "b"}
+
+
+async def test_a_run_waits_for_approval_of_a_server_s_calls_and_goes_on():
     async def run(server: MCPServer) -> None:
         model = ScriptedModel([write({"name": "wipe", "args": {}}), "Done."])
         agent = Agent(model, tools=await server.tools())

@@ -48,7 +48,7 @@ async def test_tools_are_listed_in_the_servers_order_with_its_words(server):
     assert add.schema["required"] == ["a", "b"]
 
 
-async def test_it_says_how_it_is_used(server):
+async def test_a_server_gives_its_instructions(server):
     assert await server.instructions() == "Ask little."
 
 
@@ -84,7 +84,7 @@ async def test_it_says_how_it_is_used(server):
         ),
     ],
 )
-async def test_what_a_call_gives(server, call, status, content):
+async def test_the_result_of_a_call(server, call, status, content):
     [execution] = await run(server, call)
     assert (execution.status, execution.error or execution.value) == (status, content)
 
@@ -94,7 +94,7 @@ async def test_calls_run_at_the_same_time_with_results_in_call_order(server):
     assert [each.value for each in await run(server, *calls)] == [*range(1, 11)]
 
 
-async def test_how_far_a_call_has_come_is_an_event(server):
+async def test_the_progress_of_a_call_is_an_event(server):
     events: list[dict[str, Any]] = []
     await run(server, ToolCall("count", {"to": 3}), on_event=events.append)
     told = [(event["progress"], event["total"], event["message"]) for event in events]
@@ -115,7 +115,7 @@ async def test_a_tool_that_comes_later_is_seen_by_the_next_step(server):
 
 
 @pytest.mark.parametrize("how", ["cancelled", "timed out"])
-async def test_the_server_is_told_that_a_call_is_not_waited_for_any_more(server, how):
+async def test_the_server_is_told_that_a_call_was_cancelled(server, how):
     call = ToolCall("wait", {"name": how})
 
     async def was_told() -> bool:

@@ -46,7 +46,7 @@ def load(tmp_path) -> Load:
         ),
     ],
 )
-def test_what_is_read_of_a_server(load, entry, place):
+def test_each_form_of_an_entry_is_read(load, entry, place):
     variables = {"HOME": "/home/ada", "A": "1", "B": "2", "EMPTY": ""}
     servers = load({"mcpServers": {"one": entry}}, **variables)
     assert [*servers] == ["one"]
@@ -93,12 +93,12 @@ def test_a_file_that_cannot_be_used_says_where_and_what_is_wrong(load, tmp_path,
     assert "\n" not in message
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         load_mcp_config(tmp_path / "mcp.json")
 
 
-async def test_what_was_read_runs(load):
+async def test_a_server_that_was_read_can_be_started(load):
     args = ["-I", "-S", "${HERE}/mcp_small.py", "plain", "search"]
     entry = {"command": sys.executable, "args": args}
     servers = load({"mcpServers": {"notes": entry}}, HERE=str(HERE))

@@ -1,4 +1,4 @@
-"""What a server is given of a call, and what its answer becomes: text, values, and the names of everything else."""
+"""The arguments that a server gets, and the results that its answers become: text, values, names of everything else."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def result_of(*parts: dict[str, Any], **others: Any) -> ToolResult:
         ([text("a"), text("b")], {"result": ["a", "b"]}, ["a", "b"]),
         ([text("{'a': 1}")], {"result": None}, {"text": "{'a': 1}", "structured": None}),
         ([], {"a": 1}, {"a": 1}),
-        # It says something else
+        # The text says something else
         ([text("one row")], {"rows": [1]}, {"text": "one row", "structured": {"rows": [1]}}),
         (
             [text('{"a": 1}'), {"type": "image", "data": DATA, "mimeType": "image/png"}],
             {"a": 1},
             {"text": '{"a": 1}\n[image: image/png, 10 bytes]', "structured": {"a": 1}},
         ),
-        # What is not text is named
+        # A part that is not text is named
         (
             [{"type": "image", "data": BIG, "mimeType": "image/png"}],
             None,
@@ -97,7 +97,7 @@ def test_the_message_of_a_failure(parts, structured, message):
 # Arguments
 
 
-async def test_what_cogencys_executor_injects_is_not_sent_to_the_server():
+async def test_arguments_that_cogencys_executor_adds_are_not_sent_to_the_server():
     asked = []
 
     async def call(name: str, args: Any, progress: Any) -> ToolResult:

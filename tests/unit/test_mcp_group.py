@@ -54,7 +54,7 @@ async def test_tools_have_names_that_tell_them_apart_in_a_stable_order():
         (ToolCall("list", {}), "disk"),
     ],
 )
-async def test_calls_go_where_their_names_say(call, answer):
+async def test_a_call_goes_to_the_server_that_it_names(call, answer):
     servers = {"disk": small("search", "list"), "web": small("search")}
     async with ServerGroup(servers) as group:
         processes = {}
@@ -69,7 +69,7 @@ async def test_calls_go_where_their_names_say(call, answer):
         assert run.value == answer
 
 
-async def test_a_list_of_servers_is_named_as_they_are():
+async def test_servers_in_a_list_keep_their_own_names():
     async with ServerGroup([small("a", name="x"), small("a", name="y")]) as group:
         assert names(await group.tools()) == ["x__a", "y__a"]
 
@@ -96,7 +96,7 @@ async def test_a_group_can_go_on_without_a_server(caplog):
     assert "server 'bad' could not be started" in caplog.text
 
 
-async def test_the_tools_of_a_server_that_ended_for_good_stay_and_their_calls_say_why(
+async def test_the_tools_of_a_server_that_ended_for_good_stay_listed_and_their_calls_say_why(
     tmp_path, caplog
 ):
     import sys

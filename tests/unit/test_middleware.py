@@ -137,7 +137,7 @@ async def test_it_may_answer_without_running_the_call():
     assert (record.result, record.attempt) == (ToolResult("from memory"), 0)
 
 
-async def test_it_may_run_the_call_again_which_the_record_counts():
+async def test_it_may_run_the_call_again_and_the_record_counts_the_attempts():
     async def twice(invocation: Invocation, next: Any) -> ToolResult:
         await next(invocation)
         return await next(replace(invocation, attempt=2))
@@ -328,7 +328,7 @@ async def test_a_timeout_is_a_result_that_middleware_can_see():
 
     async def look(invocation: Invocation, next: Any) -> ToolResult:
         seen.append(await next(invocation))
-        await asyncio.sleep(0)  # the task is not cancelled any more
+        await asyncio.sleep(0)  # works, since the task is not cancelled any more
         return seen[0]
 
     async def hang(**_: Any) -> None:
@@ -368,10 +368,10 @@ async def test_cancelled_with_its_batch_it_can_clean_up_and_cannot_run_the_call_
         assert journal == ["began", "cancelled"]
 
 
-# What a tool wants
+# Options of tools
 
 
-async def test_a_tool_s_own_timeout_counts_more():
+async def test_a_tool_s_own_timeout_goes_before_the_batch_s():
     async def hang(**_: Any) -> None:
         await asyncio.sleep(0.15)
 
@@ -543,7 +543,7 @@ async def test_a_retry_is_not_made_once_its_batch_is_cancelled(monkeypatch):
     ],
     ids=repr,
 )
-def test_options_that_no_call_could_keep_are_refused(options):
+def test_options_with_impossible_values_are_refused(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
         ToolOptions(**options)
 

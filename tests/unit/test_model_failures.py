@@ -130,7 +130,7 @@ async def failed(model: Any) -> tuple[LLMError, list[Any]]:
 
 
 @providers
-async def test_no_server_there(provider):
+async def test_no_server_at_the_address_is_an_error(provider):
     async with ModelServer() as server:
         url = server.url + provider.path
     async with provider.model("m", base_url=url, api_key="k", max_retries=0) as model:
@@ -181,7 +181,7 @@ async def test_a_status_says_what_to_do(provider, status, type, words, message):
 
 
 @providers
-async def test_what_a_service_says_is_cut_if_it_is_long(provider):
+async def test_a_long_message_of_a_service_is_cut(provider):
     async with served(provider, Reply(provider.error("odd", "x" * 5000), 400)) as (_, model):
         error, _ = await failed(model)
     assert "x" * 300 + "…" in str(error)
@@ -303,7 +303,7 @@ async def test_a_request_may_say_how_often_itself(provider):
 
 
 @providers
-async def test_how_long_to_wait_is_told(provider):
+async def test_a_limited_rate_says_how_long_to_wait(provider):
     busy = Reply(provider.error("rate_limit_error", "slowly"), 429, {"retry-after": "20"})
     async with served(provider, busy) as (_, model):
         error, _ = await failed(model)

@@ -1,4 +1,4 @@
-"""Answers with the provider's own calls that end before their end, over both SDKs: what was cut off is never run.
+"""Answers with the provider's own calls that break off, over both SDKs: a call that was cut is never run.
 
 An answer is cut after each of its pieces and in the middle of each, by the end of the body and of the connection.
 """

@@ -31,7 +31,7 @@ from support.native_calls import ARGS, calling, events, last, pieces, run
     ],
     ids=lambda value: f"C5 {value}",
 )
-def test_c5_the_choice_is_sent_and_none_without_tools(choice, names) -> None:
+def test_c5_the_tool_choice_is_sent_and_is_none_without_tools(choice, names) -> None:
     _, model = run("42", driver=NativeDriver(choice))
     request = model.requests[0]
     assert request.tool_choice == choice
@@ -95,7 +95,7 @@ def test_the_system_prompt_teaches_no_dialect() -> None:
     assert system == {"role": "system", "content": "You are Ada.\n\n# Instructions\n\nBe brief."}
 
 
-# What it says
+# How its answer is read
 
 
 def test_c4_a_batch_has_one_execution_a_call_in_call_order() -> None:
@@ -185,7 +185,7 @@ def test_c8_any_other_text_beside_a_call_is_kept_in_its_place(text, arguments) -
     assert seen[1]["content"] == text
 
 
-def test_c7_it_may_be_kept() -> None:
+def test_c7_text_that_is_only_a_calls_arguments_may_be_kept() -> None:
     driver = NativeDriver(drop_echoed_args=False)
     seen = events([TextDelta(ARGS), calling()], "done", driver=driver)
     assert seen[1]["content"] == ARGS

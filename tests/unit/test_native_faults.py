@@ -22,7 +22,7 @@ from cogency_rs import (
 from cogency_rs.agent.drivers.native_answer import NativeAnswer
 from support.native_calls import ARGS, agent_of, calling, events, last, pieces, run
 
-# What cannot be used
+# Calls that cannot be used
 
 BROKEN = [
     ('{"a": 19,}', "tool_calls", "malformed", "expected a key in double quotes", (1, 14)),

@@ -1,4 +1,4 @@
-"""A stored conversation as a provider with its own tool calls is shown it: calls, results and reasoning."""
+"""A stored conversation in the form for a provider with its own tool calls: calls, results and reasoning."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_parse_execute_block_reads_the_first_block_only():
     assert parse_execute_block(block("[]") + block(T)) == []
 
 
-def test_parse_execute_block_minds_strings():
+def test_parse_execute_block_ignores_tags_in_strings():
     body = '[{"name": "t", "args": {"a": "</execute>"}}]'
     assert parse_execute_block(block(body)) == [ToolCall("t", {"a": "</execute>"})]
 

@@ -202,7 +202,7 @@ async def test_a_chunk_that_is_not_a_str_closes_the_source():
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_after_execute_what_follows_is_discarded(stream):
+async def test_text_after_execute_is_discarded(stream):
     events = await collect(Source("a", f"{CALL}b", "<think>c</think>"), stream=stream)
     assert events == [("respond", "a"), ("call", CALL_CONTENT), ("execute", None)]
 
@@ -299,7 +299,7 @@ async def test_the_parser_goes_on_after_a_malformed_block():
     ],
     ids=["text", "think", "an incomplete tag", "results", "blank text"],
 )
-async def test_what_was_received_is_given_before_the_source_s_error(text, expected, stream):
+async def test_text_is_yielded_before_the_source_s_error_is_raised(text, expected, stream):
     events, _ = await collect_until_raised(Source(text, ConnectionError("gone")), stream=stream)
     joined = [(events[0][0], "".join(content for _, content in events))]
     assert joined == expected
@@ -321,7 +321,7 @@ async def test_an_open_execute_is_reported_before_the_source_s_error_and_not_bla
 @pytest.mark.parametrize(
     "kind", [ConnectionError, ValueError, RuntimeError, TimeoutError, TypeError]
 )
-async def test_the_source_s_error_is_passed_on_as_it_is(kind, stream):
+async def test_the_source_s_error_is_raised_unchanged(kind, stream):
     error = kind("gone")
     _, raised = await collect_until_raised(Source("a", error), stream=stream)
     assert raised is error

@@ -1,7 +1,7 @@
-"""The parser, one text at a time: which events it gives.
+"""The parser, one text at a time: the events of each text.
 
-`CASES` is the specification: each row is read as it stands, one character at a time, and in token
-mode, and gives the same.
+`CASES` is the specification: each row has the same events whole, one character at a time, and in
+token mode.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chunking never matters: any cutting of a text gives the events of the whole text."""
+"""Chunking never matters: a text has the same events however it is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parser says of a malformed block, and which place it names."""
+"""The parser's report of a malformed block, and the place that it names."""
 
 from __future__ import annotations
 

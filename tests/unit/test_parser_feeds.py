@@ -1,4 +1,4 @@
-"""How soon the parser gives what it reads: each feed gives what it makes certain."""
+"""How soon the parser returns events: each feed returns all that are certain by then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a block: what stands at the bound passes, one beyond it does not."""
+"""Limits of a block: one at the bound is read, one beyond it is malformed."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_call_content_is_what_json_reads_and_writes(written, content):
 
 
 def test_floats_of_every_size_are_written_as_repr_writes_them():
-    """Most of them between 1e14 and 1e16, where two shortest forms may be equally near."""
+    """Floats, most of them between 1e14 and 1e16, where two shortest forms may be equally near."""
     pick = random.Random(0)
     sizes = [pick.uniform(1, 10) * 10.0**exponent for exponent in range(-323, 308)]
     numbers = sizes + [pick.uniform(1e14, 1e16) for _ in range(2000)]
@@ -175,7 +175,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("written", REFUSED, ids=ascii)
-def test_what_json_refuses_is_malformed(written):
+def test_a_value_that_json_refuses_is_malformed(written):
     assert outline(read([block(body_with(written))]))[:1] == [MALFORMED]
 
 

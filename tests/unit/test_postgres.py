@@ -1,4 +1,4 @@
-"""The log in PostgreSQL: the protocol, and what is its own."""
+"""The log in PostgreSQL: the protocol, and what is special to this storage."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class TestPostgreSQL(LogConformance):
 
 
 class TestPostgreSQLFromTwoPrograms(TestPostgreSQL):
-    """Another address is another set of connections and claims, as another program has them."""
+    """Open the log by another address, which has its own connections and claims, as another program would."""
 
     async def reopen(self, log: PostgreSQL) -> PostgreSQL:
         return PostgreSQL(self.dsn.replace("127.0.0.1", "localhost"))
 
 
-# What cogency asks of a storage, as SQLite answers it
+# The methods of cogency's storage, which return what SQLite's return
 
 ROWS = [
     ("c", "u", "user", "Where is the Ärger with 100% of tests?", 1.0),
@@ -115,7 +115,7 @@ async def fill(log: Any) -> None:
     await log.save_request("c", "u", "[]", "answer", 5.0)
 
 
-async def test_every_question_is_answered_as_sqlite_answers_it(dsn):
+async def test_every_method_returns_what_sqlite_returns(dsn):
     async with PostgreSQL(dsn) as log, SQLite(":memory:") as other:
         await fill(log)
         await fill(other)
@@ -136,7 +136,7 @@ async def test_messages_of_an_unknown_type_are_refused(dsn):
         assert await log.conversations() == []
 
 
-async def test_a_message_without_a_time_is_of_now(dsn):
+async def test_a_message_without_a_time_gets_the_present_time(dsn):
     async with PostgreSQL(dsn) as log:
         before = time.time()
         await log.save_message("c", "u", "user", "hello")
@@ -144,7 +144,7 @@ async def test_a_message_without_a_time_is_of_now(dsn):
         assert before <= row["timestamp"] <= time.time()
 
 
-# What is written together
+# Writes that are grouped
 
 
 async def test_appends_that_wait_together_are_one_transaction(dsn):

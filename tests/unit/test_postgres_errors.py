@@ -1,4 +1,4 @@
-"""What goes wrong with a log in PostgreSQL: one line that says what to do, with no password in it."""
+"""Errors of a log in PostgreSQL: one line that says what to do, without a password."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "s3cr3t-w0rd"
 
 
 async def failure(dsn: str) -> StorageError:
-    """How an append fails there."""
+    """The error of an append to the log at this address."""
     async with PostgreSQL(dsn) as log:
         with pytest.raises(StorageError) as caught:
             await log.append("c", user_id="u", rows=[("user", "hello", 1.0)])
@@ -53,8 +53,8 @@ async def role(elsewhere):
 # The server
 
 
-async def test_no_server_is_told_at_once():
-    with socket.socket() as bound:  # and nobody listens
+async def test_a_missing_server_is_an_error_at_once():
+    with socket.socket() as bound:  # a port on which nobody listens
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         error = await failure(f"postgresql://u:{SECRET}@127.0.0.1:{port}/db")
@@ -125,7 +125,7 @@ async def test_a_server_without_tls_where_tls_is_asked_for(postgres):
         (LookupError, ("failed",), False),
     ],
 )
-async def test_what_the_server_says(dsn, monkeypatch, kind, parts, retryable):
+async def test_each_error_of_the_server_is_explained(dsn, monkeypatch, kind, parts, retryable):
     monkeypatch.setattr(session, "PATIENCE", 0.0)
 
     async def fails(*_: Any) -> None:
@@ -146,7 +146,7 @@ async def test_what_the_server_says(dsn, monkeypatch, kind, parts, retryable):
     assert contents == ["before", "after"]
 
 
-def test_a_value_that_is_refused_is_not_repeated():
+def test_the_message_does_not_repeat_a_refused_value():
     cause = UnicodeEncodeError("utf-8", SECRET, 0, 1, "surrogates not allowed")
     error = asyncpg.DataError(f"invalid input for query argument $1: ['{SECRET}'] ({cause})")
     error.__cause__ = LookupError("surrogates not allowed")
@@ -211,7 +211,7 @@ def test_a_place_is_host_and_database(monkeypatch, dsn, place):
     assert read_dsn(dsn).place == place
 
 
-def test_the_schema_is_ours_and_the_rest_the_driver_s():
+def test_the_driver_gets_the_address_without_our_schema():
     address = read_dsn("postgresql://u:p@db/app?schema=mine&sslmode=verify-full")
     assert (address.schema, address.dsn) == ("mine", "postgresql://u:p@db/app?sslmode=verify-full")
     assert read_dsn("postgresql://db/app").schema == "cogency"

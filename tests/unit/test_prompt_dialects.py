@@ -61,7 +61,7 @@ async def test_the_model_s_own_calls_stand_in_its_turn_as_it_writes_them(name):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-async def test_what_a_tool_returned_opens_no_call_although_nobody_asked(name):
+async def test_a_tool_s_result_never_opens_a_call_in_any_dialect(name):
     _, turn, _ = texts_of(TALK, dialect=name)
     for content in (turn, [turn], {"text": turn}):
         *_, results = texts_of([*TALK[:-1], returned(content)], dialect=name)
@@ -77,7 +77,7 @@ def test_a_mark_in_a_result_is_a_reference_in_text_and_an_escape_in_json():
     )
 
 
-def test_a_result_says_what_happened_and_whether_it_failed():
+def test_a_result_shows_its_outcome_and_whether_it_failed():
     items = [
         {"tool": "t", "status": "success", "outcome": "Read a", "content": "port = 1"},
         {"tool": "t", "status": "failure", "content": "no such file"},

@@ -30,7 +30,7 @@ CALL = execute(("t", {}))
 
 
 class Store:
-    """A storage that notes what it was asked."""
+    """A storage that notes how it was asked."""
 
     def __init__(self, events: list[Event]) -> None:
         self.events = events
@@ -72,7 +72,7 @@ FOLDED = [
     ("window", "turns"),
     [(1, 1), (2, 1), (3, 1), (4, 2), (7, 2), (8, 3), (9, 3), (10, 4), (1000, 4), (None, 4)],
 )
-async def test_a_window_leaves_the_newest_turns_that_fit_and_always_the_last(window, turns):
+async def test_a_window_keeps_the_newest_turns_that_fit_and_always_the_last(window, turns):
     sent = await prompt(TALK, History(window=window, merge_roles=False))
     assert sent == [message for turn in FOLDED[-turns:] for message in turn]
 
@@ -91,7 +91,7 @@ async def test_rows_before_the_first_question_are_left_out_first():
     ]
 
 
-async def test_without_a_question_all_is_shown():
+async def test_rows_without_a_question_are_all_shown():
     rows = [respond("a"), called(), result(), respond("b")] * 50
     assert len(await prompt(rows, History(window=1))) == 101
 
@@ -198,7 +198,7 @@ async def test_a_window_that_counts_no_tokens_asks_for_none():
 
 
 @pytest.mark.parametrize("tokens", [-1, 1.5, None, "1"])
-async def test_a_count_that_is_not_one_is_refused(tokens):
+async def test_a_count_that_is_not_a_whole_number_is_refused(tokens):
     with pytest.raises(ConfigError, match="count_tokens must return a whole number"):
         await prompt(TALK, History(max_tokens=10, count_tokens=lambda _: tokens))
 
@@ -249,7 +249,7 @@ async def test_neighbours_of_one_role_become_one_message(events, expected):
     )
 
 
-async def test_the_rows_stay_as_they_were():
+async def test_the_rows_are_not_changed():
     rows = [user([1]), user([2])]
     await prompt(rows)
     assert rows == [user([1]), user([2])]
@@ -280,7 +280,7 @@ async def test_a_transform_may_be_a_plain_function():
     assert await prompt(TALK, History(transform=shorter)) == [results()]
 
 
-async def test_what_a_transform_returns_is_merged():
+async def test_the_messages_of_a_transform_are_merged():
     def summed(messages: list[Any]) -> tuple[Any, ...]:
         return ({"role": "user", "content": "so far: nothing"}, *messages)
 
@@ -298,7 +298,7 @@ async def test_what_a_transform_returns_is_merged():
         ([{"role": 5, "content": ""}], "number 0 is not a message"),
     ],
 )
-async def test_what_is_not_a_list_of_messages_is_refused(returned, problem):
+async def test_a_transform_that_returns_anything_but_messages_is_refused(returned, problem):
     async def wrong(_: Any) -> Any:
         return returned
 
@@ -326,12 +326,12 @@ def test_a_bound_is_a_whole_number_from_1_on(name, value):
         ("merge_roles", 1, "merge_roles must be a bool"),
     ],
 )
-def test_a_value_that_cannot_be_kept_is_refused(name, value, problem):
+def test_an_option_with_a_wrong_value_is_refused(name, value, problem):
     with pytest.raises(ConfigError, match=problem):
         History(**{name: value})
 
 
-async def test_a_history_is_a_history():
+async def test_anything_but_a_history_is_refused():
     with pytest.raises(ConfigError, match="history must be a History, got 5"):
         await prompt(TALK, 5)  # type: ignore[arg-type]
 

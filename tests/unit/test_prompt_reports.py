@@ -136,7 +136,7 @@ FOLDS: list[tuple[str, list[Event], list[Said]]] = [
 @pytest.mark.parametrize(
     ("events", "expected"), [pytest.param(*row, id=name) for name, *row in FOLDS]
 )
-def test_the_fold(events, expected):
+def test_rows_are_folded_into_messages(events, expected):
     assert folded(events) == expected
     known = [row for row in events if row["type"] != "error"]
     assert folded(events, rules="installed") == folded(known, rules="installed")

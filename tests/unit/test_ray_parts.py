@@ -89,7 +89,7 @@ class Optioned:
         ),
     ],
 )
-def test_what_ray_is_told_repeats_nothing_that_may_not_be_repeated(options, expected):
+def test_ray_s_options_never_repeat_a_call_that_may_not_be_repeated(options, expected):
     assert ray_options(Optioned(**options)) == expected
 
 
@@ -128,13 +128,13 @@ def test_the_state_of_a_method_is_its_object_and_of_anything_else_the_tool():
         ({"context_vars": ["who"]}, "context_vars must be ContextVar objects, got 'who'"),
     ],
 )
-def test_an_executor_refuses_what_it_cannot_keep(options, words):
+def test_an_executor_refuses_options_with_impossible_values(options, words):
     with pytest.raises(ConfigError, match=words):
         RayExecutor(**options)
 
 
 @needs_ray
-def test_what_belongs_to_the_program_stays_there():
+def test_tools_of_servers_and_agents_are_not_run_on_ray():
     server = MCPServer.http("http://127.0.0.1:1/mcp")
     on_server = MCPTool("t", "", {}, "s", "t", server._options, None)
     helper = Agent(ScriptedModel([]), tools=[]).as_tool("helper", "Helps.")
@@ -144,7 +144,7 @@ def test_what_belongs_to_the_program_stays_there():
     ]
 
 
-# The way to Ray
+# The connection to Ray
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
@@ -218,7 +218,7 @@ def test_a_server_that_says_nothing_is_an_error_in_time(monkeypatch):
         "somewhere",
     ],
 )
-def test_what_is_not_an_address_is_refused_where_it_is_written(address, monkeypatch):
+def test_text_that_is_not_an_address_is_refused_at_construction(address, monkeypatch):
     with pytest.raises(ConfigError) as caught:
         RayExecutor(address)
     assert str(caught.value) == (
@@ -244,14 +244,14 @@ def test_ray_s_client_that_is_not_installed_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("address", [None, "", "auto", "local"])
-def test_what_ray_looks_up_itself_is_left_to_it(address):
+def test_an_address_that_ray_looks_up_itself_is_not_checked(address):
     check_answers(address)
 
 
 # Work that is done once
 
 
-async def test_work_is_done_once_however_many_ask_and_again_after_an_error():
+async def test_work_is_done_once_for_all_callers_and_again_after_an_error():
     done: list[str] = []
     go = threading.Event()
 
@@ -275,7 +275,7 @@ async def test_work_is_done_once_however_many_ask_and_again_after_an_error():
     assert (await once.get(), await once.get(), once.known()) == (2, 2, 2)
 
 
-# What is sent
+# Packing and sending
 
 
 def errand(**changes: Any) -> bytes:
@@ -348,7 +348,7 @@ def test_a_tool_that_a_worker_cannot_read_is_unusable():
         lambda absent: "x" in absent,
     ],
 )
-def test_what_stays_in_the_program_says_so_when_it_is_used(use):
+def test_an_object_that_stays_in_the_program_says_so_when_it_is_used(use):
     absent = pickle.loads(pickle.dumps(Absent("deps", "they stay")))
     with pytest.raises(ToolError, match=r"^deps cannot be used in another process: they stay$"):
         use(absent)
@@ -401,13 +401,13 @@ def test_a_call_that_never_ran_is_a_failure(name):
     assert "\n" not in str(failed)
 
 
-def test_an_error_that_is_not_known_means_that_nothing_is_known():
+def test_after_an_unknown_error_the_outcome_is_unknown():
     failed = failure_of_call(of_ray("SomethingNewError", "RayError"), "pay")
     assert isinstance(failed, UnknownOutcome)
     assert "SomethingNewError: line 1 line 2" in str(failed)
 
 
-def test_a_context_of_a_worker_carries_what_a_tool_says_back():
+def test_a_worker_s_context_carries_the_tool_s_stop_back():
     sent: RemoteCall = pickle.loads(errand())
     told = Errand(sent)
     context = told.context(0, sent.call)

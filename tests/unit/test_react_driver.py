@@ -128,7 +128,7 @@ def test_an_answer_that_comes_before_its_type_comes_whole() -> None:
     assert seen[-2] == ("respond", "5")
 
 
-def test_an_answer_beside_a_call_is_not_one() -> None:
+def test_an_answer_beside_a_call_is_ignored() -> None:
     text = decision(tool="add", args={"a": 2, "b": 3}, answer="6")
     result, _ = run(text, answer("5"))
     assert result.steps[0].text == ""
@@ -217,7 +217,7 @@ def test_equal_errors_in_a_row_stop_the_run_before_that_where_their_limit_is_low
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5, None])
-def test_c17_wrong_retries_are_refused(bad) -> None:
+def test_c17_a_wrong_number_of_retries_is_refused(bad) -> None:
     with pytest.raises(ConfigError, match="max_retries must be"):
         ReActDriver(max_retries=bad)
 
@@ -309,13 +309,13 @@ def test_the_rest_of_a_broken_answer_is_not_read() -> None:
     assert model.closed_early == 1
 
 
-def test_what_went_wrong_is_gone_from_the_prompt_when_the_model_does_better() -> None:
+def test_a_report_is_gone_from_the_prompt_after_a_success() -> None:
     _, model = run("no", decision(type="x"), CALL, answer("5"))
     assert [len(request.messages) for request in model.requests] == [2, 4, 6, 4]
     assert shown(model.requests[3])[1][1].startswith("Thought: I add.\nAction: add")
 
 
-def test_the_log_has_what_went_wrong_as_rows_of_its_own() -> None:
+def test_the_log_has_a_report_as_a_row_of_its_own() -> None:
     storage = Memory()
     agent, _ = agent_of("no", CALL, answer("5"), storage=storage)
     agent.run_sync("2 + 3?", conversation_id="c")
@@ -372,7 +372,7 @@ def test_c22_a_final_model_must_be_one() -> None:
         ReActDriver(final_model=3)
 
 
-# What is asked
+# Prompts
 
 
 def test_the_prompt_lists_the_tools_and_says_how_to_decide() -> None:

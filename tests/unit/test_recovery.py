@@ -308,7 +308,7 @@ async def test_after_a_cancelled_turn_there_are_not_two_user_messages_in_a_row()
 
 
 @pytest.mark.parametrize("characters", [99_999, 5_000_000])
-async def test_what_the_model_sees_of_a_result_is_bounded_and_the_log_keeps_all(characters):
+async def test_the_shown_part_of_a_result_is_bounded_and_the_log_keeps_all(characters):
     call = json.dumps([{"name": "page", "args": {"characters": characters}}])
     async with SQLite(":memory:") as log:
         talk = Talk(log, f"<execute>{call}</execute>", "Long.")
@@ -324,7 +324,7 @@ async def test_what_the_model_sees_of_a_result_is_bounded_and_the_log_keeps_all(
             assert f"{characters:,}" in item["content"]
 
 
-# What cannot be held wrong
+# Mistakes in using it that are noticed
 
 
 async def test_a_row_of_an_unknown_type_is_refused():

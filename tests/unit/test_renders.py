@@ -197,7 +197,7 @@ def is_equal(part: str, ours: str, theirs: str) -> bool:
 @needs_renders
 @pytest.mark.parametrize("part", ["calls", "results", "tools"])
 @pytest.mark.parametrize("render", RENDERS, ids=lambda render: render["template"])
-def test_what_stands_between_the_roles_is_the_template_s(render, part):
+def test_text_between_the_roles_comes_from_the_template(render, part):
     ours, theirs = parts_of(render)[part]
     [*differences] = (
         row for row in DIFFERENCES if (row.template, row.part) == (render["template"], part)

@@ -50,7 +50,7 @@ bounds = st.integers(1, 40)
 
 
 @given(st.lists(items, min_size=1, max_size=4), bounds, st.booleans(), st.booleans())
-def test_text_is_cut_at_its_characters_and_all_else_stays(array, most, ensure_ascii, escape_tags):
+def test_only_text_that_is_too_long_is_cut(array, most, ensure_ascii, escape_tags):
     stored = json.dumps(array, ensure_ascii=ensure_ascii)
     found = json.loads(shown(stored, max_result_chars=most, escape_tags=escape_tags))
     assert len(found) == len(array)
@@ -63,7 +63,7 @@ def test_text_is_cut_at_its_characters_and_all_else_stays(array, most, ensure_as
 
 
 @given(values.filter(lambda value: not isinstance(value, str)), bounds)
-def test_a_value_is_cut_in_its_json_and_becomes_text(value, most):
+def test_a_value_that_is_cut_becomes_text(value, most):
     [item] = json.loads(shown(json.dumps([{"content": value}]), max_result_chars=most))
     text = json.dumps(value)
     if len(text) <= most or isinstance(value, bool | None):
@@ -100,7 +100,7 @@ def test_a_tool_s_own_bound_counts_more_in_both_directions():
     assert [item["content"] for item in found] == [cut("x" * 20, most) for most in (5, 99, 10)]
 
 
-def test_a_large_result_is_shown_in_little_and_quickly():
+def test_a_large_result_is_cut_quickly():
     stored = json.dumps([{"tool": "t", "status": "success", "content": "é\n" * 2_500_000}])
     found = shown(stored, max_result_chars=100_000)
     assert len(found) < 100_000 * 5
@@ -108,7 +108,7 @@ def test_a_large_result_is_shown_in_little_and_quickly():
     assert item["content"].endswith(notice(4_900_000, 5_000_000))
 
 
-def test_options_that_are_equal_are_one():
+def test_equal_options_are_equal_and_have_one_hash():
     options = {"escape_tags": True, "max_result_chars": 5, "tool_result_chars": {"a": 1, "b": 2}}
     turned = {**options, "tool_result_chars": {"b": 2, "a": 1}}
     assert FoldOptions(**options) == FoldOptions(**turned)

@@ -1,4 +1,4 @@
-"""How a turn saves what must not be lost: to the end, and with no more tasks than needed."""
+"""How a turn saves its rows: to the end, even if cancelled, and with no more tasks than needed."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ async def test_after_a_complete_batch_nothing_is_read():
     assert items.items == ["more"]
 
 
-async def test_an_error_of_the_iterator_passes_on_and_what_was_read_stays():
+async def test_an_error_of_the_iterator_is_raised_and_the_text_before_it_stays():
     source = Source(Items("ab", KeyError("gone"), "c"), parser := Parser())
     with pytest.raises(KeyError, match="gone"):
         await source
@@ -141,7 +141,7 @@ async def test_the_text_of_a_chunk_is_handed_on_as_it_is(sink):
     assert event["content"] is chunk
 
 
-async def test_a_turn_saves_what_came_before_it_hands_on_a_chunk_of_another_kind():
+async def test_a_turn_saves_its_text_before_it_hands_on_a_chunk_of_another_kind():
     source = Source(Items("<think>", "a", "b", "</think>", "c"), Turn(stream="token"))
     assert [(await source)["content"], (await source)["content"]] == ["a", "b"]
     [[(kind, content, _)], event] = await source
@@ -149,7 +149,7 @@ async def test_a_turn_saves_what_came_before_it_hands_on_a_chunk_of_another_kind
 
 
 @pytest.mark.parametrize("sink", [Parser, Turn])
-async def test_a_kind_of_str_is_handed_on_as_str(sink):
+async def test_a_subclass_of_str_is_handed_on_as_str(sink):
     class Marked(str):
         __slots__ = ()
 
@@ -163,7 +163,7 @@ def test_awaitables_of_the_iterator_pass_through():
     assert run(Source(items, Parser(stream="token")))[0] == [None]
 
 
-def test_what_is_sent_and_thrown_reaches_the_iterator():
+def test_values_that_are_sent_and_thrown_reach_the_iterator():
     heard = []
 
     async def chunks():
@@ -188,7 +188,7 @@ def test_what_is_sent_and_thrown_reaches_the_iterator():
     assert heard == ["answer", error]
 
 
-def test_what_is_thrown_and_not_caught_comes_back_and_the_next_item_is_awaited():
+def test_an_error_that_is_thrown_and_not_caught_is_raised_and_the_next_item_is_awaited():
     items = Items("a")
     items.awaitable = items.own
     source = Source(items, Parser(stream="token"))
@@ -248,7 +248,7 @@ async def test_other_items_are_handed_to_the_turn_by_a_callable():
     assert content(await source) + content(await source) == ["aa", "bb"]
 
 
-async def test_what_the_callable_raises_passes_on():
+async def test_an_exception_of_the_callable_is_raised():
     def enter(item):
         raise LookupError(item)
 

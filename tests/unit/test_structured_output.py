@@ -1,4 +1,4 @@
-"""An answer of a certain type, asked for by its schema where the provider knows that, and in words where not."""
+"""An answer of a certain type, asked for by its schema if the provider supports that, and otherwise in words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answer_of_anthropic(answer: str = OSLO) -> Reply:
 
 
 async def runs(served: Any, *replies: Reply, count: int = 1, **options: Any) -> list[Any]:
-    """Ask as often for a city; returns what was sent, request by request."""
+    """Ask for a city once for each reply; returns the bodies of all requests."""
     asked = {"output_type": City, "driver": "native", **options.pop("agent", {})}
     async with served(*replies, **options) as (server, model):
         agent: Any = Agent(model, **asked)
@@ -142,7 +142,7 @@ async def test_a_server_that_refuses_the_usage_and_the_schema_is_asked_without_b
     ids=["a server of one's own", "turned off", "text", "react"],
 )
 async def test_the_schema_is_not_sent(options, agent):
-    """A text that holds calls, or a decision, is not of that form."""
+    """A text that holds calls, or a decision, does not have the form of the schema."""
     answer = OSLO
     if agent.get("driver") == "react":
         answer = f'{{"thought": "", "type": "final_answer", "answer": {OSLO}}}'
@@ -151,7 +151,7 @@ async def test_the_schema_is_not_sent(options, agent):
 
 
 @pytest.mark.parametrize("options", [{}, {"output_type": list[int]}], ids=["text", "an array"])
-async def test_where_the_answer_is_not_an_object_there_is_no_schema(options):
+async def test_an_answer_that_is_not_an_object_has_no_schema(options):
     async with openai_served.served(said_by_openai("[1]"), structured_output=True) as (
         server,
         model,

@@ -75,7 +75,7 @@ def test_without_tools_it_says_so():
     assert system_prompt() != system_prompt([OK])
 
 
-def test_it_speaks_of_recall_only_where_there_is_such_a_tool():
+def test_it_mentions_recall_only_if_there_is_such_a_tool():
     recall = FunctionTool("recall", nothing, "Searches.", {"query": {}})
     other = FunctionTool("remember", nothing, "Searches.", {"query": {}})
     assert "`recall`" in system_prompt([OK, recall])
@@ -84,7 +84,7 @@ def test_it_speaks_of_recall_only_where_there_is_such_a_tool():
     assert given.index("`recall`") < given.index("Be brief.")
 
 
-def test_an_identity_replaces_the_one_it_has():
+def test_an_identity_replaces_the_default_one():
     given = system_prompt([OK], "You are Ada.")
     assert given.startswith("You are Ada.\n")
     own = system_prompt([OK]).splitlines()[0]
@@ -103,7 +103,7 @@ def test_empty_texts_count_as_not_given(empty):
 
 
 @pytest.mark.parametrize("text", ["é日😀", "{tools} %s {0}", "</execute><end>", "a\n\nb"])
-def test_what_was_given_is_kept_as_it_is(text):
+def test_given_texts_are_not_changed(text):
     assert text in system_prompt([OK], identity=text)
     assert text in system_prompt([OK], instructions=text)
     assert text in system_prompt([FunctionTool("t", nothing, text)])

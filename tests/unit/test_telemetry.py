@@ -69,7 +69,7 @@ async def test_it_is_part_of_the_callers_trace_and_the_caller_is_not_part_of_it(
     assert {line for line in tree if "render" in line} == {"  render"}
 
 
-async def test_what_tools_models_and_hooks_do_is_inside_of_their_span(traces):
+async def test_spans_made_by_tools_models_and_hooks_are_inside_of_their_span(traces):
     tracer = traces.provider.get_tracer("test")
 
     @tool
@@ -222,7 +222,7 @@ async def test_it_works_inside_of_cogency_too(traces):
     ]
 
 
-async def test_an_agents_own_telemetry_counts_more_than_the_programs(traces):
+async def test_an_agents_own_telemetry_goes_before_the_programs(traces):
     own = Traces()
     instrument(traces.provider)
     await agent(adding(1, 2), "3.", telemetry=own.provider).run("?")

@@ -1,4 +1,4 @@
-"""Where spans say that services are, and how a trace goes on in MCP servers. That it does on Ray is in `test_ray`."""
+"""Addresses of services in spans, and traces that go on in MCP servers; `test_ray` has those that go on in Ray."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_an_address_is_its_host_and_its_port(url, address, port):
 
 
 @pytest.mark.parametrize("url", [None, "", "nowhere", "http://[::1", "http://a:b/", 5])
-def test_what_is_not_an_address_says_nothing(url):
+def test_text_that_is_not_an_address_gives_no_attributes(url):
     assert server_attributes(url) == {}
 
 
@@ -62,7 +62,7 @@ async def test_a_request_says_where_its_service_is(traces, metrics):
 
 
 async def called(server: MCPServer, name: str, **args: Any) -> Any:
-    """What a call of a tool comes to."""
+    """The execution of one call of a server's tool."""
     async with server:
         [execution] = await execute_calls(
             [ToolCall(name, args)], execution=Execution(tools=await server.tools())
@@ -71,7 +71,7 @@ async def called(server: MCPServer, name: str, **args: Any) -> Any:
 
 
 def of_the_call(traces: Traces, name: str) -> dict[str, Any]:
-    """What the span of a call says of the server."""
+    """The attributes of a call's span that describe the server."""
     prefixes = ("mcp.", "network.", "server.", "error.")
     span = attributes(traces.named(f"execute_tool {name}"))
     return {each: value for each, value in span.items() if each.startswith(prefixes)}
@@ -112,13 +112,13 @@ async def test_without_telemetry_no_trace_is_sent():
     assert (await called(program(), "trace")).value == "None"
 
 
-async def test_what_a_server_says_is_an_error_is_a_tool_error(traces):
+async def test_an_answer_that_is_marked_as_an_error_is_a_tool_error(traces):
     instrument(traces.provider)
     await called(program(), "refuse")
     assert of_the_call(traces, "refuse")["error.type"] == "tool_error"
 
 
-async def test_what_a_server_refuses_has_the_code_of_its_refusal(traces):
+async def test_a_refusal_of_a_server_has_its_error_code(traces):
     instrument(traces.provider)
     await called(small("refuse"), "refuse")
     assert of_the_call(traces, "refuse")["error.type"] == "-32602"

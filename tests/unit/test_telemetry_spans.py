@@ -1,4 +1,4 @@
-"""What spans and metrics hold: who answered, how long it took, and what went wrong."""
+"""What spans and metrics hold: the model, tokens, durations and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(30)
 # What spans hold
 
 
-async def test_a_run_says_who_answered_where_and_what_it_took(traces):
+async def test_a_run_s_span_has_the_model_its_address_and_the_usage(traces):
     usage = Usage(100, 20, cache_read_tokens=40, cache_write_tokens=5, reasoning_tokens=7)
     mine = agent([TextDelta("Hi."), usage, Finish("stop")], telemetry=traces.provider, name="a")
     await mine.run("?", conversation_id="c1")
@@ -69,7 +69,7 @@ async def test_a_run_says_who_answered_where_and_what_it_took(traces):
     assert (run.status.status_code, chat.status.status_code) == (StatusCode.UNSET,) * 2
 
 
-async def test_a_call_says_which_tool_ran_for_which_call(traces):
+async def test_a_call_s_span_has_the_tool_and_the_call_s_id(traces):
     mine = agent(adding(1, 2), "3.", telemetry=traces.provider)
     result = await mine.run("?", conversation_id="c1")
     span = traces.named("execute_tool add")
@@ -165,7 +165,7 @@ async def test_a_model_that_fails_is_an_error_of_the_request_and_the_run(traces)
     assert attributes(traces.named("invoke_agent agent"))["cogency_rs.run.status"] == "failed"
 
 
-async def test_a_model_that_cannot_even_be_asked_is_an_error_of_the_request(traces):
+async def test_a_model_that_raises_before_it_answers_is_an_error_of_the_request(traces):
     async def wrong(messages: Any) -> int:
         return 3
 

@@ -247,7 +247,7 @@ def test_a_file_that_is_not_a_recording_is_refused(path: Path, lines: list[str],
         ReplayModel(path)
 
 
-async def test_what_cannot_be_replayed_is_refused(path: Path):
+async def test_options_that_cannot_work_for_a_replay_are_refused(path: Path):
     with pytest.raises(
         ConfigError, match=r"there is no recording .*talk.jsonl: make one with record"
     ):
@@ -259,7 +259,7 @@ async def test_what_cannot_be_replayed_is_refused(path: Path):
         ReplayModel(path, speed=0)
 
 
-async def test_what_cannot_be_recorded_is_refused_before_it_is_sent(path: Path):
+async def test_a_request_that_cannot_be_recorded_is_refused_before_it_is_sent(path: Path):
     with pytest.raises(ConfigError, match="model must have stream"):
         record("model", path)  # pyright: ignore
     model = ScriptedModel(["Hello", lambda request: seven()])

@@ -253,11 +253,11 @@ async def test_answers_that_are_left_are_an_error():
         ({"answers": [], "delay": -1}, "delay must be at least 0 seconds, got -1"),
     ],
 )
-def test_what_cannot_be_an_answer_is_refused(arguments: dict[str, Any], message: str):
+def test_anything_but_an_answer_is_refused(arguments: dict[str, Any], message: str):
     with pytest.raises(ConfigError, match=message):
         ScriptedModel(**arguments)
 
 
-async def test_what_a_function_returned_is_checked_too():
+async def test_an_answer_that_a_function_returned_is_checked_too():
     with pytest.raises(ConfigError, match="the answer's function returned for its last message"):
         await pieces_of(ScriptedModel([lambda request: 7]))  # pyright: ignore

@@ -1,4 +1,4 @@
-"""`@tool`: what a function becomes, which functions and methods it takes, and a turn with them."""
+"""`@tool`: the tool of a function, which functions and methods it takes, and a turn with them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_a_tool_is_still_the_function():
     ],
     ids=repr,
 )
-def test_what_the_decorator_is_told_counts(made, name, description, blocking):
+def test_options_of_the_decorator_go_before_the_function_s_own(made, name, description, blocking):
     assert (made.name, made.description, made.blocking) == (name, description, blocking)
 
 
@@ -169,7 +169,7 @@ def test_a_method_without_its_instance_is_an_error_that_says_what_to_do(use):
         use()
 
 
-# What cannot be a tool
+# Objects that cannot be tools
 
 
 def positional(x: int, /) -> None: ...
@@ -209,7 +209,7 @@ def unwritable(x: Annotated[int, "how many"], bad: dict[str, threading.Lock]) ->
     ],
     ids=repr,
 )  # fmt: skip
-def test_what_cannot_be_a_tool_is_refused_at_once(function, message):
+def test_anything_but_a_function_is_refused_at_once(function, message):
     with pytest.raises(ConfigError) as raised:
         tool(function)
     assert message in str(raised.value)

@@ -1,4 +1,4 @@
-"""What a function made a tool is called with: the model's arguments, and the turn's."""
+"""The arguments with which a tool's function is called: the model's, and the context."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_a_parameter_of_any_name_is_the_model_s(name):
     assert f"argument '{name}' is required, and was not given" in refused.outcome
 
 
-async def test_what_cogency_s_executor_gives_reaches_no_parameter_that_was_not_asked_for():
+async def test_arguments_of_cogency_s_executor_reach_no_function_that_did_not_ask_for_them():
     given = dict.fromkeys(RESERVED | {"timeout"}, "the turn's")
 
     @tool
@@ -96,7 +96,7 @@ def test_a_parameter_annotated_with_the_context_is_in_no_schema():
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain", "method"])
-async def test_a_function_that_asks_for_it_is_told_of_the_call(kind):
+async def test_a_function_that_asks_for_the_context_gets_it(kind):
     seen: list[ToolContext[dict[str, int]]] = []
 
     @tool
@@ -146,7 +146,7 @@ async def test_the_context_cannot_be_written_by_the_model():
     assert "argument 'about' is not known" in refused.outcome
 
 
-async def test_in_cogency_s_executor_the_context_holds_what_that_gives():
+async def test_in_cogency_s_executor_the_context_has_the_executor_s_arguments():
     @tool
     async def whoami(x: int, about: ToolContext) -> Any:
         return [about.user_id, about.conversation_id, about.storage, about.call.args]

@@ -1,4 +1,4 @@
-"""What tools say while their calls run: events between `execute` and `result`, and that the run should end."""
+"""What tools tell the run while their calls run: events between `execute` and `result`, and that it should end."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_events_are_neither_saved_nor_shown_to_the_model():
         assert [row["type"] for row in rows] == ["call", "result"]
 
 
-async def test_calls_of_a_batch_speak_at_the_same_time():
+async def test_calls_of_a_batch_emit_events_at_the_same_time():
     turns = turns_with(count, OK)
     text = block(call("count", to=2), "ok", call("count", to=2))
     events = [item for item in await carry_out(turns, parse_tokens(text)) if "n" in item]
@@ -102,7 +102,7 @@ async def test_calls_of_a_batch_speak_at_the_same_time():
     assert len({item["execution_id"] for item in events}) == 2
 
 
-async def test_an_event_keeps_what_the_tool_put_into_it():
+async def test_an_event_keeps_the_tool_s_own_keys():
     given = {"type": "found", "timestamp": 1.0, "execution_id": "mine", "content": {"a": [1]}}
 
     @tool
@@ -136,7 +136,7 @@ async def test_an_event_that_would_be_taken_for_another_is_the_call_s_failure(gi
     assert error in json.loads(events[-1]["content"])[0]["content"]
 
 
-async def test_hooks_can_speak_too():
+async def test_hooks_can_emit_events_too():
     class Watching(Hooks):
         def before_tool_execute(self, ctx: Any, call: ToolCall) -> ToolCall:
             ctx.emit({"type": "starting", "name": call.name})
@@ -154,12 +154,12 @@ async def test_without_a_turn_a_function_gets_the_events():
     assert sorted(item["n"] for item in seen) == [0, 0, 1]
     done = await execute_calls(calls, execution=execution, on_event=seen.append)
     assert {item["execution_id"] for item in seen[3:]} == {each.id for each in done}
-    assert await execute_tools(calls, execution=execution)  # nobody listens
+    assert await execute_tools(calls, execution=execution)  # without a reader
     with pytest.raises(ConfigError, match="cannot be called"):
         await execute_tools(calls, execution=execution, on_event=5)  # type: ignore[arg-type]
 
 
-async def test_an_on_event_that_fails_harms_nothing(caplog):
+async def test_an_on_event_that_fails_has_no_effect(caplog):
     def listen(event: Any) -> None:
         raise LookupError("not today")
 

@@ -65,7 +65,7 @@ def attribute(x: Local.Missing) -> str: "Read."
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="Python evaluates hints where they stand")
 def test_hints_that_are_evaluated_late_are_those_of_parameters():
-    """As with hints that are text, that of the result may name what only type checkers know."""
+    """As with hints that are text, the result's hint may have a name that only type checkers know."""
     functions: dict[str, Any] = {}
     exec(compile(DEFERRED, "deferred", "exec", dont_inherit=True), functions)
     assert tool(functions["result"]).json_schema["properties"]["x"]["items"] == {"type": "integer"}

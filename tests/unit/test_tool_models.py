@@ -14,7 +14,7 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
-    NotRequired,  # before Python 3.12 pydantic takes no other
+    NotRequired,  # before Python 3.12 pydantic takes only this one
 )
 
 import annotated_types
@@ -204,7 +204,7 @@ async def test_a_value_that_does_not_fit_is_refused_with_its_place(hint, value, 
     made = takes(hint)
     expected = ToolResult(f"Invalid arguments for tool 'f': {problem}", error=True)
     assert await made.execute(x=value) == expected
-    # In a turn, what the executor checks first says the same of the outermost value.
+    # In a turn, the executor's check comes first, and gives the same message for the outermost value.
     assert (await run(made, value)).error
 
 

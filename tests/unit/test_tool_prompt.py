@@ -158,7 +158,7 @@ def test_a_docstring_is_read_as_text_and_arguments(docstring, text, entries):
     assert (read.text, read.entries) == (text, entries)
 
 
-def test_a_hint_counts_more_than_the_docstring():
+def test_a_hint_goes_before_the_docstring():
     @tool
     async def f(a: Annotated[int, "from the hint"], b: int) -> None:
         """Do.

@@ -1,4 +1,4 @@
-"""What becomes of what a function returns or raises, and where it runs."""
+"""The result of a function's value or exception, and where the function runs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_value_that_json_cannot_hold_is_a_failure_that_names_its_type():
     ],
     ids=repr,
 )
-async def test_what_a_function_raises_is_its_failure(error, words):
+async def test_an_exception_of_a_function_is_its_failure(error, words):
     def fail() -> None:
         raise error
 

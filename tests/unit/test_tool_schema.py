@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture(params=["with pydantic", "without pydantic"])
 def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs a test twice: what it says holds whether pydantic is installed or not."""
+    """Runs a test twice, with and without pydantic."""
     if request.param == "without pydantic":
         monkeypatch.setitem(sys.modules, "pydantic", None)  # its import fails
 
@@ -204,7 +204,7 @@ def test_a_hint_becomes_a_schema(hint, schema, definitions):
     ],
     ids=repr,
 )  # fmt: skip
-def test_a_value_arrives_as_what_the_hint_says(hint, value, got):
+def test_a_value_arrives_with_its_hint_s_type(hint, value, got):
     found = read(takes(hint), value)
     assert found == got
     assert type(found) is type(got)
@@ -334,7 +334,7 @@ def test_without_pydantic_a_hint_of_another_kind_is_an_error_that_says_what_to_i
     assert message.endswith(", which needs pydantic: pip install 'cogency-rs[schema]'")
 
 
-def test_annotations_for_others_are_passed_over(monkeypatch):
+def test_annotations_for_other_packages_are_ignored(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
     made = takes(Annotated[int, 7, "how many", object()])
     assert schema_of(made) == (INTEGER | {"description": "how many"}, None)
@@ -391,7 +391,7 @@ def test_a_parameter_whose_default_is_none_takes_null():
     ],
     ids=repr,
 )  # fmt: skip
-def test_the_flat_form_says_what_it_has_words_for(hint, info):
+def test_the_flat_form_has_only_the_types_that_it_knows(hint, info):
     assert takes(hint).schema == {"x": {"required": True, **info}}
 
 
@@ -530,7 +530,7 @@ def test_values_that_fit_their_hint_arrive_whole(example):
     hint, written, value = example
     made = takes(hint)
     assert read(made, written) == value
-    # And a function that returns what it got returns what the model wrote.
+    # A function that returns its argument returns what the model wrote.
     assert asyncio.run(echo(hint).execute(x=written)).content == written
 
 

@@ -1,4 +1,4 @@
-"""Which tool a call means, where some tools are the agent's own and others are on servers."""
+"""Which tool a call means if some tools are the agent's own and others are on servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cogency_rs import ConfigError, Execution, ToolCall, execute_calls
-from cogency_rs.toolbox import Toolbox
+from cogency_rs.toolbox import Toolbox, told_apart
 
 
 class Named:
@@ -78,7 +78,7 @@ TOOLS = [
         ),
     ],
 )
-async def test_what_a_call_means(server, name, meant):
+async def test_a_call_means_this_tool(server, name, meant):
     call = ToolCall(name, {}, server=server)
     [execution] = await execute_calls([call], execution=Execution(tools=TOOLS))
     answer = execution.error or execution.value
@@ -86,7 +86,7 @@ async def test_what_a_call_means(server, name, meant):
     assert (execution.error is None) == ("@" in meant)
 
 
-def test_a_prompt_lists_plain_names_where_they_are_the_only_ones_in_the_order_of_registration():
+def test_a_prompt_lists_plain_names_if_they_are_unique_in_the_order_of_the_tools():
     assert list(Toolbox.of(TOOLS).names) == [
         "read",
         "search",
@@ -106,7 +106,7 @@ def test_tools_that_already_have_their_long_names_keep_them():
     assert toolbox.find(ToolCall("github__search", {})) is long
 
 
-def test_what_a_server_may_be_called_is_wider_than_what_a_tool_may():
+def test_a_server_s_name_may_have_characters_that_a_tool_s_may_not():
     toolbox = Toolbox.of([Named("a"), Named("a", "My notes (2.0)")])
     assert list(toolbox.names) == ["a", "My_notes__2_0___a"]
 
@@ -129,6 +129,10 @@ def test_names_that_could_mean_either_are_refused(tools, words):
     assert words in str(raised.value)
 
 
+def test_a_tool_that_cannot_be_renamed_keeps_its_name():
+    assert told_apart(TOOLS) == TOOLS
+
+
 @pytest.mark.parametrize("server", [Mock(), 7, ["github"]])
 def test_only_a_text_is_a_server(server):
     tool = Named("a", server)
@@ -149,7 +153,7 @@ places = st.sampled_from([None, "x", "y", "z"])
 
 
 @given(st.sets(st.tuples(names, places)))
-def test_every_tool_is_meant_by_the_name_that_is_listed_and_by_its_server(pairs):
+def test_every_tool_is_found_by_its_listed_name_and_by_its_server(pairs):
     tools = [Named(name, server) for name, server in sorted(pairs, key=str)]
     toolbox = Toolbox.of(tools)
     assert sorted(map(str, toolbox.names.values())) == sorted(map(str, tools))

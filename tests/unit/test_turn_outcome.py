@@ -18,7 +18,7 @@ OPEN = '<execute>[{"name": "ok"'
 ACTED, ANSWERED, ENDED, MALFORMED, TRUNCATED, WAITING, FAILED = TurnOutcome
 
 
-def test_an_outcome_is_its_name():
+def test_an_outcome_is_equal_to_its_value():
     assert [str(outcome) for outcome in TurnOutcome] == [
         *("acted", "answered", "ended", "malformed", "truncated", "waiting", "failed")
     ]
@@ -85,14 +85,14 @@ async def test_events_of_another_parser_have_an_outcome_too(mode):
 
 @pytest.mark.parametrize("text", ["", "hi", OPEN, "<think>hm"])
 @pytest.mark.parametrize("errors", ["event", "respond"])
-async def test_a_source_that_raises_leaves_a_turn_that_was_cut(text, errors):
+async def test_the_outcome_after_a_source_that_raises_is_cut(text, errors):
     turns = accumulator(with_tools(OK, storage=Log()))
     with pytest.raises(ConnectionError, match="reset"):
         await carry_out(turns, parse_tokens(Chunks(text, ConnectionError("reset")), errors=errors))
     assert turns.outcome is TRUNCATED
 
 
-async def test_a_log_that_fails_leaves_a_turn_that_failed():
+async def test_the_outcome_after_a_log_that_fails_is_failed():
     log = Log(fault=lambda _: StorageError("full"))
     turns = accumulator(with_tools(OK, storage=log))
     with pytest.raises(StorageError, match="full"):
@@ -121,9 +121,7 @@ def rows_of(log: Log) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("kind_of_log", LOGS)
 @pytest.mark.parametrize("mode", MODES)
-async def test_what_the_model_wrote_is_in_the_log_and_also_what_was_wrong_with_it(
-    mode, kind_of_log
-):
+async def test_the_log_has_the_model_s_text_and_the_report_about_it(mode, kind_of_log):
     log = kind_of_log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     events = await carry_out(turns, parse_tokens(f"Sure. {BAD}", errors="event"))
@@ -179,7 +177,7 @@ async def test_reports_stay_in_the_answer_unless_they_are_asked_for(mode):
     events = await carry_out(turns, parse_tokens(f"Sure. {BAD}"))
     assert set(types(events)) == set(types(log.rows)) == {"respond"}
     assert "Error: Malformed tool call syntax." in log.rows[0].content
-    assert turns.outcome is MALFORMED  # which needs no string to be found
+    assert turns.outcome is MALFORMED
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -197,7 +195,7 @@ async def test_an_error_of_another_parser_is_saved_and_emitted_as_it_is(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_options_of_the_text_hold_in_the_turn(mode):
+async def test_a_turn_keeps_the_parser_s_options(mode):
     log = Log()
     turns = accumulator(with_tools(OK, storage=log), stream=mode)
     text = 'hm</think><execute>```json\n{"name": "ok", "arguments": {}}```</execute>'

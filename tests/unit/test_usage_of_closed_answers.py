@@ -1,4 +1,4 @@
-"""How many tokens an answer took that is closed before its end, since its calls run at once."""
+"""The usage of an answer that is closed before its end, since its calls run at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALL = block(ToolCall("add", {"a": 1, "b": 2}))
 
 
 def counted(content: str, tokens: int) -> bytes:
-    """A chunk as vLLM sends it where it is asked to count along."""
+    """A chunk as vLLM sends it if it is asked for the usage in each chunk."""
     pytest.importorskip("openai")
     return openai_served.sse(
         {

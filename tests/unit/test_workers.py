@@ -126,7 +126,7 @@ except ConfigError as error:
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_worker_threads_without_a_thread_are_refused(count):
+def test_a_bound_of_0_worker_threads_is_refused(count):
     with pytest.raises(ConfigError, match=f"there must be at least 1 worker thread, got {count}"):
         set_worker_threads(count)
 

@@ -19,7 +19,7 @@ from ..middleware.approval import Approve
 from ..middleware.hooks import sorted_hooks
 from ..storage.log import is_log
 from ..telemetry import Telemetry, tracing_of
-from ..toolbox import Toolbox
+from ..toolbox import Toolbox, told_apart
 from ..tools import ToolContext
 from ..types import Access, CallMode, Dialects, StreamMode
 from .context import RunContext
@@ -130,7 +130,7 @@ class Agent(Generic[Deps, Output]):
         name: str = "agent",
         telemetry: bool | TracerProvider | Telemetry = False,
     ) -> None:
-        listed = tuple(tools)
+        listed = tuple(told_apart(tools))
         check_choice("on_failure", on_failure, "continue", "raise")
         check_choice("on_block", on_block, "continue", "stop")
         check_choice("on_busy", on_busy, "wait", "error")

@@ -1,5 +1,5 @@
 """The demo: a chat whose model gives recorded answers, and in which everything else is real.
 
-`recording` reads what the model said, `model` says it, `workspace` and `tools` are what it works on and with, `player`
-types the questions and holds the conversation. `command` is the command line's `cogency-rs demo`.
+`recording` reads the recorded answers, `model` gives them, `workspace` has the files and `tools` the tools, `player`
+types the questions and runs the chat. `command` is the command line's `cogency-rs demo`.
 """

@@ -1,4 +1,4 @@
-"""The model of a recording, and what makes an agent's runs keep to it."""
+"""The model of a recording, and the hooks and middleware that make an agent's runs follow it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Pace:
     Attributes:
         first_token: seconds until a model begins to answer.
         token: seconds between two tokens, on average.
-        key: seconds between two keys that somebody types.
-        slowness: of the tools; 1 for the time their like would take on a large project.
+        key: seconds between two keys that the user types.
+        slowness: a factor for the tools' time; with 1 they take as long as such tools take on a large project.
     """
 
     first_token: float
@@ -39,7 +39,7 @@ FAST = Pace(first_token=0, token=0, key=0, slowness=0)
 
 
 class RecordedModel:
-    """Says what was recorded, turn by turn, whatever it is asked."""
+    """Gives the recorded answers, turn by turn, whatever it is asked."""
 
     def __init__(self, turns: Sequence[RecordedTurn], pace: Pace) -> None:
         self._turns = [*turns]
@@ -52,7 +52,7 @@ class RecordedModel:
         return self._turns[0] if self._turns else None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
-        """Give the next turn, as a model gives it: tokens come unevenly."""
+        """Give the next turn as a model would: its tokens come unevenly."""
         turn = self._turns.pop(0)
         await asyncio.sleep(self._pace.first_token)
         unevenness = random.Random(len(turn.tokens))
@@ -63,13 +63,13 @@ class RecordedModel:
 
 
 class Recorded(Hooks):
-    """Stops a run where the recording has no more for it: it is over, or the user writes next."""
+    """Stops a run if the recording is over, or if the user writes next."""
 
     def __init__(self, model: RecordedModel) -> None:
         self._model = model
 
     def after_step(self, ctx: RunContext[Any], step: Step) -> Step:
-        """See what the recording says next."""
+        """Look at the next turn of the recording."""
         following = self._model.next
         is_over = step.kind == "final_response" or step.outcome is TurnOutcome.WAITING
         if is_over:
@@ -82,11 +82,11 @@ class Recorded(Hooks):
 
 
 class Unhurried:
-    """Middleware that lets quick tools take as long as their like would take on a large project, so that one sees them.
+    """Middleware that lets quick tools take as long as such tools take on a large project, so that one sees them.
 
     Args:
-        seconds: by tool.
-        slowness: what they are multiplied by.
+        seconds: how long, by tool.
+        slowness: a factor for these seconds.
     """
 
     def __init__(self, seconds: dict[str, float], slowness: float) -> None:

@@ -1,9 +1,9 @@
 """Plays a recorded session: the model's answers are recorded, everything else is real.
 
-It is a chat as `cogency-rs chat` is one: text streams through the parser, the tools run on a real folder, every row is
-in a SQLite file. Folder and file are temporary and removed at the end, however it ends.
+It is a chat like `cogency-rs chat`: text streams through the parser, the tools run on a real folder, every row is in a
+SQLite file. Folder and file are temporary; they are removed however the demo ends.
 
-The model's next turn is the recorded one whatever the tools returned: a recording goes on after failures and after
+The model's next turn is the recorded one, whatever the tools returned: a recording goes on after failures and after
 `<end>`. Every call is approved.
 """
 
@@ -43,11 +43,10 @@ from .tools import SECONDS, demo_tools
 __all__ = ["play", "print_events"]
 
 NOT_RECORDED = "(not recorded)"
-"""Stands for the user's message where a recording has none; a model's turn always answers something: the user, or
-results."""
+"""Stands for the user's message if a recording has none: a model's turn always answers the user, or results."""
 
 PONDERED = 30
-"""Keys that could be typed while somebody thinks about a call."""
+"""The pause before a call is approved, in keys that could be typed meanwhile."""
 
 _NEVER = sys.maxsize
 
@@ -56,9 +55,9 @@ def play(turns: Sequence[RecordedTurn], view: View, pace: Pace) -> None:
     """Play a session as a chat.
 
     Args:
-        turns: what the model says.
-        view: shows it.
-        pace: how fast.
+        turns: the model's answers.
+        view: shows the chat.
+        pace: how fast to play.
 
     Raises:
         StorageError: the log cannot be written.
@@ -104,7 +103,7 @@ def _print(run: Watched) -> None:
 
 @dataclass(frozen=True)
 class _Recording(Assembly):
-    """What the agent of a recording is made of."""
+    """Assembles the agent of a recording."""
 
     pace: Pace
     approve: bool
@@ -131,7 +130,7 @@ class _Recording(Assembly):
 async def _opened(
     turns: Sequence[RecordedTurn], pace: Pace, *, approve: bool = False
 ) -> AsyncGenerator[_Recording, None]:
-    """A folder to work on, a log, and an agent that works there."""
+    """A folder to work on, a log, and an agent with both."""
     with TemporaryDirectory(prefix="cogency-rs-") as temporary:
         folder, db = Path(temporary, "folder"), Path(temporary, "log.db")
         workspace.seed(folder)

@@ -41,7 +41,7 @@ class RecordedTurn:
     """One turn of the model.
 
     Attributes:
-        tokens: what it said, cut as it was streamed.
+        tokens: its text, cut as it was streamed.
         user: what the user wrote before it, or `None`.
     """
 
@@ -59,7 +59,7 @@ def read_recording(path: Path) -> list[RecordedTurn]:
     """Read a recording from a file.
 
     Raises:
-        RecordingError: there is no such file, it cannot be read, or it is no recording.
+        RecordingError: the file does not exist, cannot be read, or is not a recording.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -77,13 +77,13 @@ def parse_recording(text: str, *, name: str) -> list[RecordedTurn]:
 
     Args:
         text: the JSON lines.
-        name: what errors call it.
+        name: the name of the recording in errors.
 
     Raises:
-        RecordingError: a line is not of the form, or there is none.
+        RecordingError: a line does not have the form, or there are no lines.
     """
     turns: list[RecordedTurn] = []
-    # Not `splitlines`: a JSON string may hold other characters that it takes for line ends.
+    # Not `splitlines`, which also cuts at characters that a JSON string may hold.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -138,7 +138,7 @@ def _clean(text: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    """What JSON calls a value."""
+    """The name of a value's type in JSON."""
     match value:
         case None:
             return "null"

@@ -21,7 +21,7 @@ SECONDS = {
     "edit_file": 0.4,
     "write_file": 0.3,
 }
-"""How long their like takes on a large project."""
+"""Seconds that such tools take on a large project."""
 
 
 def demo_tools(directory: Path) -> list[Any]:

@@ -1,6 +1,6 @@
-"""Executors: run tools outside of the program's own process.
+"""Executors run tools outside of the program's own process.
 
-An executor is middleware that has the tool itself run elsewhere. All else about the call stays in the program: the
+An executor is middleware that runs the tool itself elsewhere. Everything else about the call stays in the program: the
 check of its arguments, hooks, approval, retries, time limits, observers and the cap on how many calls run at once.
 """
 
@@ -31,13 +31,13 @@ class Executor(ABC):
 
         Args:
             invocation: the call.
-            execution: what the calls of the batch run with.
+            execution: the `Execution` that the calls of the batch share.
 
         Returns:
-            What the tool returned. What the tool raises passes on.
+            What the tool returned. An exception of the tool is raised here.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; by then the tool has been cancelled, too.
+            asyncio.CancelledError: the caller was cancelled; the tool has been cancelled before that.
             UnknownOutcome: it is not known whether the tool ran to its end.
         """
 
@@ -45,7 +45,7 @@ class Executor(ABC):
         """Check that this executor can run a tool that it takes.
 
         Raises:
-            ConfigError: it never could; the message says why.
+            ConfigError: the executor cannot run it; the message says why.
         """
 
     async def __call__(self, invocation: Invocation, next: Next) -> ToolResult:
@@ -59,7 +59,7 @@ def check_remote(tools: Mapping[str, Any], middleware: Iterable[Middleware]) -> 
     """Check that every tool that is to run elsewhere has an executor.
 
     Raises:
-        ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes it that never could run it.
+        ConfigError: a tool says `remote=...` and no executor takes it, or an executor takes a tool that it cannot run.
     """
     executors = [layer for layer in middleware if isinstance(layer, Executor)]
     for name, tool in tools.items():

@@ -33,7 +33,7 @@ __all__ = ["CallOrder", "HookContext", "HookRunner", "Hooks", "is_around_calls",
 
 @dataclass(frozen=True)
 class HookContext(ToolContext[Deps], Generic[Deps]):
-    """What a hook around a call is told of the call.
+    """What a hook around a call can know of the call.
 
     Attributes:
         state: what hooks have written so far. The hooks and tools that run later see what is written here.
@@ -133,7 +133,7 @@ class Hooks:
     def after_tool_execute(
         self, ctx: HookContext[Any], execution: ToolExecution
     ) -> ToolExecution | Awaitable[ToolExecution]:
-        """Look at what became of a call.
+        """Look at the outcome of a call.
 
         Returns:
             The execution to keep: the same, or another; with another `result`, a failure can become a success.
@@ -157,7 +157,7 @@ def sorted_hooks(hooks: Iterable[Hooks]) -> list[Hooks]:
 
 
 def is_around_calls(hooks: Hooks) -> bool:
-    """Whether hooks have something to say of calls, and not only of runs and steps."""
+    """Whether hooks override a method around calls, and not only around runs and steps."""
     around = (
         (hooks.before_tool_execute, Hooks.before_tool_execute),
         (hooks.after_tool_execute, Hooks.after_tool_execute),
@@ -227,7 +227,7 @@ class HookRunner:
     ) -> None:
         self._stop = stop
         self._on_block = on_block
-        self._blocked_by: str | None = None  # the blocked call after which no other is started
+        self._blocked_by: str | None = None  # the call after which no other starts
         self._hooks = hooks
         self._order = order
         self._state = state
@@ -317,7 +317,7 @@ class HookRunner:
     def _tell_of_change(
         self, invocation: Invocation, hooks: Hooks, execution: ToolExecution
     ) -> None:
-        """Emit an event with what became of a call before a hook changed it."""
+        """Emit an event with the outcome of a call before a hook changed it."""
         invocation.context.emit(
             {
                 "type": "tool_changed",

@@ -46,7 +46,7 @@ def _may_help(result: ToolResult) -> bool:
 
 def pause(attempt: int) -> float:
     """Seconds to wait after this attempt: twice as long each time, and random, so that calls do not retry in step."""
-    import random  # here, because most programs never try a call again
+    import random  # imported late, because most programs never repeat a call
 
     longest: float = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
     return longest * random.uniform(0.5, 1.0)

@@ -26,22 +26,22 @@ class AnthropicModel(ServedModel):
     Needs the extra `anthropic`.
 
     Args:
-        name: what the provider calls the model.
+        name: the model's name at the provider.
         max_tokens: how long an answer may be, thinking included; the API requires it.
         thinking: how many tokens the model may think before it answers, from 1024 on and fewer than `max_tokens`; or
             the API's own form of it, such as `{"type": "adaptive"}`. `None` asks for no thinking.
         cache: whether the provider keeps what it has read, so that the next question pays less for it; `"1h"` keeps it
             for an hour instead of five minutes.
-        structured_output: whether `Agent(output_type=...)` sends the schema of the answer as `output_config`, with the
-            driver `"native"`; it is asked for in words in any case. If not given, only Anthropic itself is sent it. A
-            model that refuses it is asked without from then on.
+        structured_output: whether `Agent(output_type=...)`, with the driver `"native"`, sends the schema of the answer
+            as `output_config`; the prompt asks for it in words in any case. If not given, only Anthropic itself gets
+            the schema. A model that refuses the schema does not get it again.
         base_url: where the API is; `ANTHROPIC_BASE_URL` or Anthropic's own if not given.
-        api_key: the key; if not given, `ANTHROPIC_API_KEY`, or what else the SDK finds. A server on this machine or in
-            a private network needs none.
+        api_key: the key; if not given, `ANTHROPIC_API_KEY`, or other credentials that the SDK finds. A server on this
+            machine or in a private network needs none.
         client: an `AsyncAnthropic` of your own, instead of `base_url` and `api_key`; it stays yours to close.
-        settings: sent with every question: `temperature`, `top_k`, `metadata` and whatever else the API knows.
-            `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` mean what
-            they mean to the SDK.
+        settings: sent with every question: `temperature`, `top_k`, `metadata` and any other setting of the API.
+            `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` are options
+            of the SDK.
 
     Raises:
         ConfigError: the SDK is not installed, there is no key, or the arguments do not go together.

@@ -44,7 +44,7 @@ class MessageReader:
         match chunk.type:
             case "message_start":
                 self._count(chunk.message.usage)
-                yield self._usage(is_estimate=True)  # of the answer, nothing is counted yet
+                yield self._usage(is_estimate=True)  # the answer's tokens are not counted yet
             case "content_block_start":
                 yield from self._start(chunk.content_block)
             case "content_block_delta":
@@ -100,11 +100,11 @@ class MessageReader:
             self._call_is_empty = False
 
     def finish(self) -> Iterator[Delta]:
-        """Give the usage and the `Finish`.
+        """Return the usage and the `Finish`.
 
         Raises:
             RefusedError: the model refused.
-            IncompleteError: the stream is over, and the message is not.
+            IncompleteError: the stream ended before the message did.
         """
         if self._reason is None:
             raise IncompleteError("it ended without a stop_reason")
@@ -114,7 +114,7 @@ class MessageReader:
         yield finish_of(self._reason)
 
     def _count(self, usage: Any) -> None:
-        """Take what was counted; each figure is a sum from the beginning."""
+        """Take the counts; each of them is a sum from the beginning."""
         for name in _COUNTS:
             count = field(usage, name)
             if count is not None:

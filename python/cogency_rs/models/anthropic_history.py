@@ -1,7 +1,7 @@
 """A conversation in the form of chat completions, as Anthropic's messages.
 
-There, turns alternate and are lists of blocks; the results of calls are blocks of the user's next turn, before all
-others; and the system prompt stands apart.
+In Anthropic's messages, turns alternate and are lists of blocks; the results of calls are the first blocks of the
+user's next turn; and the system prompt stands apart.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def messages_of(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
         elif blocks:
             turns.append({"role": role, "content": blocks})
     for turn in turns:
-        turn["content"].sort(key=_is_not_a_result)  # stable: what is alike keeps its order
+        turn["content"].sort(
+            key=_is_not_a_result
+        )  # a stable sort: the results, and the others, keep their order
     if turns and turns[-1]["role"] == "assistant":
         _trim(turns[-1]["content"])
     return turns
@@ -97,7 +99,7 @@ _BLOCKS = {"assistant": _of_assistant, "tool": _of_tool}
 
 
 def _id(id: str) -> str:
-    """An id as the API admits it. A call's and its result's become the same."""
+    """An id in the form that the API accepts; equal ids stay equal."""
     return _NOT_IN_IDS.sub("_", id)
 
 
@@ -111,7 +113,7 @@ def _input(arguments: str | None) -> dict[str, Any]:
 
 
 def _blocks(content: object) -> list[Block]:
-    """Content as blocks. The API refuses text of nothing but white space, so it is left out."""
+    """Content as blocks. Text of nothing but white space is left out, since the API refuses it."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     parts = cast("Sequence[Mapping[str, Any]]", content or ())

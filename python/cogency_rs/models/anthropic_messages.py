@@ -17,7 +17,7 @@ Cache = bool | Literal["5m", "1h"]
 """Whether the provider is to keep what it has read, and for how long."""
 
 _OF_FORM = ("output_config", "output_format", "structured output", "json_schema")
-"""Words by which a refusal tells that it is about the form of the answer."""
+"""Words in a refusal that show that it is about the form of the answer."""
 
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
@@ -26,17 +26,17 @@ class Messages:
     """The endpoint `/v1/messages`.
 
     Args:
-        cache: whether to mark what a later question begins with.
+        cache: whether to mark the prefixes that a later question shares.
     """
 
     def __init__(self, cache: Cache) -> None:
         self._mark: dict[str, Any] | None = None
         if cache:
             self._mark = {"type": "ephemeral"} | ({} if cache is True else {"ttl": cache})
-        self._refuses_form = False  # the model, that it is told the form of its answer
+        self._refuses_form = False  # whether the model refuses `output_config`
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """What is sent for a request."""
+        """The body of a request."""
         messages = messages_of(request.messages)
         body: dict[str, Any] = {"messages": messages}
         if system := system_of(request.messages):
@@ -49,7 +49,7 @@ class Messages:
             body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in used]
             body["tool_choice"] = {"type": "none"}
         if stop := [text for text in request.stop if text.strip()]:
-            # White space alone is refused; the parser of the text stops at it as well.
+            # The API refuses stop sequences of nothing but white space; our parser stops at them as well.
             body["stop_sequences"] = stop
         if request.output_schema is not None:
             form = {"type": "json_schema", "schema": dict(request.output_schema)}
@@ -78,7 +78,10 @@ async def _send(
     client: Any, body: Mapping[str, Any], form: Mapping[str, Any], settings: ModelSettings
 ) -> Any:
     merged = {**body, **settings.of_service}
-    output = {**form, **settings.of_service.get("output_config", {})}  # the effort is the caller's
+    output = {
+        **form,
+        **settings.of_service.get("output_config", {}),
+    }  # the effort is the caller's setting
     merged.pop("output_config", None)
     if output:
         merged["output_config"] = output
@@ -106,9 +109,9 @@ def _choice(request: ModelRequest) -> dict[str, Any]:
 
 
 def _mark_prefixes(body: dict[str, Any], mark: dict[str, Any]) -> None:
-    """Mark the ends of what the next question has in common with this one: tools, system, and the last two user turns.
+    """Mark the ends of the parts that the next question repeats: tools, system, and the last two user turns.
 
-    The API takes four marks. The mark before the last finds what the question before this one has left in the cache.
+    The API takes four marks. The mark before the last one finds what the previous question left in the cache.
     """
     users = [message["content"] for message in body["messages"] if message["role"] == "user"]
     for blocks in (body.get("tools"), body.get("system"), *users[-2:]):

@@ -1,7 +1,7 @@
 """Numbers the tool calls of one answer, however its server tells them apart.
 
 Servers that speak chat completions give each piece of a call an index, or none, or the same index to every call; and a
-call's id and name once, or with each piece. What leaves here has numbers from 0, and each id and name once.
+call's id and name once, or with each piece. The pieces returned here are numbered from 0, with each id and name once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CallNumbers:
     def read(
         self, index: int | None, id: str | None, name: str | None, arguments: str
     ) -> ToolCallDelta:
-        """Give a piece of a call the call's number; empty ids and names are none."""
+        """Give a piece of a call the call's number; an empty id or name becomes `None`."""
         id, name = id or None, name or None
         number = len(self._calls) - 1 if index is None else self._numbers.get(index, -1)
         if number < 0 or self._is_next(self._calls[number], index, id, name):

@@ -16,7 +16,7 @@ from .served import ModelSettings
 __all__ = ["ChatCompletions"]
 
 _OURS = frozenset({"is_error", "reasoning", "tool_execution_id"})
-"""What our messages have beside the API's own fields."""
+"""The fields of our messages that the API does not have."""
 
 _REASONING = ("reasoning_content", "reasoning")
 """The fields in which servers put reasoning. Some fill both with the same text, so the first is enough."""
@@ -35,7 +35,7 @@ class ChatCompletions:
         self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """What is sent for a request."""
+        """The body of a request."""
         body: dict[str, Any] = {"messages": [self._message(each) for each in request.messages]}
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
@@ -44,7 +44,7 @@ class ChatCompletions:
                 if isinstance(request.tool_choice, SpecificTool)
                 else request.tool_choice
             )
-            if not request.parallel_tool_calls:  # some models refuse to be told what they do anyway
+            if not request.parallel_tool_calls:  # true is the default, and some refuse the setting
                 body["parallel_tool_calls"] = False
         if request.stop:
             body["stop"] = list(request.stop)
@@ -97,7 +97,7 @@ class ChatReader(CompletionReader):
 
 
 def _content(content: object) -> Iterator[Delta]:
-    """Content is text, or with some servers a list of parts of text and of thinking."""
+    """The deltas of content, which is text; some servers send a list of parts of text and of thinking."""
     if isinstance(content, str):
         if content:
             yield TextDelta(content)

@@ -21,7 +21,7 @@ def import_sdk(name: str) -> Any:
     """Import the package `name`, which the extra of the same name installs.
 
     Raises:
-        ConfigError: it is not installed.
+        ConfigError: the package is not installed.
     """
     try:
         return importlib.import_module(name)
@@ -34,7 +34,7 @@ def check_url(url: str) -> None:
     """Refuse an address without `http://` or `https://`, which would be asked for as something else.
 
     Raises:
-        ConfigError: says how it begins.
+        ConfigError: the address does not begin with either.
     """
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f"base_url must begin with http:// or https://, got {url!r}")
@@ -46,7 +46,7 @@ def is_local(url: str) -> bool:
     try:
         address = ip_address(host)
     except ValueError:
-        # A name without a dot is one of this machine, or of a network of containers.
+        # A name without a dot is that of this machine, or one in a network of containers.
         return bool(host) and ("." not in host or host.endswith(_LOCAL_NAMES))
     return address.is_private or address.is_loopback
 
@@ -55,8 +55,8 @@ class Clients:
     """The clients of one model: one for each event loop, because the connections of a client belong to one loop.
 
     Args:
-        make: makes a client. It is called early once, so that what is wrong with its arguments is known early.
-        given: the caller's own client. It is used in every loop, and closing it is the caller's.
+        make: makes a client. It is called once at the start, so that wrong arguments are found early.
+        given: the caller's own client. It is used in every loop, and the caller closes it.
 
     Raises:
         ConfigError: no client can be made of these arguments.
@@ -77,7 +77,7 @@ class Clients:
 
     @property
     def first(self) -> Any:
-        """Any of them, for what all have alike."""
+        """Any of the clients, for what is the same in all of them."""
         return self._given or self._spare or next(iter(self._of_loops.values()), None)
 
     def current(self) -> Any:

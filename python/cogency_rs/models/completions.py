@@ -1,4 +1,4 @@
-"""What OpenAI's two APIs for completions, with a chat and with plain text, have alike."""
+"""The common part of OpenAI's two APIs for completions: with a chat, and with plain text."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .served import ModelSettings, finish_of
 __all__ = ["CompletionReader", "Requests", "is_refusal_of", "usage_of"]
 
 _GIVEN_UP = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
-"""Finish reasons of a server that could not go on."""
+"""The finish reasons of a server that could not go on."""
 
 
 _MAY_BE_REFUSED = {
     "stream_options": ("stream_options", "include_usage", "continuous_usage_stats"),
     "response_format": ("response_format", "json_schema", "grammar"),
 }
-"""Fields of a request that not every server knows, and the words by which a refusal tells that it is about one."""
+"""Fields of a request that not every server knows, each with words in a refusal that name it as the cause."""
 
 
 class Requests:
-    """Sends requests. What the server once refused is left out from then on: the usage, and the form of the answer.
+    """Sends requests. A field that the server has refused is left out from then on: the usage, the form of the answer.
 
     Args:
-        counts_along: ask for the usage in each chunk, as vLLM and SGLang give it, so that it is known of an answer that
-            is closed before its end, too.
+        counts_along: whether to ask for the usage in each chunk, which vLLM and SGLang can give, so that it is also
+            known for an answer that is closed before its end.
     """
 
     def __init__(self, *, counts_along: bool = False) -> None:
@@ -51,7 +51,7 @@ class Requests:
             whole = {"stream_options": usage, **body}
             sent = {name: value for name, value in whole.items() if name not in self._refused}
             try:
-                # By way of `extra_body`, since servers know settings that the SDK does not.
+                # Sent as `extra_body`, since servers know settings that the SDK does not.
                 return await create(
                     **asked,
                     stream=True,
@@ -69,7 +69,7 @@ class Requests:
 
 
 def _refused_field(error: Exception, sent: Set[str]) -> str | None:
-    """The field that a server refused a request for, if it was one of these."""
+    """The field for which a server refused a request, if it is one of these."""
     return next(
         (
             name
@@ -81,7 +81,7 @@ def _refused_field(error: Exception, sent: Set[str]) -> str | None:
 
 
 def is_refusal_of(error: Exception, words: Iterable[str]) -> bool:
-    """Whether a service refused a request for something that is told by one of these words."""
+    """Whether a service refused a request with a message that has one of these words."""
     message = f"{error} {getattr(error, 'body', '')}"
     return field(error, "status_code") in (400, 422) and any(word in message for word in words)
 
@@ -97,7 +97,7 @@ class CompletionReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is known why the answer ended, or the usage, which stands after all choices, has come."""
+        """Whether it is known why the answer ended, or the usage has come, which stands after all choices."""
         return self._is_closed or (self._reason is not None and self._reason not in _GIVEN_UP)
 
     def feed(self, chunk: Any) -> Iterator[Delta]:
@@ -116,14 +116,14 @@ class CompletionReader:
 
     @abstractmethod
     def deltas(self, choice: Any) -> Iterable[Delta]:
-        """What a choice of a chunk adds."""
+        """The deltas of a choice of a chunk."""
 
     def finish(self) -> Iterator[Delta]:
-        """Give the usage and the `Finish`.
+        """Return the usage and the `Finish`.
 
         Raises:
             RefusedError: the model refused, or the provider withheld what it wrote.
-            IncompleteError: the stream is over, and nothing said that the answer is.
+            IncompleteError: the stream ended, and nothing said that the answer was complete.
         """
         if self._usage is not None:
             yield self._usage

@@ -1,4 +1,4 @@
-"""What a model's answer is made of while it streams."""
+"""The pieces of a model's answer while it streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReasoningDelta:
 
     Attributes:
         text: the piece; may be empty.
-        signature: what the provider wants back beside this block of reasoning, opaque; comes once, at the end of the
+        signature: opaque text that the provider wants back with this block of reasoning; comes once, at the end of the
             block.
     """
 
@@ -35,10 +35,10 @@ class ToolCallDelta:
     """The next piece of a tool call of the provider's own kind.
 
     Attributes:
-        index: which call of the answer, from 0; `None` where the provider does not say: then a new `id` or a `name`
-            begins a call, and anything else goes on with the last one.
-        id: what the provider calls it; comes once.
-        name: which tool; comes once.
+        index: the call's place in the answer, from 0. `None` if the provider does not say: then a new `id` or a `name`
+            begins a call, and anything else belongs to the last one.
+        id: the provider's id of the call; comes once.
+        name: the tool's name; comes once.
         arguments: the next piece of its arguments, JSON text.
     """
 
@@ -50,18 +50,17 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How many tokens something took.
+    """How many tokens were used.
 
-    The parts do not overlap: what came from a cache is not `input_tokens` again, and reasoning is not `output_tokens`
-    again.
+    The parts do not overlap: tokens from a cache are not in `input_tokens`, and reasoning is not in `output_tokens`.
 
     Attributes:
         input_tokens: read by the model, and not from a cache.
-        output_tokens: written, reasoning aside.
+        output_tokens: written by the model, without its reasoning.
         cache_read_tokens: read from the provider's cache.
-        cache_write_tokens: written to it.
-        reasoning_tokens: written as reasoning, where the provider counts it apart.
-        is_estimate: whether any of it was counted here, since the provider did not say.
+        cache_write_tokens: written to the provider's cache.
+        reasoning_tokens: written as reasoning, if the provider counts it apart.
+        is_estimate: whether any number is an estimate made here, since the provider did not report it.
     """
 
     input_tokens: int = 0
@@ -73,17 +72,17 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """All of them."""
+        """The sum of all parts."""
         return self.read_tokens + self.written_tokens
 
     @property
     def read_tokens(self) -> int:
-        """What the model read, from a cache or not."""
+        """Tokens that the model read, from a cache or not."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property
     def written_tokens(self) -> int:
-        """What the model wrote."""
+        """Tokens that the model wrote, with its reasoning."""
         return self.output_tokens + self.reasoning_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -100,7 +99,7 @@ class Usage:
 
 
 NO_USAGE = Usage()
-"""Nothing was asked for yet."""
+"""The usage before the first request."""
 
 Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Finish
-"""A piece of a model's answer. Of several `Usage`s in one answer the last counts: providers report sums."""
+"""A piece of a model's answer. If there are several `Usage`s in one answer, the last counts: providers report sums."""

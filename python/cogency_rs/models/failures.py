@@ -1,4 +1,4 @@
-"""What an SDK raises, as an `LLMError` of one line: what happened, where, and what to do."""
+"""Turns an SDK's exceptions into `LLMError`s of one line: what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LISTED = 10  # models that a message lists
 
 
 class RefusedError(Exception):
-    """The model, or its provider, would not answer; its text says what it gave as the reason."""
+    """The model, or its provider, refused to answer. The text is the reason that it gave."""
 
 
 class IncompleteError(Exception):
-    """The stream was over before the answer was; its text says how that is known."""
+    """The stream ended before the answer did. The text says how that is known."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ _BY_WORD = {
     "prompt is too long": _TOO_LONG,
     "exceed_context_size": _TOO_LONG,
 }
-"""What a code or some words of a service say more exactly than its status."""
+"""Advice by a service's code or words, which say more than its status."""
 
 _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
@@ -83,7 +83,7 @@ _STATUS_OF_TYPE = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""Of an error that is reported inside a stream, which has no status of its own."""
+"""The status for the code or type of an error that is reported inside a stream, which has no status of its own."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Service:
 
     Attributes:
         sdk: the module of the SDK; its exceptions are told apart by its classes.
-        model: what the service calls the model.
+        model: the model's name at the service.
         url: the address of the service.
         key: the environment variable that its key is read from.
     """
@@ -127,7 +127,7 @@ class Service:
         )
 
     def _explained(self, error: Exception, *, is_answering: bool = False) -> LLMError | None:
-        """What a status, or the lack of one, says; `None` if there is nothing to go by."""
+        """The error by its status, or by the lack of one; `None` if neither says anything."""
         if isinstance(error, self.sdk.APIConnectionError) and not is_answering:
             return self._error(error, self._unreachable(error))
         status = _status_of(error)
@@ -190,7 +190,7 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _reported(error: Exception) -> Mapping[str, Any]:
-    """The object of the service that says what is wrong; providers wrap it once, or not, or give its words alone."""
+    """The service's object that describes the error; providers wrap it, or do not, or send only its words."""
     body: Any = getattr(error, "body", None)
     if isinstance(body, str) and body:
         return {"message": body}
@@ -202,7 +202,7 @@ def _reported(error: Exception) -> Mapping[str, Any]:
 
 
 def _codes_of(error: Exception) -> list[str]:
-    """What a service calls the error: its code, then its type. With some servers the code only repeats the status."""
+    """The service's code and type of the error, in this order. Some servers only repeat the status as the code."""
     reported = _reported(error)
     return [str(reported[key]) for key in ("code", "type") if reported.get(key)]
 
@@ -212,7 +212,7 @@ def _code_of(error: Exception) -> str:
 
 
 def _status_of(error: Exception) -> int | None:
-    """The HTTP status; of an error inside a stream, the one that its code or type stands for."""
+    """The HTTP status; for an error inside a stream, the status that its code or type stands for."""
     reported = _reported(error)
     for named in (getattr(error, "status_code", None), reported.get("code"), reported.get("type")):
         status = str(_STATUS_OF_TYPE.get(str(named), named))
@@ -229,7 +229,7 @@ def _label_of(error: Exception) -> str:
 
 
 def _words_of(error: BaseException) -> str:
-    """In one line, what the service said, or else the exception."""
+    """The service's words in one line, or else the exception's."""
     words: Any = None
     if isinstance(error, Exception):
         reported = _reported(error)
@@ -243,12 +243,12 @@ async def _offered(client: Any) -> list[str] | None:
     try:
         page = await client.with_options(max_retries=0, timeout=5).models.list()
         return [str(model.id) for model in page.data or ()]
-    except Exception:  # whatever it is, the first error is the one to tell
+    except Exception:  # whatever this error is, the first one is reported
         return None
 
 
 def _listed(wanted: str, offered: list[str]) -> str:
-    """Names, the nearest to the wanted one first."""
+    """Names, those most like the wanted one first."""
     nearest = difflib.get_close_matches(wanted, offered, n=3, cutoff=0.4)
     names = [*nearest, *(name for name in offered if name not in nearest)]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -26,8 +26,8 @@ class OpenAIModel(ServedModel):
     Needs the extra `openai`.
 
     Args:
-        name: what the server calls the model.
-        base_url: where the API is, up to and with its `/v1`; `OPENAI_BASE_URL` or OpenAI's own if not given.
+        name: the model's name at the server.
+        base_url: where the API is, including its `/v1`; `OPENAI_BASE_URL` or OpenAI's own if not given.
         api_key: the key; `OPENAI_API_KEY` if not given. A server on this machine or in a private network needs none.
         client: an `AsyncOpenAI` of your own, instead of `base_url` and `api_key`; it stays yours to close.
         endpoint: `"chat"`, or `"completions"` for prompts that the caller writes.
@@ -35,12 +35,13 @@ class OpenAIModel(ServedModel):
         reasoning_key: the field in which an assistant's reasoning goes back to the server with the next question, such
             as `"reasoning_content"`. Some models want it while they call tools; others refuse it, so it is left out
             unless it is named.
-        structured_output: whether `Agent(output_type=...)` sends the schema of the answer as `response_format`, with
-            the driver `"native"`; it is asked for in words in any case. If not given, only OpenAI itself is sent it:
-            other servers often let the model call no tool then. One that refuses it is asked without from then on.
-        settings: sent with every question: `temperature`, `max_tokens`, `top_k` and whatever else the server knows.
-            `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` mean what
-            they mean to the SDK.
+        structured_output: whether `Agent(output_type=...)`, with the driver `"native"`, sends the schema of the answer
+            as `response_format`; the prompt asks for it in words in any case. If not given, only OpenAI itself gets the
+            schema: with it, other servers often keep the model from calling tools. A server that refuses the schema
+            does not get it again.
+        settings: sent with every question: `temperature`, `max_tokens`, `top_k` and any other setting of the server.
+            `max_retries` (2) and `timeout` (seconds; 600), `extra_headers`, `extra_query` and `extra_body` are options
+            of the SDK.
 
     Raises:
         ConfigError: the SDK is not installed, there is no key, or the arguments do not go together.

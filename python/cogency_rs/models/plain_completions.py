@@ -15,7 +15,7 @@ from .served import ModelSettings
 __all__ = ["PlainCompletions", "Template"]
 
 Template = Callable[[Sequence[Mapping[str, Any]]], str]
-"""From messages to the text of a prompt, up to where the model is to go on."""
+"""Writes messages as the text of a prompt, up to where the model is to go on."""
 
 
 class PlainCompletions:
@@ -31,10 +31,10 @@ class PlainCompletions:
         self._requests = Requests(counts_along=counts_along)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """What is sent for a request.
+        """The body of a request.
 
         Raises:
-            ConfigError: it declares tools, or asks for a schema, which this API knows nothing of.
+            ConfigError: the request declares tools or an output schema, which this API does not have.
         """
         if request.tools:
             raise ConfigError(
@@ -65,6 +65,6 @@ class PlainReader(CompletionReader):
     """Reads the chunks of one plain completion."""
 
     def deltas(self, choice: Any) -> Iterator[Delta]:
-        """The text that a choice adds."""
+        """The deltas of a choice of a chunk."""
         if text := field(choice, "text"):
             yield TextDelta(text)

@@ -1,4 +1,4 @@
-"""What a model is asked."""
+"""A request to a model, and the protocol of models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Model", "ModelRequest", "SpecificTool", "ToolChoice", "ToolDeclarati
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration:
-    """A tool as a provider is told of it.
+    """A tool as it is declared to a provider.
 
     Attributes:
-        name: what the model calls it.
-        description: what it does.
+        name: the name that the model calls.
+        description: what the tool does.
         parameters: the JSON Schema of its arguments, an object.
     """
 
@@ -36,7 +36,7 @@ class SpecificTool:
 
 
 ToolChoice = Literal["auto", "required", "none"] | SpecificTool
-"""Which tools a model may call: as it likes, at least one, none, or this one."""
+"""Which tools a model must or may call: any or none, at least one, none, or this one."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class ModelRequest:
             in the form of chat completions. An assistant's message may have `tool_calls` (`id`, `type` "function", and
             `function` with `name` and `arguments`, JSON text), and `reasoning`, a list of `{"text", "signature"}`. A
             message of a `tool` has `tool_call_id`, `tool_execution_id` and `is_error`.
-        tools: those declared to the provider; none where the model writes its calls as text.
-        tool_choice: which of them the model may call.
+        tools: the tools declared to the provider; empty if the model writes its calls as text.
+        tool_choice: which of them the model must or may call.
         parallel_tool_calls: whether one answer may hold several calls.
         stop: strings at which the provider is to stop.
-        output_schema: the JSON Schema that the answer must meet, where the provider is asked for that; else `None`.
-        settings: the provider's own settings for this request; they win over the model's.
-        id: the request's own, the same before and after it is sent.
+        output_schema: the JSON Schema of the answer, if the provider is to enforce one; else `None`.
+        settings: the provider's own settings for this request; they go before the model's.
+        id: identifies the request; hooks keep it.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -68,16 +68,16 @@ class ModelRequest:
 
 
 class Model(Protocol):
-    """Anything that answers. A plain function from messages to an async iterable of text is one, too.
+    """A model. A plain function from messages to an async iterable of text can be used instead.
 
-    It may have `name`, `provider` and `base_url`, text, which traces name; and `structured_output`, true where it wants
-    the schema of the answer in its requests.
+    It may have `name`, `provider` and `base_url`, texts for traces; and `structured_output`, true if it wants the
+    schema of the answer in its requests.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterable[str | Delta]:
         """Ask, and give the answer while it arrives. Closing the iterator ends the request.
 
         Raises:
-            LLMError: the service failed or refused; says whether it is the rate or the credentials.
+            LLMError: the service failed or refused; `rate_limited` and `auth_failed` say whether these are the reason.
         """
         ...

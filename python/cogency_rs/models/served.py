@@ -1,7 +1,7 @@
 """A model behind an API: asked through the provider's own SDK, and read while it answers.
 
-Everything that waits stands here, once for all providers. An `Endpoint` makes the request and reads the answer, and
-knows no network. Retries before an answer begins are the SDK's. An answer that has begun is not asked for again.
+All waiting is done here, once for all providers. An `Endpoint` makes the request and reads the answer, without any
+network. The SDK retries a request until an answer begins. An answer that has begun is not asked for again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FINISHES = {
     "function_call": "tool_calls",
     "tool_use": "tool_calls",
 }
-"""What providers call the end of an answer, in the words of chat completions."""
+"""The providers' words for the end of an answer, each with the word of chat completions."""
 
 _OF_THE_CLIENT = ("max_retries", "timeout")
 _OF_THE_CALL = ("extra_headers", "extra_query")
@@ -46,7 +46,7 @@ class ModelSettings:
     """The settings of a question, sorted by who reads them: the client of the SDK, its call, or the service.
 
     Raises:
-        ConfigError: one of them is not for the caller to set.
+        ConfigError: the caller may not set one of them.
     """
 
     def __init__(self, *layers: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class ModelSettings:
 
 
 class AnswerReader(Protocol):
-    """Turns what one answer is streamed as into deltas."""
+    """Turns the chunks of one answer into deltas."""
 
     @property
     def is_complete(self) -> bool:
@@ -76,10 +76,10 @@ class AnswerReader(Protocol):
         ...
 
     def finish(self) -> Iterable[Delta]:
-        """Give what stands after the last chunk: the usage, then the `Finish`.
+        """Return the deltas after the last chunk: the usage, then the `Finish`.
 
         Raises:
-            RefusedError: the model would not answer.
+            RefusedError: the model refused to answer.
             IncompleteError: the answer is not complete.
         """
         ...
@@ -89,11 +89,11 @@ class Endpoint(Protocol):
     """One API of a provider."""
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """What is sent for a request, aside from the model's name and the settings."""
+        """The body of a request, without the model's name and the settings."""
         ...
 
     async def open(self, client: Any, body: Mapping[str, Any], settings: ModelSettings) -> Any:
-        """Send it; gives the SDK's stream of chunks, once the service has begun to answer."""
+        """Send a body; returns the SDK's stream of chunks, once the service has begun to answer."""
         ...
 
     def reader(self) -> AnswerReader:
@@ -105,10 +105,10 @@ class ServedModel:
     """A model behind an API. Use it as an async context manager, or `aclose()` it, to close its connections.
 
     Attributes:
-        name: what the service calls the model.
-        provider: whose API it is.
+        name: the model's name at the service.
+        provider: the provider's name.
         base_url: where the API is.
-        structured_output: whether it is asked for an answer of a certain type by its schema, and not in words alone.
+        structured_output: whether requests for an answer of a certain type have its schema.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class ServedModel:
         clients: Clients,
         settings: Mapping[str, Any],
     ) -> None:
-        ModelSettings(settings)  # what cannot be set is refused before a question is asked
+        ModelSettings(settings)  # refuses wrong settings before a question is asked
         self.name = service.model
         self.provider = provider
         self.base_url = service.url
@@ -141,7 +141,7 @@ class ServedModel:
 
         Raises:
             LLMError: there was no answer, or it broke off. The message says what to do.
-            ConfigError: the request holds what this API cannot be asked for.
+            ConfigError: the request has a part that this API does not support.
         """
         settings = ModelSettings(self._settings, request.settings)
         body = self._endpoint.body(request)
@@ -181,7 +181,7 @@ class ServedModel:
         The usage is left out; `stream` has it.
 
         Raises:
-            LLMError: as `stream`; or the service took a call out of the text, which such a function has no place for.
+            LLMError: as `stream`; or the service took a call out of the text, which text cannot hold.
         """
         async with aclosing(self.stream(ModelRequest(messages))) as answer:
             async for delta in answer:

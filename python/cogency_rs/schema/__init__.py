@@ -1,8 +1,8 @@
-"""Type hints as JSON Schema, and JSON values as what the hints ask for.
+"""Turns type hints into JSON Schema, and JSON values into values of the hints' types.
 
 A `Shape` is both sides of one hint: the schema that tells a model what to write, and the reader that turns a value that
 fits the schema into the Python value. The core checks that it fits; the readers convert, and check only what no schema
-can say: what a class's own constructor or pydantic's validators refuse. The plainest hints are described here
+can express: what a class's own constructor or pydantic's validators refuse. The simplest hints are described here
 (`hints`); every other hint is left to pydantic (`models`), which is imported when the first such hint is met.
 """
 

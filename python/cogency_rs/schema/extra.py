@@ -1,4 +1,4 @@
-"""The extra `schema`: pydantic, where it is installed."""
+"""The extra `schema`: pydantic, if it is installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["pydantic"]
 
 
 def pydantic() -> Any:
-    """Import pydantic; `None` where it is not installed. Nothing else imports it."""
+    """Import pydantic; `None` if it is not installed. Nothing else imports it."""
     try:
         return importlib.import_module("pydantic")
     except ImportError:

@@ -12,7 +12,7 @@ from .values import is_json, json_value
 __all__ = ["ABSENT", "Fields"]
 
 ABSENT: Any = object()
-"""Stands for a default that is not there."""
+"""Stands for a missing default."""
 
 FLAT_KEYS = {
     "description": "description",
@@ -25,7 +25,7 @@ FLAT_KEYS = {
     "minItems": "min_length",
     "maxItems": "max_length",
 }
-"""What cogency's flat schema calls the keys of JSON Schema."""
+"""The keys of JSON Schema, with their names in cogency's flat schema."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Fields:
             self._properties[name]["default"] = value
 
     def schema(self) -> Schema:
-        """Write it as JSON Schema."""
+        """The fields as JSON Schema."""
         required = [name for name in self.shapes if name in self.required]
         return {
             "type": "object",
@@ -73,12 +73,12 @@ class Fields:
         }
 
     def flat(self) -> Schema:
-        """Write it in cogency's form: by name the type, whether it is required, description, default and bounds."""
+        """The fields in cogency's form: for each name the type, `required`, description, default and bounds."""
         return {name: self._flat(name, shape.kinds) for name, shape in self.shapes.items()}
 
     def _flat(self, name: str, kinds: tuple[str, ...]) -> Schema:
         info: Schema = {}
-        # In this form "string" also stands for types without a word of their own, so it is not listed beside others.
+        # In this form "string" also stands for types without a name of their own, so it is not listed beside others.
         if kinds and (len(kinds) == 1 or "string" not in kinds):
             info["type"] = kinds[0] if len(kinds) == 1 else list(kinds)
         info["required"] = name in self.required
@@ -89,7 +89,7 @@ class Fields:
         """Read values that fit the schema.
 
         Raises:
-            Mismatch: a reader refuses its value all the same.
+            Mismatch: a reader refuses its value.
         """
         return {
             name: read_at(name, self.shapes[name].read, value) if name in self.shapes else value

@@ -29,15 +29,15 @@ REFERENCE = "#/$defs/"
 
 
 class HintError(Exception):
-    """A hint that says nothing about JSON. The message goes on after the name of what has the hint."""
+    """A hint has no meaning in JSON. The message is the predicate after the name of the thing with the hint."""
 
 
 def resolve(hint: Any, function: Callable[..., Any], namespace: Mapping[str, Any]) -> Any:
     """Replace each name that is written as text in a hint by what it names.
 
     Args:
-        hint: as it stands in the signature.
-        function: whose signature that is.
+        hint: a hint of the function's signature.
+        function: the function.
         namespace: names that the hint may use, besides those of the function's module.
 
     Raises:
@@ -78,10 +78,10 @@ class Shapes:
         }
 
     def of(self, hint: Any) -> Shape:
-        """Give the shape of a hint that has been resolved.
+        """The shape of a resolved hint.
 
         Raises:
-            HintError: it has none.
+            HintError: the hint has no shape.
         """
         if hint in (Any, object, inspect.Parameter.empty):
             return ANYTHING
@@ -143,7 +143,7 @@ class Shapes:
             values = fields.read(value)
             try:
                 return cls(**values)
-            except Exception as error:  # what its own checks raise
+            except Exception as error:  # its own checks may raise anything
                 raise Mismatch(
                     f"is not a {cls.__name__}: {error or type(error).__name__}"
                 ) from error
@@ -210,7 +210,7 @@ class Shapes:
         own: dict[str, Schema] = schema.get("$defs", {})
         names: dict[str, str] = {}
         for name, definition in own.items():
-            # Equal definitions are one; a different one of the same name gets a name of its own.
+            # Equal definitions are shared; a different definition of the same name gets a new name.
             is_equal = self.definitions.get(name) == definition
             names[name] = name if is_equal else self._free_name(name)
             self.definitions.setdefault(names[name], {})
@@ -221,7 +221,7 @@ class Shapes:
         return adopted
 
     def _kinds(self, schema: Schema) -> tuple[str, ...]:
-        """The JSON types that a schema names; empty where it does not say."""
+        """The JSON types that a schema names; empty if it names none."""
         match schema:
             case {"$ref": str(reference)}:
                 return self._kinds(self.definitions[reference.removeprefix(REFERENCE)])
@@ -246,7 +246,7 @@ def _default_of(field: dataclasses.Field[Any]) -> Any:
 
 
 def _meant_by(hint: Any) -> Any:
-    """What a `NewType` or a `type` alias is another name of; `None` for any other hint."""
+    """The hint that a `NewType` or a `type` alias names; `None` for any other hint."""
     return getattr(hint, "__supertype__", None) or (
         None if isinstance(hint, type) else getattr(hint, "__value__", None)
     )
@@ -262,7 +262,7 @@ def _own_docstring(cls: type) -> str | None:
 
 
 def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
-    """Rename what the references of a schema point to."""
+    """Rename the definitions that a schema's references point to."""
     match schema:
         case str() if schema.startswith(REFERENCE):
             name = schema.removeprefix(REFERENCE)

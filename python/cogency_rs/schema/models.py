@@ -17,7 +17,7 @@ def is_model(hint: type) -> bool:
 
 
 def is_field(default: object) -> bool:
-    """Whether a default is what pydantic's `Field(...)` makes, which is a value in its models only."""
+    """Whether a default is made by pydantic's `Field(...)`, which has a meaning only in its models."""
     kind = type(default)
     return kind.__name__ == "FieldInfo" and kind.__module__.partition(".")[0] == "pydantic"
 

@@ -1,4 +1,4 @@
-"""What a hint cannot say of a parameter: what it is for, and its bounds."""
+"""A parameter's description and bounds, which a hint cannot express."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Param", "bounded", "is_bounded_by", "param_in"]
 
 @dataclass(frozen=True)
 class Param:
-    """What the model is told of a parameter: `Annotated[int, Param("how many", ge=1)]`.
+    """A parameter's description and bounds for the model: `Annotated[int, Param("how many", ge=1)]`.
 
     Args:
-        description: what it is for. A plain string in `Annotated` says the same.
-        ge: the least that a number may be.
-        le: the most.
-        min_length: the least characters of a string, or items of an array or object.
-        max_length: the most.
+        description: what the parameter is for. A plain string in `Annotated` does the same.
+        ge: the least value of a number.
+        le: the greatest value of a number.
+        min_length: the least number of characters in a string, or of items in an array or object.
+        max_length: the greatest number of them.
 
     cogency's `ToolParam` in `Annotated` is read the same way.
 
@@ -30,7 +30,7 @@ class Param:
     """
 
     __is_annotated_types_grouped_metadata__: ClassVar[bool] = True
-    """By this mark of the package annotated_types, pydantic asks for the items that it knows itself."""
+    """The mark of the package annotated_types by which pydantic unpacks this object into constraints of its own."""
 
     description: str = ""
     ge: float | None = None
@@ -39,7 +39,7 @@ class Param:
     max_length: int | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the same as a `Field` of pydantic, which must be installed."""
+        """The same as a `Field` of pydantic, which must be installed."""
         bounds = {name: getattr(self, name) for name in NAMES if name != "description"}
         yield pydantic().Field(description=self.description or None, **bounds)
 
@@ -53,11 +53,11 @@ BOUNDS = {
     "array": {"min_length": "minItems", "max_length": "maxItems"},
     "object": {"min_length": "minProperties", "max_length": "maxProperties"},
 }
-"""What JSON Schema calls the bounds of each JSON type."""
+"""The names of the bounds in JSON Schema, for each JSON type."""
 
 
 def param_in(note: Any) -> Param | None:
-    """What an item of `Annotated` says of a parameter; `None` for an item that is meant for others."""
+    """An item of `Annotated` as a `Param`; `None` for an item that is not about the parameter."""
     if isinstance(note, str):
         return Param(note)
     if isinstance(note, Param):

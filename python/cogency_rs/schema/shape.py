@@ -1,4 +1,4 @@
-"""A shape: what JSON Schema says of a value, and the reader that makes a Python value of one that fits."""
+"""A shape: the JSON Schema of a value, and the reader that makes a Python value of a JSON value that fits."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Schema = dict[str, Any]
 """A JSON Schema."""
 
 Reader = Callable[[Any], Any]
-"""A JSON value that fits its schema to the Python value; raises `Mismatch` for what no schema can say."""
+"""Makes the Python value of a JSON value that fits its schema; raises `Mismatch` for faults that no schema shows."""
 
 
 class Mismatch(Exception):  # noqa: N818  # a finding, which becomes the result of a call
-    """A value that fits its schema, and that its reader refuses all the same.
+    """A reader refuses a value although it fits its schema.
 
     Attributes:
-        problem: what is wrong; the message goes on with it after the argument's name.
+        problem: what is wrong, as the predicate after the argument's name.
         path: where in the arguments it is, outermost first: names, and places in arrays; empty for all of them.
     """
 
@@ -55,13 +55,13 @@ class Mismatch(Exception):  # noqa: N818  # a finding, which becomes the result 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a value must be.
+    """The schema and the reader of a value.
 
     Attributes:
         schema: its JSON Schema; `$ref` points into the definitions of the `Shapes` that made it.
         read: its reader.
-        kinds: the JSON types it may have; empty for any, or where only the schema knows.
-        wanted: the same in words.
+        kinds: the JSON types it may have; empty for any, or if only the schema knows.
+        wanted: the type in words.
     """
 
     schema: Schema
@@ -87,7 +87,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _read_int(value: Any) -> int:
-    # As JSON Schema has it, 1.0 is a whole number.
+    # In JSON Schema, 1.0 is a whole number.
     return int(value) if isinstance(value, float) else value
 
 
@@ -111,7 +111,7 @@ SCALARS: dict[Any, Shape] = {
     float: _scalar("number", _read_float),
     str: _scalar("string", _as_it_is),
 }
-"""The types that JSON has a word for."""
+"""The shapes of JSON's single values."""
 
 ANYTHING = Shape({}, _as_it_is)
 
@@ -173,7 +173,7 @@ def optional(members: Sequence[Shape]) -> Shape:
 
 
 def nullable(shape: Shape) -> Shape:
-    """The shape or null, whatever the hint says: for a parameter whose default is `None`."""
+    """The shape or null, for a parameter whose default is `None` although its hint does not allow it."""
     if shape is ANYTHING or "null" in shape.kinds:
         return shape
     schema = dict(shape.schema)

@@ -1,4 +1,4 @@
-"""Python values as JSON: what a tool returns, what a parameter defaults to, what a message shows."""
+"""Python values as JSON: a tool's return value, a parameter's default, a value in a message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = {
     "array": "an array",
     "object": "an object",
 }
-"""JSON's types, in the words of the messages."""
+"""The names of JSON's types in messages."""
 
 MOST_SHOWN = 60
 """Characters of a value that fit into a message."""
@@ -36,7 +36,7 @@ MOST_SHOWN = 60
 def json_value(value: Any) -> Any:
     """A value as JSON holds it: dataclasses and pydantic models as objects, members of an `Enum` as their value.
 
-    What neither the standard library nor an installed pydantic can write stays as it is. The cost is linear.
+    A value that neither the standard library nor an installed pydantic can write stays as it is. The cost is linear.
     """
     match value:
         case Enum():
@@ -59,7 +59,7 @@ def json_value(value: Any) -> Any:
 
 
 def _dumped(value: Any) -> Any:
-    """What pydantic makes of a value, if it is there and knows it; else the value itself."""
+    """The value as pydantic writes it, if it is installed and knows the value; else the value itself."""
     if (found := pydantic()) is None:
         return value
     try:

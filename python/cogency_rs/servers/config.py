@@ -31,12 +31,12 @@ def load_mcp_config(
     """Read servers from a file: `{"mcpServers": {"name": {"command": ..., "args": [...]}, "other": {"url": ...}}}`.
 
     A server has a `command`, and may have `args`, `env` and `cwd`; or it has a `url`, and may have `headers`. In all of
-    these `${NAME}` stands for an environment variable, and `${NAME:-text}` for `text` where there is none. One with
-    `"disabled": true` is left out. Other keys, which other programs have, mean nothing here.
+    these `${NAME}` stands for an environment variable, and `${NAME:-text}` for `text` if that variable is not set. A
+    server with `"disabled": true` is left out. Keys that only other programs know are ignored.
 
     Args:
         path: of the file.
-        timeout: see `MCPServer.stdio`; of all of them, as for the rest.
+        timeout: for every server, as in `MCPServer.stdio`; so are the next two.
         start_timeout: seconds each may take until it has answered for the first time.
         requires_approval: whether someone has to agree to a call first.
         environment: the variables; those of this program when not given.

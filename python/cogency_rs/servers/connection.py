@@ -41,13 +41,13 @@ __all__ = ["ServerConnection"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 MODES = ("auto", "legacy")
-"""How the SDK begins to speak. There are servers that end when they are asked for the newer protocol first."""
+"""The protocol that the SDK tries first: some servers end when they are asked for the newer one."""
 
 LISTEN_AGAIN = 5.0
-"""Seconds until a subscription that was lost is asked for again."""
+"""Seconds until a lost subscription is requested again."""
 
 MOST_PAGES = 1000
-"""Pages of a list of tools that are read."""
+"""Pages of a list of tools that are read, at most."""
 
 
 class ServerConnection:
@@ -55,14 +55,14 @@ class ServerConnection:
 
     Args:
         name: of the server, for logs and errors.
-        place: where it is.
-        start_timeout: seconds it may take until the server has answered.
+        place: where the server is.
+        start_timeout: seconds that the server may take for its first answer.
 
     Attributes:
-        is_over: whether it has ended, so that nothing can be asked any more.
+        is_over: whether the connection has ended, so that nothing more can be asked.
         tools_may_have_changed: whether the list of tools is to be read again.
-        loop: the event loop that it is in.
-        task: its own; when that is done, nothing of it is left.
+        loop: the event loop that it runs on.
+        task: the connection's own; when that task is done, everything is closed.
     """
 
     def __init__(self, name: str, place: Place, start_timeout: float) -> None:
@@ -87,7 +87,7 @@ class ServerConnection:
         return await asyncio.shield(self._started)  # others may wait for it too
 
     async def instructions(self) -> str:
-        """What the server says of how to use it; empty where it says nothing."""
+        """The server's instructions on how to use it; empty if it gives none."""
         return (await self.started()).instructions or ""
 
     async def list_tools(self) -> list[Tool]:
@@ -97,7 +97,7 @@ class ServerConnection:
             ToolError: it did not answer, or not with a list.
         """
         client = await self.started()
-        self.tools_may_have_changed = False  # what changes from here on is seen the next time
+        self.tools_may_have_changed = False  # a change from here on is seen the next time
         tools: list[Tool] = []
         cursor: str | None = None
         try:
@@ -117,11 +117,11 @@ class ServerConnection:
     async def call_tool(
         self, name: str, args: Mapping[str, Any], on_progress: OnProgress | None
     ) -> CallToolResult:
-        """Call a tool. Cancelled, it tells the server so.
+        """Call a tool. If it is cancelled, the server is told.
 
         Raises:
             UnknownOutcome: the server ended first.
-            ToolError: it refused the call, or what it answered is not a result.
+            ToolError: the server refused the call, or its answer is not a result.
         """
         client = await self.started()
         try:
@@ -135,26 +135,26 @@ class ServerConnection:
                 ) from error
             if error.code == INVALID_REQUEST and isinstance(self._place, ServerAddress):
                 self.is_over = (
-                    True  # it may not know the session any more, so the next call gets a new one
+                    True  # the server may have lost the session, so the next call gets a new one
                 )
             raise ToolError(
                 f"server {self._name!r} refused '{name}': {one_line(error)}", cause=error
             ) from error
-        except (RuntimeError, ValueError) as error:  # what the SDK says of results that are not any
+        except (RuntimeError, ValueError) as error:  # the SDK's, if the answer is not a result
             raise ToolError(
                 f"what server {self._name!r} answered to '{name}' cannot be used: {one_line(error)}",
                 cause=error,
             ) from error
 
     def end(self) -> None:
-        """Begin to end it, from any task. A program is given a few seconds to end by itself."""
+        """Begin to close the connection, from any task. A program gets a few seconds to end by itself."""
         self._end.set()
         if not self._started.done():
-            # Once, and not with a scope of anyio, which would do so again while asyncio stops a program that has
-            # just been started.
+            # Cancelled once. A scope of anyio would cancel again while asyncio stops a program that has just been
+            # started.
             self.task.cancel()
 
-    # In the task of its own
+    # What follows runs in the connection's own task.
 
     async def _run(self) -> None:
         limit = asyncio.timeout(self._start_timeout)
@@ -169,7 +169,7 @@ class ServerConnection:
         self._ended()
         if not self._started.done():
             self._started.set_exception(ConfigError(f"server {self._name!r} was closed"))
-        self._started.exception()  # it may be that nobody waits for it
+        self._started.exception()  # perhaps nobody waits for it
 
     async def _hold(self, limit: asyncio.Timeout) -> None:
         """Connect, and stay connected until either side ends it."""
@@ -202,7 +202,7 @@ class ServerConnection:
             yield _Watched(reading, self._lost), writing
 
     def _lost(self) -> None:
-        """The server sends nothing any more."""
+        """Note that the server sends nothing more."""
         if self._started.done():
             self._ended()
 
@@ -215,7 +215,7 @@ class ServerConnection:
             self.tools_may_have_changed = True
 
     async def _listen(self, client: Client) -> None:
-        """Follow changes of the list of tools, where the server tells of them only if it is asked to."""
+        """Follow changes of the list of tools, if the server announces them only on request."""
         capabilities = client.server_capabilities.tools
         if not (capabilities and capabilities.list_changed):
             return
@@ -223,17 +223,17 @@ class ServerConnection:
             with suppress(SubscriptionLost, TimeoutError):
                 try:
                     async with client.listen(tools_list_changed=True) as changes:
-                        self.tools_may_have_changed = True  # before anybody listened
+                        self.tools_may_have_changed = True  # it may have changed before we listened
                         async for _ in changes:
                             self.tools_may_have_changed = True
                 except ListenNotSupportedError:
-                    return  # it speaks the older protocol, and tells without being asked
+                    return  # the older protocol: the server announces changes without being asked
                 except MCPError as error:
                     logger.debug("server %r: %s", self._name, error)
             await anyio.sleep(LISTEN_AGAIN)
 
     async def _say(self, error: BaseException) -> None:
-        """Tell those who wait for the start why there is none; of a connection that broke, the log."""
+        """Report why there is no connection: to those who wait for its start, or to the log if it broke later."""
         if self._started.done():
             logger.warning("server %r ended: %s", self._name, one_line(error))
             return
@@ -248,7 +248,7 @@ class ServerConnection:
 
 
 class _Watched:
-    """A stream that says when nothing is read from it any more, before anybody who waits for an answer learns of it."""
+    """A stream that reports its end before those who wait for an answer learn of it."""
 
     def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
         self._stream = stream
@@ -273,7 +273,7 @@ class _Watched:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """What was raised first, of the groups that it is put into on its way."""
+    """The first error inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         error = group.exceptions[0]

@@ -1,4 +1,4 @@
-"""What a server answered to a call, as a result: text as text, values as values, and all else by its name."""
+"""A server's answer to a call as a result: text stays text, values stay values, everything else is named."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def as_tool_result(answer: CallToolResult, tool: str) -> ToolResult:
         tool: which tool was called.
 
     Returns:
-        Its content is the text; or the structured content, if the text says the same; or, if it says more, an object
-        with `text` and `structured`. An image, a recording or a file is named in the text, with its type and size.
+        The result's content is the answer's text; or its structured content, if the text says the same; or an object
+        with `text` and `structured`, if the text says more. An image, a recording or a file is named in the text, with
+        its type and size.
     """
     text = "\n".join(filter(None, map(_text_of, answer.content)))
     if answer.is_error:
@@ -45,7 +46,7 @@ def _said_nothing(answer: CallToolResult, tool: str) -> str:
 
 
 def _bare(structured: Any) -> Any:
-    """A value without the object that it is put into where it is not one: `{"result": value}`."""
+    """The value inside `{"result": value}`, which is how a server wraps a value that is not an object."""
     match structured:
         case {"result": value, **others} if not others:
             return value
@@ -54,7 +55,7 @@ def _bare(structured: Any) -> Any:
 
 
 def _is_same(texts: list[str], text: str, structured: Any, value: Any) -> bool:
-    """Whether the text only repeats the structured content, as servers do it for programs that read no other."""
+    """Whether the text only repeats the structured content, as servers do for clients that read nothing but text."""
     if not texts or text == value:
         return True
     read = [_read(each) for each in texts]
@@ -91,6 +92,6 @@ def _text_of(part: Any) -> str:
 
 
 def _size(encoded: str) -> str:
-    """How large something is that is written in base64."""
+    """The size of base64 text once it is decoded."""
     count = len(encoded) * 3 // 4 - encoded[-2:].count("=")
     return f"{count} bytes" if count < 10_000 else f"{count / 1000:.0f} kB"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ..errors import CogencyError, ConfigError
 from ..patience import all_done, outlast
-from ..toolbox import LOCAL, Toolbox
+from ..toolbox import LOCAL, told_apart
 from .mcp import MCPServer
 from .tool import MCPTool
 
@@ -25,16 +25,16 @@ class ServerGroup:
     """Servers that are started, asked and closed side by side: `async with ServerGroup(servers) as group:`.
 
     Args:
-        servers: by the names that the model may call them by; or a list, in which each has its own.
-        on_failure: where a server cannot be started, `"raise"` closes the others and says so; `"skip"` goes on without
-            it, and keeps why in `failures`.
+        servers: a mapping from the names that the model uses; or a list, in which each server has its own name.
+        on_failure: if a server cannot be started, `"raise"` closes the others and raises; `"skip"` goes on without it
+            and keeps the error in `failures`.
 
     Attributes:
         servers: by name, in their order.
-        failures: why those are missing that could not be started, by name.
+        failures: the errors of servers that could not be started, by name.
 
     Raises:
-        ConfigError: two have one name, or one has the name `local`, which stands for the agent's own tools.
+        ConfigError: two servers have the same name, or one is named `local`, which stands for the agent's own tools.
     """
 
     def __init__(
@@ -96,18 +96,18 @@ class ServerGroup:
     async def tools(self, own: Sequence[Any] = ()) -> list[Any]:
         """The agent's own tools and those of all servers, as they are now.
 
-        The own come first, then the servers' in their order, so equal tools give an equal prompt. A tool whose plain
-        name another one has is named `server__tool`. The tools of a server that has ended and cannot be started again
-        stay listed: calls of them say what is wrong.
+        The agent's own come first, then the servers' in their order, so equal tools give an equal prompt. Two tools of
+        one plain name are told apart: a server's is named `server__tool`. The tools of a server that has ended and
+        cannot be started again stay listed: a call of one says what is wrong.
 
         Args:
             own: tools that are on no server.
 
         Returns:
-            What goes into `Execution.tools` and `system_prompt`; the same objects as long as nothing has changed.
+            The tools for `Execution.tools` and `system_prompt`; the same objects as long as nothing has changed.
 
         Raises:
-            ConfigError: names that could mean either.
+            ConfigError: a name could mean either of two tools.
         """
         asked = _tasks({name: server.tools() for name, server in self._running.items()})
         try:
@@ -135,19 +135,15 @@ class ServerGroup:
             for server in self._running
             for tool in self._known.get(server, [])
         ]
-        names = Toolbox.of([*own, *here]).names
-        return [
-            tool.named(name) if isinstance(tool, MCPTool) and tool.name != name else tool
-            for name, tool in names.items()
-        ]
+        return told_apart([*own, *here])
 
     async def instructions(self) -> dict[str, str]:
-        """What the servers say of how to use them, by name; those that say nothing are left out."""
+        """The servers' instructions on how to use them, by name; servers that give none are left out."""
         texts = {name: await server.instructions() for name, server in self._running.items()}
         return {name: text for name, text in texts.items() if text}
 
     async def _close(self, servers: Iterable[str]) -> None:
-        """Leave these; cancelled, it goes on until they are closed."""
+        """Leave these servers. If cancelled, it goes on until they are closed."""
         leaving = _tasks({n: self.servers[n].__aexit__(None, None, None) for n in servers})
         await outlast([*leaving.values()])
         for task in leaving.values():
@@ -185,9 +181,9 @@ def _done(tasks: Mapping[str, asyncio.Task[Any]]) -> list[str]:
 
 
 def _failures(tasks: Mapping[str, asyncio.Task[Any]]) -> dict[str, ConfigError]:
-    """The errors of those whose server could not be started.
+    """The errors of servers that could not be started.
 
-    What else was raised passes on.
+    Any other error is raised.
     """
     failures: dict[str, ConfigError] = {}
     for name, task in tasks.items():

@@ -1,7 +1,7 @@
 """MCP servers whose tools an agent can call.
 
-A server runs from the first `async with` to the end of the last, whichever tasks those are in. One that ends in between
-is started again when it is next needed.
+A server runs from the first `async with` to the end of the last, in whatever tasks these are. If it ends in between,
+the next call starts it again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class MCPServer:
     than one task of an event loop: it is started once, and closed when the last has left.
 
     Attributes:
-        name: what errors call it, and what its tools say that they are on.
-        has_own_name: whether it was given that name, and has it not from its command or host.
+        name: names the server in errors and in `MCPTool.server`.
+        has_own_name: whether that name was given, and not taken from the command or host.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MCPServer:
         Args:
             command: what to start, found on `PATH`.
             args: its arguments.
-            env: environment variables, besides `HOME`, `PATH` and few others that it gets from this program's.
+            env: environment variables, besides `HOME`, `PATH` and a few others that are copied from this program's.
             cwd: the folder to start it in.
             name: what to call it; the command's name when not given.
             timeout: seconds one call may take, in place of the batch's `tool_timeout`.
@@ -81,7 +81,7 @@ class MCPServer:
                 call.
 
         Raises:
-            ConfigError: a value that no server could have.
+            ConfigError: an argument has an impossible value.
         """
         if not (isinstance(command, str) and command) or not all(isinstance(a, str) for a in args):
             raise ConfigError(f"a command and its arguments are texts, got {(command, *args)!r}")
@@ -111,7 +111,7 @@ class MCPServer:
             requires_approval: whether someone has to agree to a call first.
 
         Raises:
-            ConfigError: a value that no server could have.
+            ConfigError: an argument has an impossible value.
         """
         options = _options(timeout, requires_approval)
         return cls(ServerAddress(url, {**(headers or {})}), name, options, start_timeout)
@@ -146,7 +146,7 @@ class MCPServer:
         await self._leave()
 
     async def tools(self) -> list[MCPTool]:
-        """Its tools, in its order. They are asked for only where they may have changed since the last time.
+        """The server's tools, in its order. They are fetched only if they may have changed since the last time.
 
         Raises:
             ConfigError: it has ended and cannot be started again, or it was never entered.
@@ -158,11 +158,11 @@ class MCPServer:
             listed = await connection.list_tools()
             self._listed_by = connection
             self._tools = [*{tool.name: self._tool(tool) for tool in reversed(listed)}.values()]
-            self._tools.reverse()  # of equal names the first counts
+            self._tools.reverse()  # of two tools with one name, the first counts
         return [*self._tools]
 
     async def instructions(self) -> str:
-        """What it says of how to use it; empty where it says nothing.
+        """The server's instructions on how to use it; empty if it gives none.
 
         Raises:
             ConfigError: it has ended and cannot be started again, or it was never entered.
@@ -177,12 +177,12 @@ class MCPServer:
         Args:
             name: what it calls the tool.
             args: the arguments, unchecked.
-            on_progress: called with how far the call has come, of how much (or `None`), and a message (or `None`).
+            on_progress: called with the progress of the call, the total (or `None`), and a message (or `None`).
 
         Raises:
             UnknownOutcome: it ended before it answered.
-            ToolError: it could not be started, or the arguments cannot be sent, so the call was not made; or it refused
-                the call.
+            ToolError: the server could not be started or the arguments cannot be sent, so the call was not made; or the
+                server refused the call.
             asyncio.CancelledError: the caller was cancelled; the server has been told.
         """
         from .content import as_tool_result
@@ -216,7 +216,7 @@ class MCPServer:
         )
 
     def _connect(self) -> ServerConnection:
-        """The present connection; a new one where that has ended."""
+        """The present connection; a new one if that has ended."""
         if not self._users:
             raise ConfigError(f"server {self.name!r} does not run: use it inside `async with`")
         connection = self._connection
@@ -242,7 +242,7 @@ class MCPServer:
 
 
 def _not_sent(args: Mapping[str, Any]) -> str | None:
-    """Why arguments cannot be sent: Python has values that JSON has not, and texts that are not Unicode."""
+    """Why arguments cannot be sent: JSON cannot hold some Python values, nor texts that are not Unicode."""
     try:
         json.dumps(args, allow_nan=False, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -268,5 +268,5 @@ def _connection(name: str, place: Place, start_timeout: float) -> ServerConnecti
 
 
 def _options(timeout: float | None, requires_approval: NeedsApproval) -> ToolOptions:
-    """How the calls of a server's tools are carried out: here, where the connection is."""
+    """The options of a server's tools: their calls run in this process, where the connection is."""
     return ToolOptions(timeout=timeout, requires_approval=requires_approval, remote=False)

@@ -33,12 +33,12 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """The server's name if it was given none."""
+        """A name for a server that was not given one."""
         ...
 
     @property
     def url(self) -> str | None:
-        """Its address; `None` of a program, which has none."""
+        """Its address; `None` for a program."""
         ...
 
     def open(self, errors: ErrorOutput) -> AbstractAsyncContextManager[Streams]:
@@ -68,7 +68,7 @@ class Program:
 
     @property
     def name(self) -> str:
-        """The command's, without its folder."""
+        """The command's name, without its folder."""
         return os.path.splitext(os.path.basename(self.command))[0] or self.command  # noqa: PTH119, PTH122
 
     @property
@@ -78,7 +78,7 @@ class Program:
 
     @asynccontextmanager
     async def open(self, errors: ErrorOutput) -> AsyncGenerator[Streams, None]:
-        """Start the program; it is stopped in the end, also if it does not want to be."""
+        """Start the program; on leaving it is stopped, if need be by force."""
         from mcp.client.stdio import StdioServerParameters, stdio_client
 
         parameters = StdioServerParameters(
@@ -90,7 +90,7 @@ class Program:
         )
         with errors.opened() as output:
             async with stdio_client(parameters, output) as streams:
-                output.close()  # the program has it now, and its end is to be the end of it
+                output.close()  # the program holds the only copy now, so the pipe ends with the program
                 yield streams
 
     def failure(self, error: BaseException) -> str:
@@ -138,7 +138,7 @@ class ServerAddress:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        # How long an answer may take is said for each call; here is only how long a connection may.
+        # Only connecting is bounded here; each call bounds the time until its answer.
         limits = httpx2.Timeout(30, read=None)
         async with (
             httpx2.AsyncClient(headers={**self.headers}, timeout=limits) as http,
@@ -185,7 +185,7 @@ class ErrorOutput:
         self._reader: threading.Thread | None = None
 
     def opened(self) -> TextIO:
-        """A file for the program to write to; once the program has it, it is to be closed here."""
+        """A file for the program to write to; close it here once the program has it."""
         reading, writing = os.pipe()
         # A thread: no event loop can wait for a pipe of this kind everywhere, and the program must never wait for us.
         self._reader = threading.Thread(
@@ -202,7 +202,7 @@ class ErrorOutput:
                     logger.debug("%s: %s", self._name, line.rstrip())
 
     def last(self) -> str:
-        """What it wrote last, once it has ended; waits a moment for that, so not for the event loop's thread."""
+        """The last lines, once the program has ended. Waits a moment for that, so never call it on the event loop."""
         if self._reader is not None:
             self._reader.join(1.0)
         return self._lines[-1] if self._lines else ""

@@ -33,7 +33,7 @@ __all__ = ["serve_http", "serve_stdio", "server_of_tools"]
 Context = ServerRequestContext[Any, Any]
 
 PATIENCE = 3
-"""Seconds that clients have to leave when the program is interrupted."""
+"""Seconds that clients have to disconnect when the program is interrupted."""
 
 
 def server_of_tools(
@@ -44,10 +44,10 @@ def server_of_tools(
     Args:
         tools: made by `@tool`, or objects with `execute`.
         name: what the server calls itself.
-        instructions: what it says of how to use it.
+        instructions: tells clients how to use the tools.
 
     Raises:
-        ConfigError: something among them is not a tool, or two have one name.
+        ConfigError: one of `tools` is not a tool, or two have the same name.
     """
     offered = Toolbox.of(tools).names
     execution = Execution(tools=[*offered.values()])
@@ -100,7 +100,7 @@ def serve_http(server: Server[Any], host: str, port: int) -> None:
 
 
 class _Progress:
-    """Tells the client how far a call has come, where a tool says so with `ToolContext.emit`."""
+    """Tells the client the progress of a call that a tool reports with `ToolContext.emit`."""
 
     def __init__(self, context: Context) -> None:
         self._session = context.session
@@ -108,7 +108,7 @@ class _Progress:
         self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
     def take(self, event: dict[str, Any]) -> None:
-        """Tell of an event of type `progress`."""
+        """Take an event of type `progress`, to be sent on."""
         if self._token is not None and event["type"] == "progress":
             self._events.put_nowait(event)
 
@@ -157,5 +157,5 @@ def _text(text: str) -> TextContent:
 
 
 def _unicode(text: str) -> str:
-    """A text without what Python's have and those of the protocol cannot: halves of a pair of surrogates."""
+    """A text without lone surrogates, which Python's text can hold and the protocol's cannot."""
     return text.encode("utf-8", "replace").decode()

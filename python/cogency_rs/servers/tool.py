@@ -21,12 +21,12 @@ class OnProgress(Protocol):
     """Called with how far a call has come, of how much, and a message."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Hear of it."""
+        """Take the progress of a call."""
         ...
 
 
 CallOnServer = Callable[[str, Mapping[str, Any], OnProgress | None], Awaitable[ToolResult]]
-"""Calls a tool of a server: its name there, the arguments, and whom to tell how far it has come."""
+"""Calls a tool of a server, with its name there, the arguments, and a callback for progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +34,13 @@ class MCPTool(CheckedTool):
     """A tool of a server. The server gets the model's arguments, and nothing else.
 
     Attributes:
-        name: what the model calls it by.
+        name: the name that the model calls.
         description: what it does, in the server's words.
         schema: its parameters, as JSON Schema.
-        server: which server it is on.
-        remote_name: what that server calls it.
+        server: the name of its server.
+        remote_name: its name on that server.
         options: how its calls are carried out.
-        url: where the server is; `None` of a program that was started here.
+        url: where the server is; `None` for a program that was started here.
     """
 
     name: str
@@ -53,7 +53,7 @@ class MCPTool(CheckedTool):
     url: str | None = field(default=None, repr=False)
 
     def named(self, name: str, server: str | None = None) -> MCPTool:
-        """The same tool under another name for the model, and for its server."""
+        """The same tool with another name for the model, and perhaps with another name of its server."""
         return replace(self, name=name, server=self.server if server is None else server)
 
     def faults(self, args: Mapping[str, Any]) -> list[str]:
@@ -66,7 +66,7 @@ class MCPTool(CheckedTool):
 
     @property
     def takes_context(self) -> bool:
-        """Always: it tells how far its calls have come."""
+        """Always true: it reports the progress of its calls."""
         return True
 
     @property
@@ -75,10 +75,10 @@ class MCPTool(CheckedTool):
         return self._run
 
     async def execute(self, **given: Any) -> ToolResult:
-        """Call it. What cogency's executor gives besides the model's arguments stays here.
+        """Call it. Only the model's arguments are sent, not what cogency's executor adds to them.
 
         Returns:
-            What the server answered. An answer that says that it is an error is a failure with its text.
+            The server's answer. If the answer is marked as an error, the result is a failure with its text.
 
         Raises:
             ToolError: the server could not be started, ended before it answered (`UnknownOutcome`), or refused the

@@ -57,7 +57,7 @@ class FileArchive:
 
     async def conversation_ids(self) -> AsyncIterator[str]:
         """Every conversation that has a row, a call or an event."""
-        after, operator = "", ">="  # one may have no name
+        after, operator = "", ">="  # an id may be empty
 
         def read(connection: sqlite3.Connection) -> list[str]:
             found = connection.execute(_ids(connection, operator), {"after": after, "page": PAGE})
@@ -69,7 +69,7 @@ class FileArchive:
             after, operator = ids[-1], ">"
 
     async def count(self) -> int:
-        """How many those are."""
+        """How many conversations there are."""
 
         def read(connection: sqlite3.Connection) -> int:
             query = _ids(connection, ">=")
@@ -79,7 +79,7 @@ class FileArchive:
         return await self._database.read(read)
 
     async def load(self, conversation_id: str) -> StoredConversation:
-        """All there is of one, as of one moment."""
+        """Everything of one conversation, as of one moment."""
 
         def read(connection: sqlite3.Connection) -> StoredConversation:
             with _one_moment(connection):
@@ -100,7 +100,7 @@ class FileArchive:
     async def store(
         self, conversation_id: str, whole: StoredConversation, *, rows_there: int
     ) -> None:
-        """Save one in one transaction; its first `rows_there` rows are there already."""
+        """Save a conversation in one transaction; its first `rows_there` rows are there already."""
 
         def write(connection: sqlite3.Connection) -> None:
             query = "SELECT COUNT(*) FROM messages WHERE conversation_id = ?"
@@ -130,7 +130,7 @@ class FileArchive:
         return await self._database.read(lambda connection: connection.execute(query).fetchall())
 
     async def store_profiles(self, profiles: list[tuple[Any, ...]]) -> None:
-        """Save those of them that are not there."""
+        """Save those profiles that are not there yet."""
 
         def write(connection: sqlite3.Connection) -> None:
             columns = "user_id, version, data, created_at, char_count"
@@ -152,7 +152,7 @@ def _ids(connection: sqlite3.Connection, operator: str) -> str:
 
 @contextmanager
 def _one_moment(connection: sqlite3.Connection) -> Generator[None, None, None]:
-    """All that is read inside is of one moment."""
+    """Inside this context, everything is read as of one moment."""
     connection.execute("BEGIN")
     try:
         yield

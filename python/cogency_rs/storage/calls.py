@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["columns_there", "read_calls", "read_calls_by_row", "save_calls"]
 
 _COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
-# The row of a call is known when it is saved, or when it is open after it began early, and stays.
+# A call gets its row when it is saved, or if it began early, when it is open. The row then stays.
 _SAVE = f"""
     INSERT INTO calls (conversation_id, user_id, message_id, {_COLUMNS})
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -44,7 +44,7 @@ def save_calls(
         conversation_id: the conversation they belong to.
         user_id: whose conversation that is.
         calls: by batch and position.
-        message_ids: those of the `call` rows that are saved with them. They are those of the open calls, in order.
+        message_ids: of the `call` rows that are saved too; they belong to the open calls, in order.
     """
     rows = iter(message_ids)
     connection.executemany(
@@ -74,7 +74,7 @@ def save_calls(
 def read_calls(
     connection: sqlite3.Connection, conversation_id: str, user_id: str
 ) -> list[CallRecord]:
-    """The calls of a conversation, by batch and position; none of a file that was never written by us."""
+    """The calls of a conversation, by batch and position; empty if this package never wrote to the file."""
     if not has_table(connection, "calls"):
         return []
     values = {"conversation": conversation_id, "user": user_id}
@@ -96,7 +96,7 @@ def read_calls_by_row(
 
 
 def columns_there(connection: sqlite3.Connection, columns: str) -> str:
-    """Columns of calls to read; a file that an earlier version made, and was not written since, has no decisions."""
+    """The columns of calls that this file has: one that only an earlier version wrote has no decisions."""
     if has_column(connection, "calls", "decision"):
         return columns
     return columns.replace("decision", "NULL")

@@ -1,13 +1,13 @@
 """One run at a time in a conversation: who has it in this process, and the lease that other processes see.
 
 There are two steps. Within a process, the runs of a conversation stand in line, and each that leaves wakes the next
-one at once. The first in line takes the lease, which the storage keeps (`Leases`); a storage of one process has none,
-and there being first is all. A lease has an owner, a number that
-grows with every owner, and a time at which it expires, so that a process that died does not keep the conversation for
-ever. It is renewed while it is held, by timers and not by a task, so a program that cancels all its tasks keeps it.
+one at once. The first in line takes the lease, which the storage keeps (`Leases`). A storage of one process has no
+leases: there it is enough to be first. A lease has an owner, a number that grows with every owner, and a time at which
+it expires, so that a process that died does not keep the conversation for ever. While it is held, timers renew it, not
+a task, so a program that cancels all its tasks keeps it.
 
-Invariant: of the claims on a conversation, at most one in this process is first in line, and the storage refuses what
-is appended under a lease that another process has taken since.
+Invariant: in this process at most one claim on a conversation is first in line, and the storage refuses an append under
+a lease that another process has taken since.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ __all__ = ["LEASE", "Claim", "Claims", "Leases"]
 logger: logging.Logger = logging.getLogger(__name__)
 
 LEASE = 30.0
-"""Seconds until a lease runs out that is not renewed."""
+"""Seconds until a lease that is not renewed runs out."""
 
 RENEWAL = 10.0
 """Seconds between two renewals."""
 
 POLL, LONGEST_POLL = 0.05, 1.0
-"""Seconds between two looks at a lease that another process has: first, and at most."""
+"""Seconds between two looks at another process's lease: at first, and at most."""
 
 
 class Leases(Protocol):
-    """What a storage keeps of claims.
+    """The leases that a storage keeps.
 
     Everything but `holder` begins at once and is carried out in the order in which it was begun.
     """
 
     def take(self, conversation_id: str, owner: str) -> asyncio.Future[int | str]:
-        """Take the lease if it is free, or its time or its process is over.
+        """Take the lease if it is free, has expired, or its process has ended.
 
         Returns:
-            Its number, from 1; or the name of the process that has it.
+            The lease's number, from 1; or the name of the process that has the lease.
         """
         ...
 
@@ -61,16 +61,16 @@ class Leases(Protocol):
         ...
 
     def renew(self, conversation_id: str, owner: str) -> asyncio.Future[bool]:
-        """Let it last for `LEASE` seconds from now; tell whether this owner still had it."""
+        """Let the lease last for `LEASE` seconds from now; tell whether this owner still had it."""
         ...
 
     def release(self, conversation_id: str, owner: str) -> asyncio.Future[None]:
-        """Give it back, if this owner has it."""
+        """Give the lease back, if this owner has it."""
         ...
 
 
 _inside: ContextVar[tuple[Claim, ...]] = ContextVar("cogency_rs_claims", default=())
-"""The claims that the present task, or the one that made it, is inside of."""
+"""The claims that the present task holds, or the task that made it."""
 
 
 class Claim:
@@ -78,10 +78,10 @@ class Claim:
 
     Attributes:
         conversation_id: which one.
-        owner: what the lease is known by; never used twice. "" where there are no leases.
-        number: grows with every claim on the conversation that is given; 0 until then.
-        is_lost: whether another process was seen to have taken it, since this one did nothing for too long. Nothing can
-            be appended under it any more.
+        owner: identifies the lease; never used twice. "" if the storage has no leases.
+        number: grows with every claim on the conversation that is granted; 0 until this one is.
+        is_lost: whether another process has taken the lease, since this one did not renew it in time. Nothing more can
+            be appended under it.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ class Claim:
     ) -> None:
         _inside.set(tuple(claim for claim in _inside.get() if claim is not self))
         released = self._let_go()
-        # A coroutine that is closed, perhaps by the garbage collector, must not wait.
+        # A closed coroutine, perhaps one that the garbage collector closes, must not wait.
         if released is not None and kind is not GeneratorExit:
             await all_done([released])
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody can end it any more, since its event loop was closed."""
+        """Whether it can never be left, since its event loop was closed."""
         return self._loop.is_closed()
 
     def _refuse_if_inside(self) -> None:
@@ -143,7 +143,7 @@ class Claim:
                 )
 
     def busy(self, holder: str) -> BusyError:
-        """That the conversation is somebody else's."""
+        """The error for a conversation that another run has."""
         return BusyError(
             f"conversation {self.conversation_id!r} is being run by {holder}; wait for its end, or try again later",
             conversation_id=self.conversation_id,
@@ -160,7 +160,7 @@ class Claim:
             raise
 
     async def _take(self, leases: Leases) -> int:
-        """Wait until the lease is this claim's; its number."""
+        """Wait until this claim has the lease; returns its number."""
         delay = POLL
         while True:
             taken = await leases.take(self.conversation_id, self.owner)
@@ -180,7 +180,7 @@ class Claim:
             self._timer.cancel()
         released: asyncio.Future[None] | None = None
         if self._leases is not None:
-            # Of a storage that was closed, or on a loop that was, the lease runs out.
+            # If the storage or the loop was closed, the lease runs out by itself.
             with contextlib.suppress(StorageError, RuntimeError):
                 released = self._leases.release(self.conversation_id, self.owner)
                 released.add_done_callback(self._released)
@@ -199,7 +199,7 @@ class Claim:
         self._timer = self._loop.call_later(RENEWAL, self._renew, leases)
 
     def _renew(self, leases: Leases) -> None:
-        with contextlib.suppress(StorageError):  # it was closed
+        with contextlib.suppress(StorageError):  # the storage was closed
             renewed = leases.renew(self.conversation_id, self.owner)
             renewed.add_done_callback(partial(self._renewed, leases))
 
@@ -221,14 +221,14 @@ class Claim:
 
 
 class Claims:
-    """The claims of one storage in this process: of each conversation the first in line, and who waits."""
+    """The claims of one storage in this process: for each conversation, the line of claims."""
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Forget them all, as the child of a fork must: they are the parent's."""
-        # Reentrant, because the garbage collector closes coroutines: anywhere, at any time.
+        """Forget all claims, as the child of a fork must: they are the parent's."""
+        # Reentrant: the garbage collector may close a coroutine, which leaves the line, while this thread has the lock.
         self._lock = threading.RLock()
         self._lines: dict[str, deque[tuple[Claim, asyncio.Future[None] | None]]] = {}
         self._numbers: dict[str, int] = {}
@@ -242,12 +242,12 @@ class Claims:
             return None
 
     def owner(self, conversation_id: str) -> str | None:
-        """The owner of the lease that this process has on a conversation, if it has."""
+        """The owner of the lease that this process has on a conversation; `None` if it has none."""
         claim = self.first(conversation_id)
         return claim.owner if claim is not None and claim.number else None
 
     def next_number(self, conversation_id: str) -> int:
-        """A number that grows with every call for a conversation, where no lease has one; for the first in line."""
+        """The number for the first in line if there are no leases; it grows with every call for a conversation."""
         self._numbers[conversation_id] = number = self._numbers.get(conversation_id, 0) + 1
         return number
 
@@ -258,7 +258,7 @@ class Claims:
             `None` if `claim` is first; otherwise a future that is done when it is.
 
         Raises:
-            BusyError: it would have to wait, and does not want to.
+            BusyError: it would have to wait, and `wait` is false.
         """
         with self._lock:
             line = self._lines.get(claim.conversation_id)
@@ -275,7 +275,7 @@ class Claims:
             return place
 
     def leave(self, claim: Claim) -> None:
-        """Leave the line, from whatever place; wake the one that is first then."""
+        """Leave the line, from any place in it; wake the claim that is first then."""
         with self._lock:
             line = self._lines.get(claim.conversation_id)
             if not line:
@@ -288,7 +288,7 @@ class Claims:
                 line.remove(entry)
 
     def pass_over_abandoned(self, conversation_id: str) -> None:
-        """Put out of line whose event loop was closed before they could leave."""
+        """Take claims out of the line whose event loop was closed before they could leave."""
         with self._lock:
             line = self._lines.get(conversation_id)
             if line and line[0][0].is_abandoned:
@@ -299,7 +299,7 @@ class Claims:
         line = self._lines[conversation_id]
         while line:
             _, place = line[0]
-            if place is None:  # it is first already, so it has not to be told
+            if place is None:  # it was first from the start and waits for nothing
                 return
             try:
                 place.get_loop().call_soon_threadsafe(_settle, place)

@@ -36,7 +36,7 @@ class Connection(sqlite3.Connection):
     """An open connection that knows which file it was opened on.
 
     Attributes:
-        file: device and inode number of that file, or `None` where there is none.
+        file: device and inode number of that file, or `None` for a log in memory.
         synchronous: the level last set by `set_synchronous`, or `None`.
     """
 
@@ -46,7 +46,7 @@ class Connection(sqlite3.Connection):
     def is_on(self, path: str) -> bool:
         """Tell whether `path` still names this connection's file.
 
-        A file that was deleted or replaced takes writes without complaint; nobody ever reads them.
+        A file that was deleted or replaced still accepts writes, which nobody can ever read.
         """
         return path == MEMORY or (self.file is not None and self.file == _identity(path))
 
@@ -119,13 +119,13 @@ def _use_wal(connection: Connection) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
     except sqlite3.OperationalError as error:
-        # A file that cannot be written can still be read, in whatever mode it is.
+        # A file that cannot be written can still be read, whatever its journal mode.
         if _code(error) != sqlite3.SQLITE_READONLY:
             raise
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Device and inode number of the file at `path`, or `None` where there is none."""
+    """Device and inode number of the file at `path`, or `None` if there is no file."""
     try:
         stat = os.stat(path)
     except OSError:
@@ -167,13 +167,13 @@ ROW_ERRORS = (
     OverflowError,
     UnicodeError,
 )
-"""What `sqlite3` raises about the values of one row, whatever the state of the file."""
+"""Errors of `sqlite3` about the values of one row, whatever the state of the file."""
 
 
 def explain(error: Exception, path: str) -> StorageError:
     """Turn a failure on `path` into what a caller can act on."""
     if isinstance(error, StorageError):
-        return error  # it has been said already
+        return error  # it is explained already
     if isinstance(error, ROW_ERRORS):
         message = f"{path} refused a value ({error}); nothing of this call was written"
     elif isinstance(error, OSError):
@@ -188,7 +188,7 @@ def explain(error: Exception, path: str) -> StorageError:
 
 
 def is_lock(error: Exception) -> bool:
-    """Tell whether somebody else's lock is the cause, so that the same call may succeed later."""
+    """Whether another program's lock is the cause, so that the same call may succeed later."""
     return _CAUSES.get(_code(error)) is _CAUSES[sqlite3.SQLITE_BUSY]
 
 

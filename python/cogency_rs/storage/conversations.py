@@ -43,7 +43,7 @@ def list_conversations(
 
 
 def delete_conversation(connection: sqlite3.Connection, conversation_id: str) -> int:
-    """Remove all there is of a conversation; return how many rows it had."""
+    """Remove everything of a conversation; return how many rows it had."""
     values = (conversation_id,)
     for table in ("events", "calls", "claims"):
         if has_table(connection, table):

@@ -1,8 +1,8 @@
 """Copies a log: every conversation with its rows, calls and events, and every profile, from one storage to another.
 
-A conversation is copied in one transaction, read back from its new place, and compared. So a copy that was interrupted
-goes on where it was: what is there already, with the same digest, is skipped. What is there with other rows is left
-alone and reported, but for one that has grown since: its new rows are added.
+A conversation is copied in one transaction, read back from its new place, and compared. An interrupted copy can be run
+again: a conversation that is there with the same digest is skipped. One that has grown since gets its new rows. One
+that is there with other rows is left alone and reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Archive", "Copied", "StoredConversation", "check_rows", "copy"]
 
 @dataclass(frozen=True)
 class StoredConversation:
-    """All there is of a conversation.
+    """Everything of a conversation.
 
     Attributes:
         messages: message_id, user_id, type, content, timestamp of each, in the order in which they were saved.
@@ -34,12 +34,12 @@ class StoredConversation:
     events: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
 
     def digest(self) -> str:
-        """The same for two that are equal, and for no others."""
+        """The same for equal conversations, and for no others."""
         text = json.dumps([self.messages, self.calls, self.events])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def begins_with(self, other: StoredConversation) -> bool:
-        """Whether it is what another one has grown to: its calls may have been settled meanwhile."""
+        """Whether `other` can have grown into this one; calls may have been settled meanwhile."""
         return (
             self.messages[: len(other.messages)] == other.messages
             and {call[3:5] for call in other.calls} <= {call[3:5] for call in self.calls}
@@ -48,27 +48,27 @@ class StoredConversation:
 
 
 class Archive(Protocol):
-    """A storage that can be copied whole. What it raises is a `StorageError`."""
+    """A storage that can be copied whole. Every method raises `StorageError`."""
 
     def conversation_ids(self) -> AsyncIterator[str]:
         """Every conversation that has a row, a call or an event, in an order of its own."""
         ...
 
     async def count(self) -> int:
-        """How many those are."""
+        """How many conversations there are."""
         ...
 
     async def load(self, conversation_id: str) -> StoredConversation:
-        """All there is of one, as of one moment."""
+        """Everything of one conversation, as of one moment."""
         ...
 
     async def store(
         self, conversation_id: str, whole: StoredConversation, *, rows_there: int
     ) -> None:
-        """Save one in one transaction; its first `rows_there` rows are there already.
+        """Save a conversation in one transaction; its first `rows_there` rows are there already.
 
         Raises:
-            StorageError: it has another number of rows there; nothing was written.
+            StorageError: it does not have `rows_there` rows there; nothing was written.
         """
         ...
 
@@ -77,22 +77,22 @@ class Archive(Protocol):
         ...
 
     async def store_profiles(self, profiles: list[tuple[Any, ...]]) -> None:
-        """Save those of them that are not there."""
+        """Save those profiles that are not there yet."""
         ...
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the connection or file."""
         ...
 
 
 @dataclass
 class Copied:
-    """What became of a copy.
+    """The outcome of a copy.
 
     Attributes:
-        conversations: how many were copied, or grew.
-        skipped: how many were there already, the same.
-        rows: how many were copied.
+        conversations: how many were copied or got new rows.
+        skipped: how many were there already and equal.
+        rows: how many rows were copied.
         different: the conversations that are there with other rows, and were left alone.
         profiles: how many versions of profiles there are.
     """
@@ -110,12 +110,12 @@ async def copy(
     """Copy one log into another.
 
     Args:
-        source: which one.
-        target: where it goes.
-        tell: told after each conversation how many are done.
+        source: the log to copy.
+        target: the log to copy into.
+        tell: called after each conversation with the number that are done.
 
     Raises:
-        StorageError: one of them cannot be read or written; or what was read back is not what was written. What was
+        StorageError: a log cannot be read or written, or a conversation is not the same when it is read back. What was
             copied before stays, and another copy goes on from there.
     """
     copied, done = Copied(), 0
@@ -146,10 +146,10 @@ async def copy(
 
 
 def check_rows(conversation_id: str, count: int, rows_there: int) -> None:
-    """Refuse to add rows to a conversation that has another number of them.
+    """Refuse to add rows to a conversation that does not have `rows_there` rows.
 
     Raises:
-        StorageError: it has.
+        StorageError: it has more or fewer.
     """
     if count != rows_there:
         raise StorageError(

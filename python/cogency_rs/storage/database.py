@@ -1,4 +1,4 @@
-"""One database as this process uses it: one writer, a few readers, and who needs them.
+"""One database as this process uses it: one writer, a few readers, and their users.
 
 All `SQLite` objects on one file share one `Database`, so that a process writes a file from one
 thread only, however many agents, event loops and threads it has. The last one to leave closes it,
@@ -52,13 +52,13 @@ class Database:
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on what is committed and return its value; see `Readers.read`."""
-        if self.path == MEMORY:  # it lives in one connection, and that is the writer's
+        if self.path == MEMORY:  # it lives in the writer's connection alone
             return await self._writer.write(work)
-        self._writer.start()  # it is the writer's thread that closes the readers
+        self._writer.start()  # the writer's thread closes the readers
         return await self._readers.read(work)
 
     def join(self, user: object, synchronous: int) -> None:
-        """Let `user` in; of all the levels that users ask for, the safest is in force."""
+        """Let `user` in; the safest of all the levels that users ask for is in force."""
         self._users.add(user)
         self._writer.synchronous = max(self._writer.synchronous, synchronous)
 
@@ -113,7 +113,7 @@ def database_for(path: str, user: object, synchronous: int) -> Database:
     """Return the database at `path`, with `user` in it.
 
     Args:
-        path: absolute, the same for all users of one file; every ":memory:" is one of its own.
+        path: absolute, the same for all users of one file; every ":memory:" is a database of its own.
         user: stands for the caller until `leave` or `forget`.
         synchronous: the level of `PRAGMA synchronous`, 0 (OFF) to 3 (EXTRA).
     """

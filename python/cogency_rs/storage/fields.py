@@ -14,7 +14,7 @@ METRIC_FIELDS: dict[str, type[Any]] = {"step": dict, "total": dict}
 
 
 class ParseError(ValueError):
-    """A stored profile or metric that has not the shape it should have.
+    """A stored profile or metric does not have the shape that it should have.
 
     Attributes:
         raw: the value as it was stored.
@@ -26,7 +26,7 @@ class ParseError(ValueError):
 
 
 def read_fields(stored: str, fields: dict[str, type[Any]]) -> dict[str, Any]:
-    """Read a stored JSON object and keep those `fields` that are set, each of its type."""
+    """Read a stored JSON object; return those of `fields` that are set, each checked for its type."""
     value: Any = json.loads(stored)
     if not isinstance(value, dict):
         raise ParseError(f"Expected dict, got {type(value).__name__}", value)

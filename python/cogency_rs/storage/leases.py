@@ -78,15 +78,15 @@ def _holder(row: tuple[int, str | None, float, str, str] | None) -> str | None:
     if owner is None or expires_at <= time.time() or is_gone(name, on):
         return None
     if name == worker() and on == machine():
-        return None  # the caller is first in line in this process, so this lease is left over
+        return None  # a leftover: in this process the caller is first in line
     return name
 
 
 def check_owner(connection: sqlite3.Connection, conversation_id: str, owner: str) -> None:
-    """Refuse to write under a lease that is somebody else's by now.
+    """Refuse to write under a lease that the owner has lost.
 
     Raises:
-        StorageError: it is.
+        StorageError: the owner no longer has the lease.
     """
     row = connection.execute(_SELECT, (conversation_id,)).fetchone()
     if row is None or row[1] != owner:

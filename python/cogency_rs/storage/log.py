@@ -33,18 +33,18 @@ __all__ = [
 ]
 
 Row = tuple[str, str, float]
-"""Type, content, and seconds since the epoch."""
+"""A row's type, its content, and its time in seconds since the epoch."""
 
 CallStatus = Literal["early", "saved", "open", "waiting"] | Status
-"""Of a call without a result in the log: `early` if it began while the model still wrote its batch, and has no row yet;
-`saved` if it has not begun, `open` if it may have begun, `waiting` if someone has to agree first, to it or to another
-call of its batch. Otherwise how it ended, as in `ToolExecution`."""
+"""How a call stands. Without a result in the log it is `early` if it began while the model still wrote its batch, and
+has no row yet; `saved` if it has not begun; `open` if it may have begun; `waiting` if someone has to approve it, or
+another call of its batch, first. Otherwise how it ended, as in `ToolExecution`."""
 
 NEW = frozenset({"saved", "open"})
-"""What a call may be when its row is saved."""
+"""The states in which a call's row may be saved."""
 
 UNSETTLED = frozenset({*NEW, "waiting"})
-"""What a call with a row is as long as it has no result in the log."""
+"""The states of a call that has a row but no result in the log."""
 
 ROW_TYPES = (
     "user",
@@ -59,7 +59,7 @@ ROW_TYPES = (
     "interrupt",
     "cancelled",
 )
-"""What a row may be."""
+"""The types of rows."""
 
 
 def check_row_type(type: str) -> None:
@@ -76,22 +76,22 @@ def check_row_type(type: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What the log knows of one call beside its row.
+    """What the log knows of one call, besides its row.
 
     Attributes:
-        id: the call's own, the same as `ToolExecution.id`; time-ordered unless the provider gave one.
-        batch: of the calls that ran together; time-ordered, never used twice.
+        id: the same as `ToolExecution.id`; time-ordered unless the provider gave one.
+        batch: the id of the batch, shared by the calls that ran together; time-ordered, never used twice.
         position: its place in the batch, from 0. A call that does not count in the end keeps its place.
-        name: which tool.
-        server: which server the tool is on; `None` for the agent's own tools.
+        name: the tool's name.
+        server: the name of the tool's server; `None` for the agent's own tools.
         status: one of `UNSETTLED` until the results are saved; `"early"` as long as it has begun and has no row.
         attempt: how often the tool was started.
-        started_at: when it began to be carried out, in seconds since the epoch; `None` if it never was.
+        started_at: when the call began to run, in seconds since the epoch; `None` if it never did.
         completed_at: when its result was there; `None` while it is open.
         worker: the process that carries it out, `"host:pid"`.
-        decision: what was decided of it, a JSON object: `approved`, a bool, with the `args` it runs with where they
-            were changed, or the `message` of a denial; or `dropped`, why a call that began early does not count. `None`
-            where nothing was.
+        decision: a JSON object; `None` if nothing was decided. Either `approved`, a bool, with the `args` to run if
+            they were changed, or the `message` of a denial; or `dropped`, the reason why a call that began early does
+            not count.
     """
 
     id: str
@@ -122,9 +122,9 @@ class LogPage(NamedTuple):
 
     Attributes:
         rows: dicts of `type`, `content`, `timestamp` (seconds since the epoch), oldest first.
-        cursor: stands for the last row of the conversation; `read(after=cursor)` goes on from there. Its text means
-            something to the storage alone.
-        is_whole: whether the rows are the whole conversation, and not only what came after a cursor.
+        cursor: stands for the last row of the conversation; `read(after=cursor)` goes on from there. Only the storage
+            can read its text.
+        is_whole: whether the rows are the whole conversation, and not only those after a cursor.
     """
 
     rows: list[dict[str, Any]]
@@ -134,10 +134,10 @@ class LogPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Conversation:
-    """One user's conversation, in a list.
+    """One user's conversation, as an entry of a list.
 
     Attributes:
-        rows: how many rows of it are stored.
+        rows: how many rows it has.
         first: the earliest timestamp, in seconds since the epoch.
         last: the latest one.
         question: what the user wrote first, or `None` if there is no such row.
@@ -158,7 +158,7 @@ class Log(Protocol):
     method raises `StorageError` when the log cannot be read or written.
 
     Two methods are optional. `conversations(user_id="", limit=None)` lists `Conversation`s, the one with the latest row
-    first. `delete_conversation(conversation_id)` removes all there is of one and returns how many rows it had.
+    first. `delete_conversation(conversation_id)` removes everything of one and returns how many rows it had.
     """
 
     def append(
@@ -171,15 +171,15 @@ class Log(Protocol):
     ) -> Awaitable[Any]:
         """Save rows and calls together, all or nothing.
 
-        Best is a future of a save that has begun: it costs no task, and a program that cancels all its tasks still
-        saves it to the end. A coroutine is as good otherwise.
+        Best return a future of a save that has begun: it needs no task, so the save goes on even if a program cancels
+        all its tasks. A coroutine works too.
 
         Args:
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
             rows: type, content, timestamp of each, in order.
-            calls: each takes the place of the one of its batch and position, or is new. Those that are `open` and
-                have no row yet are those of the `call` rows, in order; one that is `early` has none.
+            calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
+                order, to those that are `open` and have no row yet; one that is `early` has no row.
 
         Raises:
             ConfigError: a row has a type that is not in `ROW_TYPES`. Nothing was written.
@@ -193,8 +193,8 @@ class Log(Protocol):
     ) -> LogPage:
         """Read the rows that follow a cursor, or all.
 
-        If what stands before the cursor is not what it was (rows were deleted, or saved with an older timestamp), the
-        page is whole.
+        If the rows before the cursor have changed (some were deleted, or saved with an older timestamp), the page is
+        whole.
 
         Args:
             conversation_id: which one.
@@ -211,15 +211,15 @@ class Log(Protocol):
         ...
 
     def claim(self, conversation_id: str, *, wait: bool = True) -> AbstractAsyncContextManager[Any]:
-        """Have a conversation to oneself for as long as the block lasts, among all processes on the storage.
+        """Have a conversation to oneself inside `async with`, among all processes on the storage.
 
         Args:
             conversation_id: which one.
             wait: whether to wait while another run has it.
 
         Raises:
-            BusyError: another run has it and `wait` is false; or this very run has it already, so that waiting would
-                never end.
+            BusyError: another run has it and `wait` is false; or this run has it already, so that waiting would never
+                end.
         """
         ...
 
@@ -228,12 +228,12 @@ _METHODS = ("append", "read", "calls", "claim")
 
 
 def is_log(storage: object) -> bool:
-    """Whether a storage keeps the protocol `Log`. Its class must have the methods: a mock has every attribute."""
+    """Whether a storage follows the protocol `Log`. Its class must have the methods: a mock has every attribute."""
     return is_log_class(type(storage))
 
 
 def is_log_class(kind: type[Any]) -> bool:
-    """Whether storages of a class keep it."""
+    """Whether storages of a class follow the protocol `Log`."""
     known = _known.get(kind)
     if known is None:
         known = _known[kind] = all(hasattr(kind, name) for name in _METHODS)

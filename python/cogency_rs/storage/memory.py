@@ -15,14 +15,14 @@ from .log import ROW_TYPES, CallRecord, Conversation, LogPage, Row, check_row_ty
 __all__ = ["Memory"]
 
 _Stored = tuple[float, int, str, Row]
-"""When it was, its number, whose it is, and the row."""
+"""Timestamp, number, user and the row."""
 
 
 class Memory:
     """A `Log` in memory, for one event loop at a time.
 
-    What an agent without a storage writes to, and what tests want. An append costs O(rows) where time goes on, a read
-    O(rows that are new).
+    An agent without a storage writes to it, and so do tests. An append costs O(new rows) unless their timestamps are
+    older than stored ones; a read costs O(rows after the cursor).
     """
 
     def __init__(self) -> None:
@@ -119,13 +119,13 @@ class Memory:
         return sorted(listed, key=lambda one: -one.last)[:limit]
 
     async def delete_conversation(self, conversation_id: str) -> int:
-        """Remove all there is of a conversation; returns how many rows it had."""
+        """Remove everything of a conversation; returns how many rows it had."""
         self.records.pop(conversation_id, None)
         return len(self.rows.pop(conversation_id, []))
 
 
 def _place(rows: list[_Stored], cursor: str) -> int:
-    """How many rows a cursor has seen; none if they are not what they were."""
+    """How many rows stand before a cursor; 0 if they have changed since."""
     try:
         known, last = map(int, cursor.split("/"))
     except ValueError:

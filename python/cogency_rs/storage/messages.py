@@ -1,4 +1,4 @@
-"""What every storage of ours does alike with single messages: each is one of several, and each is of some time."""
+"""Saves single messages in every storage of ours: as a list of one, with a time where none was given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MessageRow = tuple[str, str, str, str, float | None]
 
 
 class Messages(ABC):
-    """Messages and requests, above what saves several messages, and events."""
+    """Saves messages and requests by the methods of a storage that save several messages, and events."""
 
     @abstractmethod
     def save_messages(self, rows: Sequence[MessageRow]) -> Awaitable[list[str]]:
@@ -60,14 +60,14 @@ class Messages(ABC):
         response: str | None = None,
         timestamp: float | None = None,
     ) -> str:
-        """Save what was sent to a model and what it answered, as an event "request"; return its id.
+        """Save a request to a model and its answer, as an event "request"; return the event's id.
 
-        There is no place for `user_id`: the conversation stands for it.
+        `user_id` is not stored: the conversation stands for it.
         """
         content = json.dumps({"messages": messages, "response": response})
         return await self.save_event(conversation_id, "request", content, timestamp)
 
 
 def or_now(timestamp: float | None) -> float:
-    """A time, or the present one where none is given."""
+    """A time, or the present time if none is given."""
     return time.time() if timestamp is None else timestamp

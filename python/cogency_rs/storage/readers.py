@@ -1,7 +1,7 @@
-"""Reading beside the writer: a few connections, each used by one thread at a time.
+"""Reads beside the writer: a few connections, each used by one thread at a time.
 
-In WAL mode readers and the writer do not block each other, and every read begins with what is
-committed at that moment, so it sees all that was acknowledged before.
+In WAL mode readers and the writer do not block each other, and a read sees everything that was
+committed when it began, so also every save that was acknowledged before.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Readers:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, work)
 
     def disconnect(self) -> None:
-        """Close the connections that do not work at the moment; the next read opens its own."""
+        """Close the connections that are idle; the next read opens its own."""
         with contextlib.suppress(IndexError):
             while True:
                 self._idle.pop().close()
 
     def close(self) -> None:
-        """Close the connections for good; one that still works is closed when it is done."""
+        """Close the connections for good; a busy one is closed when it is done."""
         self._closed = True
         self.disconnect()
         self._threads.shutdown(wait=False)

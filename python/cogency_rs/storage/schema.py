@@ -1,12 +1,12 @@
-"""The tables of a SQLite log, and how a file comes to have those of this version.
+"""The tables of a SQLite log, and how they are made and brought to this version.
 
-The tables of cogency 3.3.0 are as they are there, so that both programs can work on one file, also at the same time.
-Ours stand beside them, which it does not know. SQLite's `user_version` is left to the programs whose file it is: the
-version of our tables is in a table.
+The tables of cogency 3.3.0 are exactly its own, so that both programs can work on one file, even at the same time. Our
+tables stand beside them; cogency does not know them. The version of our tables is in a table too: SQLite's
+`user_version` belongs to the program whose file it is.
 
-Versions are steps. A step that was released is never changed; a change of our tables is a step of its own, and so is a
-change of what a value in them means. Each step also does for files of its own version or of none, since the first ones
-had no number.
+Each version is a step from the one before. A released step is never changed: a change of our tables is a new step, and
+so is a change of what a value in them means. Each step can also be run on a file that has it already, since the first
+files had no version number.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CREATE INDEX IF NOT EXISTS idx_profiles_user_latest ON profiles(user_id, version
 CREATE INDEX IF NOT EXISTS idx_profiles_cleanup ON profiles(created_at);
 COMMIT;
 """
-"""Makes cogency's tables where they are missing."""
+"""Makes those of cogency's tables that are missing."""
 
 _VERSION = "cogency_rs_version"
 
@@ -74,7 +74,7 @@ CREATE TABLE IF NOT EXISTS calls (
     PRIMARY KEY (conversation_id, batch, position)
 ) WITHOUT ROWID
 """
-# A message_id is that of the call's row. A call's id is not the key: some servers give the same one again.
+# `message_id` is that of the call's row. `call_id` is not the key, since some servers repeat ids.
 
 _CLAIMS = """
 CREATE TABLE IF NOT EXISTS claims (
@@ -94,17 +94,17 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _add_decisions(connection: sqlite3.Connection) -> None:
-    """Keep decisions beside calls. A call may be `saved` too, which version 1 does not know."""
+    """Add decisions to calls. A call may also be `saved`, which version 1 does not know."""
     if not has_column(connection, "calls", "decision"):
         connection.execute("ALTER TABLE calls ADD COLUMN decision TEXT")
 
 
 def _allow_early_calls(connection: sqlite3.Connection) -> None:
-    """Nothing in the tables: a call may be `early` and get its row later, which version 2 does not know."""
+    """Change no table: a call may be `early` and get its row later, which version 2 does not know."""
 
 
 STEPS = (_make_tables, _add_decisions, _allow_early_calls)
-"""What makes each version from the one before, from version 1 on."""
+"""The functions that make each version from the one before, from version 1 on."""
 
 
 def check_version(connection: sqlite3.Connection, path: str) -> None:
@@ -128,7 +128,9 @@ def upgrade(connection: sqlite3.Connection, path: str) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _find_version(connection, path)  # of the program that had the lock before
+        version = _find_version(
+            connection, path
+        )  # another program may have upgraded it before we got the lock
         if not version:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {_VERSION} (version INTEGER PRIMARY KEY, made_at REAL NOT NULL)"
@@ -144,7 +146,7 @@ def upgrade(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _find_version(connection: sqlite3.Connection, path: str) -> int:
-    """The version of our tables; 0 where there are none, or some from before they were numbered.
+    """The version of our tables; 0 if there are none, or they are older than version numbers.
 
     Raises:
         StorageError: a newer version of this package made them.

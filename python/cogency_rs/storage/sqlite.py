@@ -1,8 +1,8 @@
 """The log in one SQLite file: messages, calls, events and profiles.
 
 All methods of the protocol `Log`, and of cogency 3.3.0's storage protocol with its arguments,
-results and file format. This file says what is stored and asked; how a write becomes safe and a
-read stays off the event loop is `database.py`'s business.
+results and file format. This file has the queries; `database.py` makes writes safe and keeps reads
+off the event loop.
 
 Rows come back in the order of their timestamps, and rows of one timestamp in the order they were
 saved.
@@ -80,27 +80,27 @@ class SQLite(Messages):
     """A log in a SQLite file, for any number of agents, event loops, threads and programs at once.
 
     A save returns when its row is committed; saves that wait together share one commit. Objects
-    on the same file share one writing thread. The file is opened with the first call, and closed
-    by `close`, by dropping the last object on it, or at the end of the program. After a fork,
-    parent and child each go on with the object on connections of their own.
+    on the same file share one writing thread. The first call opens the file; it is closed by
+    `close`, by dropping the last object on it, or at the end of the program. After a fork, parent
+    and child can both use the object, each with connections of its own.
 
     Every method raises `StorageError` when the file cannot be opened, read or written;
-    `retryable` is true when another program held its lock for 5 seconds. What was saved before
-    stays readable, and the same object works again when the cause is gone.
+    `retryable` is true if another program held its lock for 5 seconds. Earlier saves stay
+    readable, and the same object works again when the cause is gone.
 
     Args:
         db_path: the file; it and its directories are created if missing. ":memory:" keeps the log
             in memory as long as this object lives.
         synchronous: how much a commit waits for the disk, as in SQLite's `PRAGMA synchronous`.
-            "FULL" outlives a power failure; with "NORMAL" the newest rows may be lost in one,
-            though never in a crash of the program. Objects on one file get the safest level any
-            of them asked for.
+            With "FULL", rows outlive a power failure; with "NORMAL" it may lose the newest ones,
+            though a crash of the program never does. Objects on one file get the safest level that
+            any of them asked for.
 
     Attributes:
         db_path: the absolute path as text, or ":memory:".
 
     Raises:
-        ConfigError: `synchronous` is none of "OFF", "NORMAL", "FULL", "EXTRA".
+        ConfigError: `synchronous` is not one of "OFF", "NORMAL", "FULL", "EXTRA".
     """
 
     db_path: str
@@ -145,7 +145,7 @@ class SQLite(Messages):
             rows: conversation_id, user_id, type, content, timestamp of each, as for `save_message`.
 
         Returns:
-            A future for their ids, in order. The save has begun; no task is needed to bring it to its end.
+            A future for their ids, in order. The save has begun, and needs no task to go on.
 
         Raises:
             ConfigError: a type is not known; none of them was written.
@@ -176,11 +176,11 @@ class SQLite(Messages):
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
             rows: type, content, timestamp of each, in order.
-            calls: each takes the place of the one of its batch and position, or is new. Those that are `open` and
-                have no row yet are those of the `call` rows, in order; one that is `early` has none.
+            calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
+                order, to those that are `open` and have no row yet; one that is `early` has no row.
 
         Returns:
-            A future that is done when they are safe. The save has begun; no task is needed to bring it to its end.
+            A future that is done when everything is saved. The save has begun, and needs no task to go on.
 
         Raises:
             ConfigError: a type is not known; nothing was written.
@@ -209,13 +209,13 @@ class SQLite(Messages):
     ) -> LogPage:
         """Read the rows that follow a cursor, or all, oldest first.
 
-        Costs in proportion to the rows it returns, but for a count that is read off an index.
+        Costs in proportion to the rows it returns, plus a count that is read off an index.
 
         Args:
             conversation_id: which one.
             user_id: only this user's rows; "" for everybody's.
-            after: the cursor of an earlier page of this conversation. If what stands before it is not what it was, the
-                page is whole.
+            after: the cursor of an earlier page of this conversation. If the rows before it have changed, the page is
+                whole.
 
         Raises:
             ConfigError: `after` is not a cursor.
@@ -228,7 +228,7 @@ class SQLite(Messages):
     async def calls(self, conversation_id: str, *, user_id: str = "") -> list[CallRecord]:
         """Read the calls of a conversation, in the order of their batches and positions.
 
-        Turns that plain cogency ran, and old ones, have none here.
+        There are none of turns that plain cogency ran, nor of old ones.
         """
         return await self._open().read(
             lambda connection: read_calls(connection, conversation_id, user_id)
@@ -237,15 +237,15 @@ class SQLite(Messages):
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself inside `async with`, among all programs on the file.
 
-        A process that ends leaves it to others at once on the same machine, and within 30 seconds elsewhere. One that
-        was stopped for longer finds that it lost it: its next `append` raises `StorageError`.
+        When a process ends, others on the same machine can claim at once, and others elsewhere within 30 seconds. A
+        process that was stopped for longer has lost the claim: its next `append` raises `StorageError`.
 
         Args:
             conversation_id: which one.
             wait: whether to wait while another run has it.
 
         Raises:
-            BusyError: another run has it and `wait` is false; or this very run has it already.
+            BusyError: another run has it and `wait` is false; or this run has it already.
             StorageError: the file cannot be written.
         """
         database = self._open()
@@ -258,7 +258,7 @@ class SQLite(Messages):
 
         Args:
             user_id: only this user's; "" for everybody's.
-            limit: at most so many; `None` for all.
+            limit: at most this many; `None` for all.
         """
         return await self._open().read(
             lambda connection: list_conversations(connection, user_id, limit)
@@ -267,7 +267,7 @@ class SQLite(Messages):
     async def delete_conversation(self, conversation_id: str) -> int:
         """Delete the rows, calls and events of a conversation, of all users; return how many rows it had.
 
-        A run that has claimed it meanwhile can append nothing more.
+        A run that holds a claim on it can append nothing more.
         """
         return await self._open().write(
             lambda connection: delete_conversation(connection, conversation_id)
@@ -313,9 +313,9 @@ class SQLite(Messages):
         Args:
             conversation_id: which one.
             user_id: only this user's messages; "" for everybody's.
-            include: only these types, if there are any.
-            exclude: not these types; counts only without `include`.
-            limit: only the newest so many.
+            include: only these types, if any are given.
+            exclude: not these types; ignored if `include` is given.
+            limit: only this many, the newest.
 
         Returns:
             Dicts of `type`, `content`, `timestamp` (seconds since the epoch).
@@ -354,7 +354,7 @@ class SQLite(Messages):
     async def load_user_messages(
         self, user_id: str, since_timestamp: float = 0, limit: int | None = None
     ) -> list[str]:
-        """Load what a user wrote after `since_timestamp`, oldest first, at most `limit` of it."""
+        """Load what a user wrote after `since_timestamp`, oldest first; at most `limit` messages."""
         rows = await self._select(
             "SELECT content FROM messages WHERE user_id = ? AND type = 'user' AND timestamp > ?"
             " ORDER BY timestamp, rowid LIMIT ?",
@@ -374,8 +374,8 @@ class SQLite(Messages):
         """Load the newest version of a user's profile; `{}` if there is none.
 
         Returns:
-            Of `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) those that are
-            set; other keys are left out.
+            The keys `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) as far as they
+            are set; other keys are left out.
 
         Raises:
             ParseError: one of these has another type.
@@ -390,7 +390,7 @@ class SQLite(Messages):
         """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
 
         Returns:
-            Of `step` and `total` (dicts) those that are set; other keys are left out.
+            The keys `step` and `total` (dicts) as far as they are set; other keys are left out.
 
         Raises:
             ParseError: one of these has another type.
@@ -406,17 +406,18 @@ class SQLite(Messages):
     async def search_messages(
         self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
     ) -> list[MessageMatch]:
-        """Find what a user wrote that holds any word of `query`, whatever the case of A to Z.
+        """Find a user's messages that contain any word of `query`; A to Z match in both cases.
 
         Args:
-            query: words between blanks; without any, nothing is found. `%` stands for any text and
+            query: words separated by blanks; without a word, nothing is found. `%` stands for any text and
                 `_` for any character.
             user_id: whose messages.
-            exclude_conversation_id: not in this conversation, if given.
-            limit: at most so many matches.
+            exclude_conversation_id: leaves this conversation out, if given.
+            limit: at most this many matches.
 
         Returns:
-            The messages in which the words take the most characters first, then the newest.
+            Content, timestamp and conversation; first the messages in which the words take the most
+            characters, then the newest.
         """
         keywords = query.lower().split()
         if not keywords:

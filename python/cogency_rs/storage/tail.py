@@ -1,7 +1,7 @@
-"""The rows of a conversation that are new since a cursor, and whether those before it are what they were.
+"""The rows of a conversation that are new since a cursor, and whether the rows before it have changed.
 
 A cursor holds how many rows the conversation had, the sum of their numbers, and the last of them. Count and sum are
-read off an index; they tell whether a row came or went that is not among the new ones.
+read off an index; they tell whether any other row was added or removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_cursor(text: str | None) -> Cursor | None:
     """Read a cursor.
 
     Raises:
-        ConfigError: it is not one.
+        ConfigError: the text is not a cursor.
     """
     if text is None:
         return None
@@ -54,7 +54,7 @@ def check_cursor(text: str | None) -> Cursor | None:
 def read_tail(
     connection: sqlite3.Connection, conversation_id: str, user_id: str, after: Cursor | None
 ) -> LogPage:
-    """Read what follows `after`; the whole conversation if that is not possible, or not asked for."""
+    """Read the rows after `after`; the whole conversation if it is `None` or the rows before it have changed."""
     page = None if after is None else _page(connection, conversation_id, user_id, after)
     if page is None:
         page = _page(connection, conversation_id, user_id, _START)
@@ -65,7 +65,7 @@ def read_tail(
 def _page(
     connection: sqlite3.Connection, conversation_id: str, user_id: str, after: Cursor
 ) -> LogPage | None:
-    """The rows after a cursor; `None` if those up to it are not what they were."""
+    """The rows after a cursor; `None` if those up to it have changed."""
     count, numbers, *last = after
     values = {"conversation": conversation_id, "since": last[0]}
     rows = connection.execute(_NEWER, values).fetchall()

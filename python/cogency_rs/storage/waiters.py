@@ -1,4 +1,4 @@
-"""Where coroutines wait for an answer that another thread gives."""
+"""Coroutines that wait for an answer from another thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Waiter:
-    """Where one coroutine waits for an answer that comes from another thread.
+    """One coroutine's wait for an answer from another thread.
 
     Attributes:
         future: what the coroutine awaits.
@@ -41,7 +41,7 @@ def answer(waiters: Iterable[Waiter]) -> None:
     for waiter in waiters:
         loops[waiter.loop].append(waiter)
     for loop, group in loops.items():
-        # A loop that was closed meanwhile refuses; nobody waits there any more.
+        # A loop that was closed meanwhile raises; nobody waits there any more.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, group)
 

@@ -1,4 +1,4 @@
-"""Who works on the log: this process, and whether another one still lives."""
+"""The processes that work on the log: this one's name, and whether another one still lives."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _host() -> str:
 
 @cache
 def machine() -> str:
-    """Name the system in which a process number means one process; `""` where that cannot be said.
+    """Name the system in which a process number means one process; `""` if it cannot be named.
 
-    Host names do not tell containers apart. On Linux the boot and the namespace of process numbers do.
+    Host names do not tell containers apart. On Linux the boot id and the namespace of process numbers do.
     """
     if not hasattr(os, "uname"):
-        return ""  # on Windows asking for a process by `os.kill` ends it
+        return ""  # on Windows `os.kill` would end the process that it asks for
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
             return f"{boot.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
@@ -41,8 +41,8 @@ def is_gone(worker: str, on: str) -> bool:
     """Whether a process named by `worker` has ended, as far as this machine can know.
 
     Args:
-        worker: what its `worker()` gave.
-        on: what its `machine()` gave.
+        worker: what `worker()` returned there.
+        on: what `machine()` returned there.
     """
     if not on or on != machine():
         return False

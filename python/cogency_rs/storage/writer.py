@@ -1,9 +1,9 @@
-"""Group commit: one thread writes for everyone, and all that waits shares one commit.
+"""Group commit: one thread writes for everyone, and all waiting writes share one commit.
 
 A commit costs a flush to the disk, a row almost nothing. So callers put their writes into a
 queue; the writer takes what is there, runs it as one transaction, and answers each caller after
-the commit. While it commits, the next group gathers by itself: the busier the program, the
-cheaper a row.
+the commit. While it commits, the next group gathers: the busier the program, the cheaper a row.
+
 
 A group runs as if nothing could fail. If something does, everything is rolled back and the group is
 halved until the failing write stands alone, so that only its own caller hears of it.
@@ -41,7 +41,7 @@ __all__ = ["QUEUE_LIMIT", "Writer"]
 T = TypeVar("T")
 
 QUEUE_LIMIT = 1024
-"""Writes in the queue at most, and in one transaction; further callers wait in line, in order."""
+"""Writes in the queue, and in one transaction, at most; further callers wait in line."""
 
 
 class _Write(Waiter):
@@ -55,7 +55,7 @@ class _Write(Waiter):
 
 
 class _Leave:
-    """Behind the last write of `user`, who goes; `waiters` hear when all that is done."""
+    """Stands in the queue after the last write of `user`, who leaves; `waiters` are woken when all is done."""
 
     __slots__ = ("user", "waiters")
 
@@ -71,7 +71,7 @@ class Writer:
 
     Args:
         path: the database file, absolute, or ":memory:".
-        retire: told which user leaves; returns whether it was the last, so that the thread ends.
+        retire: called with the user who leaves; returns whether it was the last, so that the thread ends.
         before_open: called before the file is opened, so that the readers too open it anew.
     """
 
@@ -88,11 +88,11 @@ class Writer:
 
     def _begin(self) -> None:
         self._thread: threading.Thread | None = None
-        # A SimpleQueue, because the garbage collector calls `leave_soon`: anywhere, at any time.
+        # A SimpleQueue, because the garbage collector may call `leave_soon` in the middle of a `put`.
         self._queue: queue.SimpleQueue[_Write | _Leave] = queue.SimpleQueue()
-        self._line: deque[_Write | _Leave] = deque()  # whose callers found the queue full
-        # Guards both ways in, and the thread's start. Reentrant: the garbage collector closes coroutines, which give
-        # back what they claimed: anywhere, at any time.
+        self._line: deque[_Write | _Leave] = deque()  # entries whose callers found the queue full
+        # Guards both ways in, and the thread's start. Reentrant: the garbage collector may close a coroutine, which
+        # gives back its claim, while this thread has the lock.
         self._door = threading.RLock()
         self._in_sqlite = threading.Lock()  # held while the connection works; a fork waits for it
 
@@ -100,8 +100,8 @@ class Writer:
         """Run `work` in a transaction on the writer's thread and return its value once committed.
 
         Waits while the queue is full. When the caller is cancelled, `work` has either no effect
-        or its whole effect. It must not return a cursor: that would keep the file open, and its
-        locks, when the connection is closed.
+        or its whole effect. `work` must not return a cursor: it would keep the file open and locked
+        after the connection is closed.
 
         Raises:
             StorageError: nothing was written.
@@ -140,8 +140,8 @@ class Writer:
             self._thread.join(BUSY_TIMEOUT)
 
     # A fork copies memory but no threads, and SQLite must not cross it with a call in progress or
-    # a file open: both sides would then work with one set of locks. So the connection is closed
-    # for the fork, and parent and child open their own with the next write.
+    # a file open: parent and child would then share one set of locks. So the connection is closed
+    # for the fork, and each opens its own with the next write.
 
     def pause(self) -> None:
         """Before a fork: let the present transaction end, then close the file."""
@@ -191,13 +191,13 @@ class Writer:
                 else:
                     answer(leaving)
                     leaving.clear()
-            del writes, leave  # no row is held while waiting for the next
+            del writes, leave  # keeps no row in memory while waiting for the next
         with self._in_sqlite:
             self._disconnect()
         answer(leaving)
 
     def _take(self) -> tuple[list[_Write], _Leave | None]:
-        """Wait for something to do; take all that is there, up to a leave."""
+        """Wait for entries; take all that are there, up to a leave."""
         writes: list[_Write] = []
         leave = None
         item = self._queue.get()
@@ -221,7 +221,7 @@ class Writer:
             return
         try:
             connection = self._connect()
-            if connection.in_transaction:  # it could not be undone when it failed
+            if connection.in_transaction:  # an earlier failure could not be rolled back
                 connection.execute("ROLLBACK")
             connection.execute("BEGIN IMMEDIATE")
         except Exception as error:
@@ -250,15 +250,15 @@ class Writer:
             sound = isinstance(error, (*ROW_ERRORS, StorageError))
         except sqlite3.Error:
             sound = False
-        if not sound and self.path != MEMORY:  # memory is nowhere else
+        if not sound and self.path != MEMORY:  # a log in memory exists in this connection alone
             self._disconnect()
 
     def _connect(self) -> Connection:
         if self._connection is not None and not self._connection.is_on(self.path):
             self._disconnect()
         if self._connection is None:
-            # What SQLite knows of a file, such as that it is read-only, stays in this process until
-            # its last connection is closed, also when it is no longer true.
+            # What SQLite knows of a file, such as that it is read-only, may become wrong, and is kept
+            # until the last connection of this process is closed.
             self._before_open()
             self._connection = connect_to_write(self.path)
         self._connection.set_synchronous(self.synchronous)

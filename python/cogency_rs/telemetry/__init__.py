@@ -1,7 +1,7 @@
-"""Traces and metrics with OpenTelemetry, as its conventions for generative AI have them; needs the extra `otel`.
+"""Traces and metrics with OpenTelemetry, by its conventions for generative AI; needs the extra `otel`.
 
-This module knows nothing of OpenTelemetry: it is asked by every run and every batch, and where no telemetry is on that
-costs one look at a variable, and imports nothing.
+This module does not import OpenTelemetry. Every run and every batch asks it for the tracing; without telemetry that
+costs one look at a variable.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Telemetry:
     """Where traces and metrics go, and how much they say; for `Agent(telemetry=)`.
 
     Attributes:
-        tracer_provider: where spans go; OpenTelemetry's global one if not given, also one that is set later.
+        tracer_provider: where spans go. If not given, OpenTelemetry's global one, even if that is set later.
         meter_provider: where metrics go; likewise.
-        capture_content: whether spans hold messages, arguments, results and the words of errors. They may be secret,
+        capture_content: whether spans hold messages, arguments, results and the texts of errors. These may be secret,
             and long.
     """
 
@@ -41,7 +41,7 @@ _of_context: Callable[[], Tracing | None] | None = None
 """Finds the tracing of the run that the present code is part of; `None` until there is any tracing at all."""
 
 _of_program: Tracing | None = None
-"""What `instrument` turned on."""
+"""The tracing that `instrument` turned on."""
 
 
 def instrument(
@@ -52,8 +52,8 @@ def instrument(
 ) -> None:
     """Trace every run, every request to a model and every tool call of this program.
 
-    Also those of `execute_tools`, of `Accumulator`, and inside cogency under `install()`. An agent with a telemetry of
-    its own keeps that. Called again, the later call counts. What runs already goes on as it began.
+    This includes those of `execute_tools` and `Accumulator`, and those inside cogency under `install()`. An agent with
+    a telemetry of its own keeps that. If called twice, the later call counts. A run that has begun keeps its tracing.
 
     Args:
         tracer_provider: see `Telemetry`.
@@ -61,7 +61,7 @@ def instrument(
         capture_content: see `Telemetry`.
 
     Raises:
-        ConfigError: the package opentelemetry-api is not installed, or a provider is not one.
+        ConfigError: the package opentelemetry-api is not installed, or a provider is not a provider.
     """
     global _of_program
     _of_program = _tracing(Telemetry(tracer_provider, meter_provider, capture_content))
@@ -74,7 +74,7 @@ def uninstrument() -> None:
 
 
 def current() -> Tracing | None:
-    """The tracing that is on here: that of the present run, or else the program's; `None` if there is none."""
+    """The tracing of the present run, or else the program's; `None` if neither is on."""
     return None if _of_context is None else _of_context() or _of_program
 
 
@@ -82,7 +82,7 @@ def tracing_of(given: bool | TracerProvider | Telemetry) -> Tracing | None:
     """The tracing that an option asks for; `None` for `False`.
 
     Raises:
-        ConfigError: the package opentelemetry-api is not installed, or the option is not one.
+        ConfigError: the package opentelemetry-api is not installed, or the option has an impossible value.
     """
     match given:
         case False:

@@ -1,4 +1,4 @@
-"""What was said, in the form in which spans hold it: JSON text of messages with parts."""
+"""Messages, answers and tools as the JSON text that spans hold: messages with parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["AnswerContent", "definitions", "in_json", "messages", "one_message"]
 
 
 def in_json(value: Any) -> str:
-    """JSON text of any value; what JSON cannot hold is its `repr`."""
+    """JSON text of any value; a value that JSON cannot hold becomes its `repr`."""
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
     except (TypeError, ValueError):  # a key that is not text, or a value that holds itself
@@ -26,13 +26,13 @@ def messages(given: Iterable[Mapping[str, Any]]) -> str:
 
 
 def one_message(role: str, content: Any) -> str:
-    """One message that is all text, or a value."""
+    """One message whose content is a text or a value."""
     text = content if isinstance(content, str) else in_json(content)
     return in_json([{"role": role, "parts": [_text(text)]}])
 
 
 def definitions(request: ModelRequest) -> str:
-    """The tools that were declared."""
+    """The tools that a request declares."""
     return in_json(
         [
             {
@@ -53,7 +53,7 @@ class AnswerContent:
         self._parts: list[dict[str, Any]] = []
 
     def take(self, delta: Any) -> None:
-        """See the next piece."""
+        """Add the next piece."""
         match delta:
             case str(text) | TextDelta(text):
                 self._add("text", "content", text)
@@ -69,7 +69,7 @@ class AnswerContent:
                 pass
 
     def message(self, finish_reason: str | None) -> str:
-        """The answer, so far."""
+        """The answer so far, as a message."""
         message = {"role": "assistant", "parts": self._parts}
         return in_json([{**message, "finish_reason": finish_reason or "unknown"}])
 
@@ -81,7 +81,7 @@ class AnswerContent:
 
 
 def _parts(message: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """The parts of a message that has the form of chat completions."""
+    """The parts of a message in the form of chat completions."""
     content = message.get("content")
     if message["role"] == "tool":
         id = message.get("tool_call_id")

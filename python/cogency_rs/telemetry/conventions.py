@@ -1,6 +1,6 @@
-"""Names of OpenTelemetry's conventions for generative AI, version 0.1.0, and what they say of requests and errors.
+"""The names of OpenTelemetry's conventions for generative AI, version 0.1.0, and the attributes made with them.
 
-The conventions are in development, and change. What they call something stands in this file alone.
+The conventions are in development, and change. Their names stand in this file alone.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ RESULT = "gen_ai.tool.call.result"
 RUN_STATUS = "cogency_rs.run.status"
 STOP_REASON = "cogency_rs.run.stop_reason"
 USAGE_IS_ESTIMATE = "cogency_rs.usage.is_estimate"
-"""What the conventions have no name for: how a run ended, why it was stopped, and that tokens were not reported."""
+"""Names of ours, which the conventions lack: how a run ended, why it was stopped, whether tokens were estimated."""
 
 OTHER = "_OTHER"
-"""An error of no known class, or a tool that does not exist: names that a model made up would be without number."""
+"""Stands for an error of unknown class, and for a tool that does not exist, since a model can make up many names."""
 
 TOOL_ERROR = "tool_error"
-"""What an MCP server answered, and said that it is an error."""
+"""The class of an MCP server's answer that is marked as an error."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -95,7 +95,7 @@ _USAGE_WHERE_ANY: Mapping[str, Callable[[Usage], int]] = {
 
 
 def model_attributes(model: Any) -> Attributes:
-    """Whose model it is, and which; a plain function has no name but its provider's is required."""
+    """The model's provider and name. A plain function has no name, but the provider is required."""
     provider, name = getattr(model, "provider", None), getattr(model, "name", None)
     attributes: Attributes = {
         "gen_ai.provider.name": provider if isinstance(provider, str) else "unknown"
@@ -106,7 +106,7 @@ def model_attributes(model: Any) -> Attributes:
 
 
 def server_attributes(url: object) -> Attributes:
-    """Where a service is, if it has an address; neither the path nor a name or password in it."""
+    """Host and port of a service, if it has an address; never its path, user or password."""
     try:
         parts = urlsplit(url if isinstance(url, str) else "")
         port = parts.port or _PORTS.get(parts.scheme)
@@ -118,7 +118,7 @@ def server_attributes(url: object) -> Attributes:
 
 
 def request_attributes(request: ModelRequest) -> Attributes:
-    """What was asked for besides the messages; the settings are those of the request, not of the model."""
+    """The settings of a request; those of the model itself are not known here."""
     attributes: Attributes = {"gen_ai.request.stream": True}
     for setting, attribute in _SETTINGS.items():
         value = request.settings.get(setting)
@@ -132,12 +132,12 @@ def request_attributes(request: ModelRequest) -> Attributes:
 
 
 def agent_attributes(name: str, conversation_id: str) -> Attributes:
-    """Which agent, in which conversation."""
+    """The agent's name and the conversation."""
     return {"gen_ai.agent.name": name, CONVERSATION_ID: conversation_id}
 
 
 def call_attributes(name: str, id: str, tool: Any, conversation_id: str) -> Attributes:
-    """Which tool was called."""
+    """The call and its tool."""
     attributes: Attributes = {
         "gen_ai.tool.name": name,
         "gen_ai.tool.call.id": id,
@@ -154,7 +154,7 @@ def call_attributes(name: str, id: str, tool: Any, conversation_id: str) -> Attr
 
 
 def _mcp_attributes(tool: MCPTool) -> Attributes:
-    """How an MCP server was asked. What is the SDK's own, such as the number of the request, is in the SDK's span."""
+    """The request to an MCP server. What only the SDK knows, such as the request's id, is in the SDK's span."""
     attributes: Attributes = {"mcp.method.name": "tools/call"}
     if tool.url is None:
         return attributes | {"network.transport": "pipe"}
@@ -163,7 +163,7 @@ def _mcp_attributes(tool: MCPTool) -> Attributes:
 
 
 def usage_attributes(usage: Usage) -> Attributes:
-    """How many tokens it took, and whether any of them are an estimate."""
+    """How many tokens were used, and whether any of these numbers is an estimate."""
     attributes: Attributes = {name: count(usage) for name, count in _USAGE.items()}
     for name, count in _USAGE_WHERE_ANY.items():
         if tokens := count(usage):
@@ -174,7 +174,7 @@ def usage_attributes(usage: Usage) -> Attributes:
 
 
 def error_type(error: BaseException) -> str:
-    """The class of an error. Of a service's it is the class that its SDK gave it, which says more."""
+    """The class of an error; for an error of a model's service, the class in the service's SDK, which says more."""
     if isinstance(error, asyncio.CancelledError):
         return "cancelled"
     cause = error.cause if isinstance(error, LLMError) else None
@@ -182,7 +182,7 @@ def error_type(error: BaseException) -> str:
 
 
 def result_error(result: ToolResult, tool: Any) -> str | None:
-    """The class of a call's failure; `None` of a success. An MCP server's refusal has the number of its protocol."""
+    """The class of a call's failure; `None` for a success. For an MCP server's refusal, the protocol's error code."""
     match status_of(result):
         case "success":
             return None
@@ -197,6 +197,6 @@ def result_error(result: ToolResult, tool: Any) -> str | None:
 
 
 def _code_of(error: BaseException) -> str | None:
-    """The number that the protocol of MCP servers gives an error."""
+    """The code of an error in the protocol of MCP."""
     code: object = getattr(error.cause, "code", None) if isinstance(error, ToolError) else None
     return str(code) if isinstance(code, int) else None

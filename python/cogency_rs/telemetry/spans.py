@@ -1,8 +1,8 @@
 """Spans around runs, requests and calls, and the metrics of each.
 
 A run and an answer are async generators, which run in the context of the caller that asks for their next item. So a
-span is made the present one while an item is waited for, and never while the item is with the caller: what the caller
-does between two items is not part of the span, and no context outlives its task.
+span is the present one only while the next item is made, and never while the caller has the item: what the caller does
+between two items is not part of the span, and no context outlives its task.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Tracing:
     """Makes the spans of runs, requests and calls, and records their metrics.
 
     Args:
-        telemetry: where they go, and how much they say.
+        telemetry: where spans and metrics go, and how much they hold.
 
     Raises:
-        ConfigError: a provider is not one.
+        ConfigError: a provider lacks the method of a provider.
     """
 
     def __init__(self, telemetry: Telemetry) -> None:
@@ -97,11 +97,11 @@ class Tracing:
         """The events of a run, with a span `invoke_agent` around it.
 
         Args:
-            events: those of the run.
+            events: the events of the run.
             agent: the agent's name.
-            model: whom it asks.
+            model: the model that it asks.
             ctx: the run.
-            result: what came of it, once it is over.
+            result: returns the run's result, once the run is over.
         """
         asked = names.model_attributes(model)
         with self._operation(
@@ -115,7 +115,7 @@ class Tracing:
                 async with aclosing(operation.within(events)) as items:
                     async for item in items:
                         yield item
-            finally:  # closed early, a run has its result only now
+            finally:  # a run that is closed early has its result only now
                 self._add_result(operation, ctx.question, result())
 
     def _add_result(
@@ -129,7 +129,7 @@ class Tracing:
         if result.stop is not None:
             set_attribute(names.STOP_REASON, result.stop.reason.value)
         if self._captures:
-            if question:  # a run that is resumed has none
+            if question:  # a resumed run has no question
                 set_attribute(names.INPUT_MESSAGES, content.one_message("user", question))
             set_attribute(names.OUTPUT_MESSAGES, content.one_message("assistant", result.output))
 
@@ -143,10 +143,10 @@ class Tracing:
         """The pieces of an answer, with a span `chat` around the request.
 
         Args:
-            model: who is asked.
-            request: what it is asked.
-            conversation_id: in which conversation.
-            ask: asks it.
+            model: the model that is asked.
+            request: the request.
+            conversation_id: the conversation's id.
+            ask: sends the request.
         """
         asked = names.model_attributes(model)
         asked |= names.server_attributes(getattr(model, "base_url", None))
@@ -192,7 +192,7 @@ class Tracing:
             self._output_tokens.add(seen.usage.written_tokens, labels)
 
     async def call(self, invocation: Invocation, next: Next) -> ToolResult:
-        """A middleware that puts a span `execute_tool` around a call, and all that stands around that."""
+        """A middleware that puts a span `execute_tool` around a call, with the other middleware inside."""
         call, tool = invocation.call, invocation.tool
         name = str(call.name)
         with self._operation(
@@ -263,11 +263,11 @@ class _Operation:
 
     @property
     def seconds(self) -> float:
-        """How long ago it began."""
+        """Seconds since it began."""
         return perf_counter() - self._began
 
     def fail(self, error: str, description: str | None) -> None:
-        """It ended in an error of this class."""
+        """Note that it ended in an error of this class."""
         self.error = error
         self.span.set_attribute(names.ERROR_TYPE, error)
         self.span.set_status(Status(StatusCode.ERROR, description))
@@ -297,13 +297,13 @@ class _Operation:
 
 
 class _Seen:
-    """What is seen of an answer while it passes.
+    """What is noted of an answer while it streams.
 
     Attributes:
-        content: what it says, if that is wanted.
-        usage: the tokens it took, if the model says so.
-        finish_reason: why it ended, likewise.
-        seconds: how long it took to begin.
+        content: the answer's content, if spans hold content.
+        usage: the tokens that it used, if the model reports them.
+        finish_reason: why it ended, if the model reports it.
+        seconds: how long the answer took to begin.
     """
 
     def __init__(self, captures: bool) -> None:
@@ -313,7 +313,7 @@ class _Seen:
         self.seconds: float | None = None
 
     def take(self, delta: Any) -> None:
-        """See the next piece."""
+        """Note the next piece."""
         match delta:
             case Usage():
                 self.usage = delta
@@ -326,7 +326,7 @@ class _Seen:
 
 
 async def _opened(ask: Callable[[], Awaitable[AsyncIterator[Any]]]) -> AsyncGenerator[Any, None]:
-    """What an iterator gives, once it has been asked for."""
+    """The items of an iterator that `ask` returns."""
     source = await ask()
     try:
         async for item in source:

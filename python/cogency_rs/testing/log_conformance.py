@@ -159,7 +159,7 @@ class LogConformance:
         _equal(_contents(await log.read("c")), ["after"], "the rows after that")
 
     @on_a_log
-    async def test_nothing_to_append_is_nothing_done(self, log: Any) -> None:
+    async def test_appending_nothing_has_no_effect(self, log: Any) -> None:
         await log.append("c", user_id="u", rows=[])
         _equal(_contents(await log.read("c")), [], "the rows")
 
@@ -171,7 +171,7 @@ class LogConformance:
     # Cursors
 
     @on_a_log
-    async def test_after_a_cursor_come_the_rows_that_are_new(self, log: Any) -> None:
+    async def test_the_rows_after_a_cursor_are_the_new_ones(self, log: Any) -> None:
         cursor, seen = None, list[str]()
         for number in range(4):
             await _save(log, (f"{number}a", float(number)), (f"{number}b", float(number)))
@@ -184,7 +184,7 @@ class LogConformance:
         _shows(page, [], "a page without news", is_whole=False)
 
     @on_a_log
-    async def test_rows_of_the_cursor_s_own_time_are_new(self, log: Any) -> None:
+    async def test_new_rows_with_the_cursor_s_time_are_new(self, log: Any) -> None:
         await _save(log, ("a", 1.0))
         cursor = (await log.read("c")).cursor
         await _save(log, ("b", 1.0))
@@ -192,7 +192,7 @@ class LogConformance:
         _shows(page, ["b"], "the page", is_whole=False)
 
     @on_a_log
-    async def test_a_cursor_is_of_the_conversation_and_not_of_a_user(self, log: Any) -> None:
+    async def test_a_cursor_belongs_to_the_conversation_and_not_to_a_user(self, log: Any) -> None:
         await log.append("c", user_id="u", rows=[("user", "one", 1.0)])
         cursor = (await log.read("c", user_id="u")).cursor
         await log.append("c", user_id="v", rows=[("user", "v's", 2.0)])
@@ -222,7 +222,7 @@ class LogConformance:
         _shows(page, ["new", "new too"], "the page after that", is_whole=True)
 
     @on_a_log
-    async def test_what_is_not_a_cursor_is_refused(self, log: Any) -> None:
+    async def test_text_that_is_not_a_cursor_is_refused(self, log: Any) -> None:
         await _raised(ConfigError, lambda: log.read("c", after="not a cursor"))
 
     @on_a_log
@@ -354,7 +354,7 @@ class LogConformance:
             save.cancel()
             with suppress(asyncio.CancelledError):
                 await save
-            await log.append("d", user_id="u", rows=[("user", "a save behind it", 1.0)])
+            await log.append("d", user_id="u", rows=[("user", "a save after it", 1.0)])
             found = len((await log.read(conversation)).rows), len(await log.calls(conversation))
             _contains([(0, 0), (2, 1)], found)
 
@@ -381,7 +381,7 @@ class LogConformance:
             pass
 
     @on_a_log
-    async def test_who_does_not_wait_is_told(self, log: Any) -> None:
+    async def test_a_caller_that_does_not_wait_gets_a_busy_error(self, log: Any) -> None:
         async with log.claim("c"):
             error = await _raised(BusyError, lambda: _outside(_claimed(log, wait=False)))
             _contains(str(error), "'c'")
@@ -410,7 +410,7 @@ class LogConformance:
         await _claimed(log, wait=False)
 
     @on_a_log
-    async def test_who_is_cancelled_while_waiting_leaves_the_line(self, log: Any) -> None:
+    async def test_a_caller_that_is_cancelled_while_waiting_leaves_the_line(self, log: Any) -> None:
         for rounds in range(12):
             async with log.claim("c"):
                 first, second = _outside(_claimed(log)), _outside(_claimed(log))
@@ -552,7 +552,7 @@ async def _claimed(
 
 
 def _outside(run: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A run that is not a part of the present one."""
+    """A run that is not inside of the present one."""
     return asyncio.get_running_loop().create_task(run, context=contextvars.Context())
 
 

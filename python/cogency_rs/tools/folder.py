@@ -62,7 +62,7 @@ class Folder:
         ConfigError: `directory` is not a folder, or cannot be opened.
 
     All methods take paths relative to the folder, with `/` between names, or absolute ones that begin with the folder's
-    own path. What they refuse is a `ToolError`, whose text is for the model.
+    own path. They refuse a path with a `ToolError`, whose text is for the model.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -161,7 +161,7 @@ class Folder:
     def _opened(
         self, names: Sequence[str], path: str, *, make: bool = False
     ) -> Generator[_OpenFolder, None, None]:
-        """Open a folder by the names that lead to it; `path` is what errors call it."""
+        """Open a folder by the names that lead to it; errors call it `path`."""
         place = _OpenFolder.root(self.path)
         try:
             if not os.path.samestat(place.stat("."), self._identity):
@@ -202,7 +202,7 @@ class _OpenFolder:
         """Open the folder of this name in this one.
 
         Raises:
-            ToolError: the name is of a link, or not of a folder, or of nothing; `path` is what the error calls it.
+            ToolError: the name is that of a link, or not of a folder, or of nothing; the error calls it `path`.
         """
         kind = _kind(self.stat_of(name, path))
         if kind == "link":
@@ -240,7 +240,7 @@ class _OpenFolder:
             raise _MissingError(f"{path} does not exist") from error
 
     def check_is_still(self, name: str, status: os.stat_result, path: str) -> None:
-        """Where folders cannot be opened: check that the name still leads to the opened file, and through no link."""
+        """On systems that cannot open folders, check that the name still leads to the opened file, without a link."""
         if self._descriptor is None:
             way = os.path.realpath(self._path / name)
             if not os.path.samestat(self.stat(name), status) or way != str(self._path / name):

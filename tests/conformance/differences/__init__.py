@@ -1,4 +1,4 @@
-"""Where we read something else than the source of a case expects: the reasons, and the cases of each.
+"""The cases in which we read something else than their source expects: the reasons, and the cases of each.
 
 A case that differs and is not here fails the tests, and so does one that is here and does not differ, or differs in
 another way than its reason says. `docs/dialects.md` shows the table (`python -m conformance.document`, in `tests/`).

@@ -9,9 +9,9 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "call_in_reasoning",
-        expected="A call that stands in reasoning is run; in most cases the reasoning is never closed.",
+        expected="A call inside of reasoning is run; in most cases the reasoning is never closed.",
         others="They run it too: most look for calls before they look for reasoning.",
-        ours="It is reasoning, and the model is told so where the mark stands at the start of a line.",
+        ours="It is reasoning, and the model is told so if the mark stands at the start of a line.",
         why="A model that thinks about a call has not made it.",
         cases=ids(
             deepseek_v4_dsml="bc0b669df8 aa83885829",
@@ -26,7 +26,7 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "cut_in_a_value",
-        expected="A text that ends inside a call gives that call, with what there is of its arguments.",
+        expected="A text that ends inside a call gives that call, with the arguments so far.",
         others="Most give nothing; some close the value where it was cut, as if the model had.",
         ours="No call, and a report that says where the text ended.",
         why="Half of a command is another command.",
@@ -67,7 +67,7 @@ FEWER: tuple[Difference, ...] = (
         expected="A value without its opening or its closing mark ends where the call does, or is left out.",
         others="No two do the same: the value is cut, kept with the marks in it, or the call is lost.",
         ours="No call, and a report that says which mark was expected.",
-        why="Where the value ends is anybody's guess.",
+        why="The end of the value can only be guessed.",
         cases=ids(
             glm45="fbc31494a4 deb21b1377 d14f499120",
             glm47="75da0751ee 79cc6694d0 47e9d703a8 9bbf05c46e",
@@ -83,8 +83,8 @@ FEWER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.FEWER,
-        "arguments_that_are_no_json",
-        expected="Arguments that are no JSON object are handed on as they are.",
+        "arguments_that_are_not_json",
+        expected="Arguments that are not a JSON object are handed on unchanged.",
         others="Most drop the call, or repair it.",
         ours="No call, and a report that says what is wrong, and where.",
         why="A tool gets an object, and a guess at one is not what the model wrote.",
@@ -107,7 +107,7 @@ FEWER: tuple[Difference, ...] = (
         expected="A call that cannot be read is skipped; the others of its block run.",
         others="Most do the same, some lose the whole block.",
         ours="No call of the block, and one report.",
-        why="The calls of a block are one batch: which of them the model wants without the others, only it can say.",
+        why="The calls of a block are one batch: only the model can say which of them it wants without the others.",
         cases=ids(
             cohere="a78a84b5a3 d9a4c6c74d",
             deepseek_v31="051f1db4aa",
@@ -120,10 +120,10 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "block_without_its_opener",
-        expected="Calls are found behind a missing opening mark, by the marks that follow.",
+        expected="Calls are found after a missing opening mark, by the marks that follow.",
         others="Most take it for text.",
         ours="It is text.",
-        why="Only a mark that opens a block makes calls of what follows.",
+        why="Only after a mark that opens a block is a text a call.",
         cases=ids(
             deepseek_v31="d61ea0eb6b",
             glm47="6bd16e3ee3 9bea226201 6b9746d8d6",
@@ -151,8 +151,8 @@ FEWER: tuple[Difference, ...] = (
         "another_dialect",
         expected="Calls in another dialect's form are found as well.",
         others="Each knows other forms.",
-        ours="It is text, or a report where it stands in a block.",
-        why="A dialect is one way to write calls; where a model knows two, `dialect` takes both.",
+        ours="It is text, or a report if it stands in a block.",
+        why="A dialect is one way to write calls; if a model knows two, `dialect` takes both.",
         cases=ids(
             deepseek_v4_dsml="b12c9b3c1a",
             k2_horizon="f5ed4e75ef 5f9dd17451",
@@ -165,7 +165,7 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "text_in_a_block",
-        expected="What stands where only the next mark of the block may stand is skipped.",
+        expected="Other text is skipped where only the next mark of the block may stand.",
         others="Most skip it.",
         ours=(
             "No call, and a report that says where something else was expected. Lenient reading passes over words "
@@ -189,8 +189,8 @@ FEWER: tuple[Difference, ...] = (
             "that is not closed or has a suffix, a special token between two marks."
         ),
         others="Each forgives something else.",
-        ours="No call; a report where it stands in a block, else text.",
-        why="What a model was not taught cannot be told from what it quotes.",
+        ours="No call; a report if it stands in a block, else text.",
+        why="A form that the model was not taught cannot be told from a quotation.",
         cases=ids(
             gemma4="a03f4b2174 c57802ecac 0d7e88a34c 4ce9612753 473c84924d",
             hunyuan_v4="c76c432836",
@@ -201,11 +201,11 @@ FEWER: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.FEWER,
-        "call_behind_an_unclosed_one",
+        "call_after_an_unclosed_one",
         expected="A call without its closing mark is dropped, and the next one is read.",
         others="They read both, or neither.",
         ours="Neither runs, and a report says where the closing mark was expected.",
-        why="What follows may belong to the call that was never closed.",
+        why="The text after it may belong to the call that was never closed.",
         cases=ids(
             gemma4="5ef8754c30",
         ),
@@ -216,10 +216,10 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "call_to_someone_else",
-        expected="Calls are run that stand in a message to the user, or in one to nobody.",
+        expected="Calls in a message to the user, or in one without a recipient, are run.",
         others="They are text or reasoning.",
         ours="They are text or reasoning.",
-        why="A message says to whom it is.",
+        why="A message names its recipient.",
         cases=ids(
             muse_glimmer="1f68aacc2c b45959bc1e",
         ),

@@ -11,7 +11,7 @@ MORE: tuple[Difference, ...] = (
         "tool_that_is_not_offered",
         expected="A call of a tool that was not offered is dropped.",
         others="Most hand it on.",
-        ours="It is a call, whose result says which tools there are.",
+        ours="It is a call, whose result lists the known tools.",
         why="The model can only correct what it is told.",
         cases=ids(
             inkling="2d8b36448c df32500e99",
@@ -28,7 +28,7 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "calls_lost_in_a_stream",
-        expected="Calls that arrive together are lost, in a test of what a chunk gives.",
+        expected="Calls that arrive together are lost, in a test of single chunks.",
         others="They read all of them.",
         ours="All of them are read.",
         why="How a text is cut into chunks does not matter.",
@@ -47,7 +47,7 @@ MORE: tuple[Difference, ...] = (
         ),
         others="They read the calls one by one.",
         ours="Each call has its own arguments.",
-        why="The expectation is that of the test's way to collect calls.",
+        why="The expectation comes from the way in which the test collects calls.",
         cases=ids(
             glm45="26c56ccf65",
             granite_thinking="42c1747320 657c261dff",
@@ -61,7 +61,7 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "section_without_its_closer",
-        expected="Calls that are complete are dropped where the mark that closes their section is missing.",
+        expected="Complete calls are dropped if the mark that closes their section is missing.",
         others="They are read by half of the parsers.",
         ours="They run, unless the text is known to be cut.",
         why="Servers leave out the mark at which they stop.",
@@ -77,7 +77,7 @@ MORE: tuple[Difference, ...] = (
         expected="A call whose id is not `functions.NAME:NUMBER` is dropped.",
         others="They drop it.",
         ours="It is a call.",
-        why="What it is called is clear, and a call that is dropped without a word is never answered.",
+        why="Its name is clear, and a call that is dropped without a word is never answered.",
         cases=ids(
             kimi_k2="6989457a64 dfa1dc4c8b 0ff8426235 64b71306bc",
         ),
@@ -98,10 +98,10 @@ MORE: tuple[Difference, ...] = (
     ),
     calls(
         Outcome.MORE,
-        "recipient_that_is_no_function",
-        expected="A message to a recipient that is no function is dropped.",
+        "recipient_that_is_not_a_function",
+        expected="A message to a recipient that is not a function is dropped.",
         others="They drop it.",
-        ours="It is a call, whose result says which tools there are.",
+        ours="It is a call, whose result lists the known tools.",
         why="The model can only correct what it is told.",
         cases=ids(
             harmony="bd39981271",
@@ -121,10 +121,10 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "text_around_a_call",
-        expected="JSON that begins the answer is text where whitespace stands before it, or text behind it.",
+        expected="JSON that begins the answer is text if whitespace stands before it, or text after it.",
         others="Most read the call.",
-        ours="It is a call; the text behind it is text.",
-        why="What the object says is clear.",
+        ours="It is a call; the text after it is text.",
+        why="The meaning of the object is clear.",
         cases=ids(
             llama3_json="c6f99d7b2b 70ef82026a",
         ),
@@ -132,10 +132,10 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "marks_in_a_string",
-        expected="A string that was opened in a call that breaks swallows the calls behind it.",
+        expected="A string that was opened in a broken call swallows the calls after it.",
         others="Each finds other calls.",
-        ours="Behind a broken block the next opening mark is looked for, wherever it stands.",
-        why="Where a broken string ends nobody knows, and a call that is closed is one.",
+        ours="After a broken block, the next opening mark counts, wherever it stands.",
+        why="The end of a broken string is unknown, and a call that is closed is a call.",
         strict=ids(
             gemma4="edf6447036",
         ),
@@ -154,10 +154,10 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "forgiven_when_lenient",
-        expected="JSON with a comma too many, or a call without its closing mark, is no call.",
+        expected="JSON with a comma too many, or a call without its closing mark, is not a call.",
         others="Half of them read it.",
         ours="Lenient reading takes it.",
-        why="Small models write so, and what they mean is clear.",
+        why="Small models write so, and the meaning is clear.",
         lenient=ids(
             gemma4="4232e4472c",
             json_plain="3d87f89acc 8be1cfa7a7",
@@ -169,10 +169,10 @@ MORE: tuple[Difference, ...] = (
         expected="A call without its closing mark is dropped, or takes the next one for its arguments.",
         others="They read both, or neither.",
         ours=(
-            "It runs if its arguments are complete and the next call begins behind them: in a block, and read "
+            "It runs if its arguments are complete and the next call begins after them: in a block, and read "
             "leniently everywhere."
         ),
-        why="Nothing of it is missing but the mark.",
+        why="Only its mark is missing.",
         cases=ids(
             kimi_k2="fd2e591b70",
         ),

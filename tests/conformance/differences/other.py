@@ -42,7 +42,7 @@ OTHER: tuple[Difference, ...] = (
         expected="A raw value is read as JSON, or as Python, although no schema says so.",
         others="They differ: most take it for text.",
         ours="It is text.",
-        why="Without a schema nobody knows whether `42` is a number or a name.",
+        why="Without a schema, `42` may be a number or a name.",
         cases=ids(
             glm45="3abc674617",
             glm47="591e83fbb3",
@@ -54,7 +54,7 @@ OTHER: tuple[Difference, ...] = (
         "spaces_of_a_value",
         expected="Whitespace at the ends of a raw string is cut off, or a quoted string in it is unquoted.",
         others="Half of them keep it.",
-        ours="It is part of the value, but for the one line break that the dialect puts on each side.",
+        ours="It is part of the value, except for the one line break that the dialect puts on each side.",
         why="File contents begin with spaces and end with line breaks.",
         cases=ids(
             glm45="7b595efeed cd50c5b174",
@@ -66,7 +66,7 @@ OTHER: tuple[Difference, ...] = (
         "entities_in_a_raw_value",
         expected="Entities in a raw value are decoded.",
         others="Half of them leave the text as it is.",
-        ours="The value is what stands there.",
+        ours="The value is the text as it stands.",
         why="The dialect has no escapes: a page that a model writes must keep its `&lt;`.",
         cases=ids(
             minimax_m2="ea168b542c",
@@ -90,12 +90,12 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "bare_words_in_braces",
         expected=(
-            "A number, true, false or null that stands in braces without quotes is text where no schema says its "
+            "A number, true, false or null that stands in braces without quotes is text if no schema says its "
             "type."
         ),
         others="They differ: half of them read the value.",
         ours="It is the value.",
-        why="In this dialect strings have marks of their own: what has none is no string.",
+        why="In this dialect strings have marks of their own: a value without them is not a string.",
         cases=ids(
             gemma4="8f3f28b50e c511300903 f73d475ba4",
         ),
@@ -103,7 +103,7 @@ OTHER: tuple[Difference, ...] = (
     calls(
         Outcome.OTHER,
         "escapes_in_a_python_string",
-        expected="Escapes in a Python string stay as they are written where the list has no brackets.",
+        expected="Escapes in a Python string stay as they are written if the list has no brackets.",
         others="They read the escapes.",
         ours="They are read.",
         why="It is the same literal with brackets and without.",
@@ -115,9 +115,9 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "repaired_name",
         expected="A name is repaired: marks in it are taken out, a doubled name is halved, an alias becomes the tool.",
-        others="They hand it on as it stands.",
-        ours="The name is what stands there.",
-        why="The result says which tools there are, and the model can correct itself.",
+        others="They hand it on unchanged.",
+        ours="The name is the text as it stands.",
+        why="The result lists the known tools, and the model can correct itself.",
         cases=ids(
             muse_glimmer="d2cdaf3cfd 281d1ca3e8 4a60102d8d e634ef2efc",
             poolside_laguna="92cf1e9d36",
@@ -128,7 +128,7 @@ OTHER: tuple[Difference, ...] = (
         "mark_in_a_value",
         expected="A value ends at the first closing mark.",
         others="They cut it too.",
-        ours="It goes on to a closing mark behind which a parameter or the end of the call stands.",
+        ours="It goes on to a closing mark after which a parameter or the end of the call stands.",
         why="A value may hold the mark, and half of a value is another value.",
         cases=ids(
             muse_glimmer="204fcd293a",
@@ -148,7 +148,7 @@ OTHER: tuple[Difference, ...] = (
     calls(
         Outcome.OTHER,
         "typed_elements",
-        expected="An element is text where no schema says what it is.",
+        expected="An element is text if no schema says what it is.",
         others="Half of them type it; Forge's dialect has no other parser.",
         ours="`true`, `null` and numbers are values; a schema that says string makes them text.",
         why="Forge's own rules say so, and MiniMax M3 writes strings and numbers alike.",
@@ -174,7 +174,7 @@ OTHER: tuple[Difference, ...] = (
         expected="A value that is marked as a string stays one, although its schema wants a number.",
         others="Two sources convert it in other cases, one does not.",
         ours="It is the number.",
-        why="What the tool takes says more than what the model believes that it wrote.",
+        why="The tool's schema counts for more than the model's mark.",
         cases=ids(
             deepseek_v32_dsml="b86b3a8f26",
         ),
@@ -185,7 +185,7 @@ OTHER: tuple[Difference, ...] = (
         expected="Arguments with a comma too many are handed on as text.",
         others="Most drop the call, or repair it.",
         ours="Lenient reading leaves the comma out.",
-        why="Small models write so, and what they mean is clear.",
+        why="Small models write so, and the meaning is clear.",
         lenient=ids(
             deepseek_v3="a331d656ba",
             deepseek_v31="05c6d816d0",
@@ -197,8 +197,8 @@ OTHER: tuple[Difference, ...] = (
         Outcome.OTHER,
         "value_up_to_the_end",
         expected="A value without its closing mark is left out of its call.",
-        others="Some keep it, with the marks behind it or without.",
-        ours="Lenient reading ends it where the marks stand that end its call.",
+        others="Some keep it, with the marks after it or without.",
+        ours="Lenient reading ends it at the marks that end its call.",
         why="A call without one of its arguments is another call.",
         lenient=ids(
             deepseek_v4_dsml="3493477b74",
@@ -214,7 +214,7 @@ OTHER: tuple[Difference, ...] = (
             "Lenient reading runs the call that is complete; the broken one is reported, with the one that began "
             "in it."
         ),
-        why="What was opened in a call that breaks may be one of its values.",
+        why="A call that was opened in a broken one may be one of its values.",
         lenient=ids(
             gemma4="9909884760",
         ),

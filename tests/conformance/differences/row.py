@@ -10,7 +10,7 @@ from ..reading import Mode
 
 
 class Part(Enum):
-    """What of a case differs."""
+    """The part of a case that differs."""
 
     CALLS = "Calls"
     TEXT = "Text"
@@ -21,10 +21,10 @@ class Difference:
     """One reason, and the cases that differ for it.
 
     Attributes:
-        part: what differs.
-        outcome: how our calls stand to the expected ones; the same where only text differs.
+        part: the part that differs.
+        outcome: how our calls compare with the expected ones; the same if only text differs.
         expected: what the sources of the cases expect.
-        others: what the other parsers do that were tried on the cases.
+        others: what other parsers do that were tried on the cases.
         ours: what we do.
         why: the reason.
         cases: the ids of those that differ however closely they are read.
@@ -44,7 +44,7 @@ class Difference:
     lenient: tuple[str, ...] = ()
 
     def of(self, mode: Mode) -> tuple[str, ...]:
-        """The cases that differ when they are read so."""
+        """The cases that differ when they are read in this way."""
         return self.cases + (self.strict if mode is Mode.STRICT else self.lenient)
 
     @property
@@ -53,7 +53,7 @@ class Difference:
 
 
 def ids(**of: str) -> tuple[str, ...]:
-    """The ids of cases, from the part behind the name of each dialect."""
+    """The ids of cases, from the part after the name of each dialect."""
     return tuple(f"{dialect}-{part}" for dialect, parts in of.items() for part in parts.split())
 
 

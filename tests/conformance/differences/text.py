@@ -1,4 +1,4 @@
-"""Text and reasoning that others part otherwise."""
+"""Text and reasoning that others separate in another way."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ TEXT: tuple[Difference, ...] = (
     text(
         "reasoning_that_the_prompt_opened",
         expected=(
-            "What stands before a lone closing mark is reasoning: the prompt of the test has opened it, which the "
+            "The text before a lone closing mark is reasoning: the prompt of the test has opened it, which the "
             "case does not say."
         ),
-        others="They know no reasoning, or are told.",
+        others="They do not read reasoning, or are told.",
         ours="It is text; `begins_in_think` says what the prompt has done.",
         why="Only the program knows its prompt.",
         cases=ids(
@@ -28,7 +28,7 @@ TEXT: tuple[Difference, ...] = (
             "A mark that closes reasoning where none is open is text, or reasoning that opens twice is closed by "
             "the first."
         ),
-        others="They know no reasoning.",
+        others="They do not read reasoning.",
         ours="The mark is left out; reasoning opens and closes in pairs.",
         why="A mark of the template is not for the user.",
         cases=ids(
@@ -42,7 +42,7 @@ TEXT: tuple[Difference, ...] = (
     text(
         "reasoning_in_the_text",
         expected="Reasoning stays in the text, with or without its marks, or is lost.",
-        others="They part the two, or know no reasoning.",
+        others="They separate the two, or do not read reasoning.",
         ours="It is reasoning.",
         why="Reasoning is not for the user.",
         cases=ids(
@@ -58,20 +58,20 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "marks_of_results",
-        expected="The marks round results that the model wrote itself are left out, what stands between them is text.",
+        expected="The marks around results that the model wrote itself are left out; the text between them is text.",
         others="They leave the marks in the text.",
         ours="Both are text.",
-        why="Results are the system's; what the model wrote in their place is shown as it is.",
+        why="Results come from the system; text that the model wrote in their place is shown unchanged.",
         cases=ids(
             deepseek_v3="54bc871193",
         ),
     ),
     text(
         "text_that_is_lost",
-        expected="Text before or behind the calls is lost, since the test looks at calls only.",
+        expected="Text before or after the calls is lost, since the test looks at calls only.",
         others="They keep it.",
         ours="It is text.",
-        why="The user sees what the model said.",
+        why="The user sees the model's text.",
         cases=ids(
             deepseek_v31="73e7fd2629",
             deepseek_v4_dsml="6bc2b0092b",
@@ -85,14 +85,14 @@ TEXT: tuple[Difference, ...] = (
         expected="Marks of citations are taken out of the text.",
         others="They leave them.",
         ours="They stay.",
-        why="Which words a source stands behind is for the program to show.",
+        why="It is for the program to show which words have a source.",
         cases=ids(
             cohere="bc8a0a28a5",
         ),
     ),
     text(
         "mark_out_of_place",
-        expected="A mark that stands where it means nothing is left out, with what follows it in some cases.",
+        expected="A mark that stands where it means nothing is left out, in some cases with the text after it.",
         others="Some leave it out, some show it.",
         ours="It is text, unless the dialect says that the mark is never text.",
         why="A model that writes about a mark must not lose its words.",
@@ -119,10 +119,10 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "beginning_of_a_mark",
-        expected="A text that ends with what may be the beginning of a mark loses it.",
+        expected="A text that ends with a possible beginning of a mark loses it.",
         others="They keep it.",
         ours="It is text.",
-        why="Nothing came that would make a mark of it.",
+        why="The rest of the mark never came.",
         cases=ids(
             harmony="9cbac80d86",
             kimi_k2="2040d8698d",
@@ -132,12 +132,12 @@ TEXT: tuple[Difference, ...] = (
     text(
         "message_that_cannot_be_read",
         expected=(
-            "The text of a message with an unknown channel, to somebody unknown, or with a call that names nobody, is "
+            "The text of a message with an unknown channel, to an unknown recipient, or with a call without a name, is "
             "left out."
         ),
         others="Some show it.",
         ours="It is text.",
-        why="The user sees what the model said.",
+        why="The user sees the model's text.",
         cases=ids(
             beam_rfl="55873af9dc",
             harmony="2ae36ce707 794b263bf1 e24c21c4ae",
@@ -148,8 +148,8 @@ TEXT: tuple[Difference, ...] = (
         "block_without_calls",
         expected="A block without calls is left out with its marks, or shown with them.",
         others="Each does one of the two.",
-        ours="The marks that open it and what it holds are text.",
-        why="A mark that nothing follows is one the model writes about.",
+        ours="The marks that open it and its contents are text.",
+        why="A mark without a call is one that the model writes about.",
         cases=ids(
             lfm2="b7b98e00ef",
             olmo3="874e937bc6 7dfc92c457",
@@ -157,7 +157,7 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "beginning_of_a_call",
-        expected="An answer that is cut in what may be a call is text.",
+        expected="An answer that is cut in a possible call is text.",
         others="They show it.",
         ours="It is reported, and not shown.",
         why="Half of a call is not for the user.",
@@ -169,7 +169,7 @@ TEXT: tuple[Difference, ...] = (
         "beginning_that_the_prompt_wrote",
         expected="The words with which the prompt begins the reasoning are part of it.",
         others="They were not tried.",
-        ours="Reasoning is what the model wrote.",
+        ours="Reasoning is only the model's own text.",
         why="Only the program knows its prompt.",
         cases=ids(
             apriel="701909d200 efbf96e608",
@@ -177,7 +177,7 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "single_character",
-        expected="A single character is no text: the test feeds a longer one, each piece of which became a case.",
+        expected="A single character is not text: the test feeds a longer text, each piece of which became a case.",
         others="They show it.",
         ours="It is text.",
         why="A piece alone is a text of its own.",
@@ -188,7 +188,7 @@ TEXT: tuple[Difference, ...] = (
     ),
     text(
         "name_before_its_call",
-        expected="What stands in a message before the mark of its call, a tool's name, is left out.",
+        expected="The text of a message before the mark of its call, a tool's name, is left out.",
         others="They leave it out.",
         ours="It is text.",
         why="It arrives before the mark, and text is handed out as it comes.",
@@ -197,11 +197,11 @@ TEXT: tuple[Difference, ...] = (
         ),
     ),
     text(
-        "json_that_is_no_call",
-        expected="JSON that begins like a call and is none, or a bracket behind a list, is left out.",
+        "json_that_is_not_a_call",
+        expected="JSON that begins like a call and is not one, or a bracket after a list, is left out.",
         others="They show it.",
         ours="It is text.",
-        why="The user sees what the model said.",
+        why="The user sees the model's text.",
         cases=ids(
             json_plain="85434ec411 bb51e28b3c 245631e246",
         ),
@@ -211,7 +211,7 @@ TEXT: tuple[Difference, ...] = (
         expected="Words between the mark of a section and its first call are left out.",
         others="They leave them out.",
         ours="They are text; the marks are left out.",
-        why="A mark that no call follows opens nothing.",
+        why="A mark without a call after it opens nothing.",
         cases=ids(
             kimi_k2="b1d9a07061",
         ),
@@ -220,7 +220,7 @@ TEXT: tuple[Difference, ...] = (
         "call_in_the_text",
         expected="A part of the call is shown as text, in a test of a stream.",
         others="They do not show it.",
-        ours="The call is no text.",
+        ours="The call is not text.",
         why="How a text is cut into chunks does not matter.",
         cases=ids(
             xlam="fd7ce7db8e",

@@ -163,7 +163,7 @@ def blank_text_before_execute(step: Step) -> bool:
     theirs="When the source raises, or hands over something that is not an event or not a call, the text before it is "
     "neither saved nor, in event mode, emitted.",
     ours="It is saved and emitted; then the same exception goes on.",
-    why="The user keeps what the model said.",
+    why="The user keeps the model's text.",
 )
 def text_before_an_error(step: Step) -> bool:
     return step.raises is not None and step.pending.strip() != ""
@@ -259,7 +259,7 @@ class LeftOver:
         ],
     ),
     theirs="An accumulator that carries out several turns (as the WebSocket mode does) takes text, and calls whose "
-    "results the consumer did not wait to see the end of, into the next turn: text is saved again, calls run again.",
+    "results the consumer did not wait for, into the next turn: text is saved again, calls run again.",
     ours="Only the circuit breaker lasts from turn to turn.",
     why="A text that was written once is in the log once, and a call that was made once runs once.",
 )

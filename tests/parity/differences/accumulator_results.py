@@ -126,7 +126,7 @@ def _strict(value: Any) -> Any:
     theirs="When the circuit breaker opens, the results of the batch are neither saved nor emitted. `Max failures. "
     "Terminating.` and `end` come in their place.",
     ours="They are saved and emitted; then come the same two, and the first of them is an array of results too.",
-    why="Every call in the log has its result, somebody can see why the turn ended, and the content of every `result` "
+    why="Every call in the log has its result, the user can see why the turn ended, and the content of every `result` "
     "event is an array.",
 )
 def batch_that_opens_the_breaker(results: Sequence[Any], failures: int, most: float) -> bool:

@@ -311,7 +311,7 @@ def turn_that_is_cancelled(running: int) -> bool:
     theirs="An accumulator shows the state of the turn it is in as attributes.",
     ours="That state belongs to the turn, in the core, and is not shown. `outcome`, `finish_reason`, "
     "`stop`, `executions`, `untold` and `waiting` say how the last turn ended, and `state` is for the notes of hooks.",
-    why="Any change to that state from outside would do harm.",
+    why="A change to that state from outside would break the turn.",
 )
 def state_of_the_turn(attribute: str) -> bool:
     return attribute in {

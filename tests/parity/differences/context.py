@@ -98,7 +98,7 @@ def calls_without_results(rows: Sequence[Any]) -> bool:
 
 
 def interrupted(names: Sequence[str]) -> str:
-    """The results of calls that nobody finished."""
+    """The results of calls that were never finished."""
     failures = [ToolResult("Interrupted before completion", error=True)] * len(names)
     return promised_array(names, failures)
 

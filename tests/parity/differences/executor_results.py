@@ -235,7 +235,7 @@ def _(script: Script) -> Script:
         theirs=("Tool execution failed: ", None, True),
         ours=("Tool execution failed: TimeoutError", None, True),
     ),
-    theirs="Of a tool's exception only the text is shown, which may be empty. If the text cannot be made, "
+    theirs="Only the text of a tool's exception is shown, which may be empty. If the text cannot be made, "
     "the turn ends.",
     ours="The class stands before the text, or alone if the text is empty. Only for a `ToolError`, "
     "cogency's own too, the text is shown alone, as in cogency.",
@@ -267,8 +267,8 @@ def _with_its_class(error: BaseException) -> str:
         theirs=("Tool 'x' not registered", None, True),
         ours=("Tool 'x' not registered. Known tools: t", None, True),
     ),
-    theirs="The message says which tool is not there.",
-    ours="It begins with the same words and goes on with the tools that there are.",
+    theirs="The message names the missing tool.",
+    ours="It begins with the same words, and then lists the known tools.",
     why="The model can correct itself at once.",
 )
 def tool_that_is_not_registered(name: Any, tools: Collection[Any]) -> bool:

@@ -48,7 +48,7 @@ def arguments_that_are_not_a_mapping(args: Any) -> bool:
             True,
         ),
     ),
-    theirs="A tool starts with whatever arguments the model gave; what its schema says is for the prompt only.",
+    theirs="A tool starts with whatever arguments the model gave; its schema is for the prompt only.",
     ours='An argument that is missing although its schema says `"required": True`, and one that breaks `type`, `min`, '
     "`max`, `min_length` or `max_length`, is that call's failure, and the tool does not start.",
     why="The protocol promises it: missing and wrong arguments are errors, and the message says which.",
@@ -179,7 +179,7 @@ def something_that_is_not_a_tool(execution: Any) -> bool:
             "two tools are named 't', so a call of that name could mean either: rename one",
         ),
     ),
-    theirs="Of two tools with one name, the first is called.",
+    theirs="If two tools have one name, the first is called.",
     ours="`execute_tools` and `Accumulator` refuse them with `ConfigError`, unless they are the same tool. Under "
     "`install()` the first is called.",
     why="A call of that name could mean either, and the second would never run.",

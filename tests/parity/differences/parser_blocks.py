@@ -169,8 +169,8 @@ def _(piece: Piece) -> Piece:
         ours=[("call", '{"name": "w", "args": {}}'), ("execute",)],
     ),
     theirs="A block whose closing tag is missing when the text ends is shown to the user.",
-    ours="It runs if its array is complete, also where a part of the tag is there; not where the source has raised.",
-    why="Servers take the stop strings out of what they send.",
+    ours="It runs if its array is complete, even if a part of the tag is there, but not if the source has raised.",
+    why="Servers remove the stop strings from the text that they send.",
 )
 def array_without_its_closing_tag(piece: Piece, limits: Limits) -> bool:
     return piece.kind == "execute" and not piece.closed and not piece.is_malformed(limits)
@@ -260,7 +260,7 @@ def _(piece: Piece) -> Piece:
     ),
     theirs="A block may have any size.",
     ours="A body of more than `Limits.max_block_bytes` (10 MiB) is malformed; the block ends at the first "
-    "`</execute>` there is.",
+    "`</execute>`.",
     why="What is held in memory must be bounded, whatever the model writes.",
 )
 def block_beyond_the_limit(piece: Piece, limits: Limits) -> bool:

@@ -96,7 +96,7 @@ def text_of(source: Source) -> tuple[str, bool]:
     ),
     theirs="When the source raises, the text after the last complete tag is lost.",
     ours="It is emitted as if the text had ended there; then the same exception goes on.",
-    why="The user keeps what the model said.",
+    why="The user keeps the model's text.",
 )
 def text_before_an_error_of_the_source(source: Source) -> bool:
     text, is_whole = text_of(source)
@@ -131,7 +131,7 @@ def text_before_an_error_of_the_source(source: Source) -> bool:
         ],
     ),
     theirs="When the source raises inside an execute block, the block is lost.",
-    ours="A report says what was raised and that no call was run, also where the block's array is complete. A block "
+    ours="A report says what was raised and that no call was run, even if the block's array is complete. A block "
     "that is malformed already is reported as that.",
     why="The model has done nothing wrong, and must learn that its calls did not happen.",
 )

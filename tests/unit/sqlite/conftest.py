@@ -20,6 +20,6 @@ async def store(path):
 
 @pytest.fixture(params=["file", "memory"])
 async def log(request, path):
-    """A storage of either kind, for what both must do alike."""
+    """A storage of either kind, for tests of what both do in the same way."""
     async with SQLite(path if request.param == "file" else ":memory:") as store:
         yield store

@@ -1,4 +1,4 @@
-"""The end of a SQLite log: what waits is written, and its thread and its files are gone."""
+"""The end of a SQLite log: waiting saves are written, and its thread and its extra files are gone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_close_waits_for_saves_under_way(path, monkeypatch, queue_limit):
 
 
 @pytest.mark.parametrize("use", ["saves", "loads", "nothing"])
-async def test_the_last_close_ends_the_thread_and_leaves_the_bare_file(path, use):
+async def test_the_last_close_ends_the_thread_and_leaves_only_the_database_file(path, use):
     store = SQLite(path)
     if use == "saves":
         await store.save_message("c", "u", "user", "hello")
@@ -40,7 +40,7 @@ async def test_the_last_close_ends_the_thread_and_leaves_the_bare_file(path, use
         assert [file.name for file in path.parent.iterdir()] == ["store.db"]
 
 
-async def test_closing_one_object_leaves_the_others_on_the_file_alone(path):
+async def test_closing_one_object_does_not_affect_others_on_the_file(path):
     one, two = SQLite(path), SQLite(path)
     await one.save_message("c", "u", "user", "one", 1.0)
     await one.close()

@@ -23,7 +23,7 @@ from support.log_files import contents, locked, start, until
         (1 << 70, "too large"),
     ],
 )
-async def test_a_row_that_cannot_be_stored_fails_alone(log, content, reason):
+async def test_a_row_that_cannot_be_stored_fails_only_its_own_save(log, content, reason):
     wishes = [f"{n}" for n in range(10)] + [content] + [f"{n}" for n in range(10, 20)]
     outcomes = await asyncio.gather(
         *(log.save_message("c", "u", "user", wish, 1.0) for wish in wishes), return_exceptions=True

@@ -71,7 +71,7 @@ async def test_a_metric_of_another_shape_is_a_value_error(log, stored, message):
         ({"who": None, "unknown": 1, "misc": "m"}, {"misc": "m"}),
     ],
 )
-async def test_a_profile_comes_back_with_the_fields_it_may_have(log, profile, expected):
+async def test_a_profile_is_loaded_with_its_known_fields_only(log, profile, expected):
     await log.save_profile("u", profile)
     assert await log.load_profile("u") == (profile if expected is None else expected)
 

@@ -1,4 +1,4 @@
-"""The file of a SQLite log: its schema, its journal, and what other programs find in it."""
+"""The file of a SQLite log: its schema, its journal, and how other programs read and change it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_a_row_of_another_program_is_seen_at_once(store, path):
     assert contents(await store.load_messages("c", "u")) == ["ours", "theirs"]
 
 
-async def test_a_file_that_was_deleted_is_begun_anew(store, path):
+async def test_a_file_that_was_deleted_is_made_again(store, path):
     await store.save_message("c", "u", "user", "old")
     await store.load_messages("c", "u")
     for file in path.parent.iterdir():
@@ -122,7 +122,7 @@ async def synchronous_of(store):
 
 
 @pytest.mark.parametrize(("name", "level"), [("OFF", 0), ("NORMAL", 1), ("FULL", 2), ("EXTRA", 3)])
-async def test_synchronous_is_as_asked(path, name, level):
+async def test_synchronous_has_the_level_that_was_asked_for(path, name, level):
     async with SQLite(path, synchronous=name) as store:
         assert await store._database.write(
             lambda connection: connection.execute("PRAGMA synchronous").fetchone()

@@ -60,7 +60,7 @@ def test_parent_and_child_both_go_on(path):
 
 
 @needs_fork
-def test_a_fork_amid_saves_loses_and_doubles_nothing(path):
+def test_a_fork_during_saves_loses_and_doubles_nothing(path):
     store = SQLite(path)
     asyncio.run(store.load_messages("c", "u"))
     stop = threading.Event()

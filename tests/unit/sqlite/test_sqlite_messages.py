@@ -1,4 +1,4 @@
-"""Messages in a SQLite log: what comes back, in which order, and what a search finds."""
+"""Messages in a SQLite log: which ones are loaded, in which order, and which ones a search finds."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _PLACE = re.compile(r"(?:ray://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:/\[\]]+)):(
 _WORDS = frozenset({"auto", "local"})
 
 _OTHER_SCHEME = re.compile(r"(?!ray:|https?:)[a-z][a-z0-9+.-]*://.+")
-"""Of a service that has taught Ray to look it up."""
+"""An address with any other scheme: some packages teach Ray to connect through a scheme of their own."""
 
 
 def check_installed() -> None:
@@ -54,7 +54,7 @@ class Cluster:
         self._thread: threading.Thread | None = None
 
     def connect(self) -> Any:
-        """Connect, unless the program has done so, and give Ray's module.
+        """Connect, unless the program has done so, and return Ray's module.
 
         Raises:
             ConfigError: no cluster answers there, or Ray refuses the settings.
@@ -77,21 +77,21 @@ class Cluster:
         return ray
 
     def close(self) -> None:
-        """Disconnect, if it was connected here; a local Ray that was started for it ends."""
+        """Close a connection that was made here; a local Ray that was started for it ends."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._close.set()
             thread.join()
 
     def _stay(self, ray: Any, connected: Future[None]) -> None:
-        """Connect, stay, and disconnect in the end.
+        """Connect, wait until `close`, and disconnect.
 
         Linux ends the processes of a local Ray when the thread ends that started them.
         """
         address = self._address or os.environ.get("RAY_ADDRESS")
         try:
             ray.init(address=self._address, **self._settings)
-        except (Exception, SystemExit) as error:  # it exits where a cluster does not let it in
+        except (Exception, SystemExit) as error:  # Ray exits if a cluster refuses the program
             where = f"at {address!r}" if address else "on this machine"
             text = " ".join(str(error).split())
             refused = ConfigError(
@@ -109,7 +109,7 @@ def check_address(address: str | None) -> None:
     """Refuse text that is not the address of a cluster; Ray would try it for minutes.
 
     Raises:
-        ConfigError: it is not one, or it is one of Ray's client, which is not installed.
+        ConfigError: the text is not an address, or the address needs Ray's client, which is not installed.
     """
     if not address or address in _WORDS or _OTHER_SCHEME.fullmatch(address):
         return
@@ -146,7 +146,7 @@ def check_answers(address: str | None) -> None:
 
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How a client begins to speak HTTP/2, as gRPC does, with no settings of its own."""
+"""The first bytes of a client of HTTP/2, which gRPC uses: the preface, and empty settings."""
 
 _FRAME_HEAD, _SETTINGS = 9, 4
 
@@ -161,6 +161,6 @@ def _speaks_http2(connection: socket.socket) -> bool:
             if not part:
                 return False
             head += part
-    except OSError:  # it closed the connection, or says nothing
+    except OSError:  # the server closed the connection, or sends nothing
         return False
     return head[3] == _SETTINGS

@@ -1,7 +1,7 @@
 """`RayExecutor`: runs tools on Ray.
 
-Invariants: a call is submitted at most once; a call that is stopped here is stopped there, and its end is waited for,
-though not for ever; nothing here blocks the event loop.
+Invariants: a call is submitted at most once; stopping a call here also stops it on its worker, and waits for its end
+for a limited time; nothing here blocks the event loop.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ logger: logging.Logger = logging.getLogger(__name__)
 class RayExecutor(Executor):
     """Middleware that runs tools on Ray: `execute_tools(..., middleware=[RayExecutor()])`.
 
-    Each call is a Ray task, or a call of an actor where the tool says `remote=Actor(...)`. A call whose worker is lost
-    is `unknown`, and is not run again unless the tool says `idempotent=True`. What stands around calls, such as
-    approval, retries and time limits, is as for any other tool.
+    Each call is a Ray task, or a call of an actor if the tool says `remote=Actor(...)`. A call whose worker is lost is
+    `unknown`, and is not run again unless the tool says `idempotent=True`. Approval, retries, time limits and so on
+    work as for any other tool.
 
-    Use it as an async context manager, or `await start()`, to connect before the first call does. If the program has
+    Use it as an async context manager, or `await start()`, to connect before the first call. If the program has
     called `ray.init` itself, that connection is used, and is left open.
 
     Args:
-        address: of a cluster: `host:6379`, or from outside of it `ray://host:10001`, which needs `ray[client]`;
+        address: where a cluster is: `host:6379`, or from outside of it `ray://host:10001`, which needs `ray[client]`;
             `"auto"` for the one that runs on this machine, `"local"` for a new one, `None` for the one in
             `RAY_ADDRESS`, or else a Ray of its own on this machine.
-        max_in_flight: how many calls may be on Ray at once, of one event loop; further ones wait here, which does not
-            count as their time. `None` for no bound.
-        context_vars: context variables whose values go along with each call.
-        send_deps: send a copy of `Execution.deps` with each call; else tools that use it fail.
-        every_tool: run all tools on Ray but those that say `remote=False`; else only those that say `remote=...`.
-        grace: seconds that a call which is stopped has to end on its worker; then the worker of a task is ended.
+        max_in_flight: how many calls of one event loop may be on Ray at once. Further ones wait here, and their time
+            limits do not run meanwhile. `None` for no bound.
+        context_vars: context variables whose values are sent with each call.
+        send_deps: send a copy of `Execution.deps` with each call; otherwise tools that use it fail.
+        every_tool: run all tools on Ray but those that say `remote=False`; otherwise only those that say `remote=...`.
+        grace: seconds that a stopped call has to end on its worker; after that, the worker of a task is ended.
         settings: further arguments of `ray.init`, such as `{"num_cpus": 4, "runtime_env": {...}}`.
 
     Raises:
-        ConfigError: Ray is not installed, an option cannot be kept, or `address` is not one.
+        ConfigError: Ray is not installed, an option has an impossible value, or `address` is not an address.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class RayExecutor(Executor):
         await self._ray.get()
 
     async def aclose(self) -> None:
-        """End the actors; and the connection, if it was made here. It may be started again."""
+        """End the actors, and the connection if it was made here. The executor may be started again."""
         ray = self._ray.known()
         actors = self._sending.forget()
         self._ray = Once(self._cluster.connect)
@@ -127,10 +127,10 @@ class RayExecutor(Executor):
         return self._every_tool or remote is not None
 
     def check(self, tool: Any) -> None:
-        """Refuse a tool whose `remote=` has options that cannot be kept.
+        """Refuse a tool whose `remote=` has options that cannot be honoured.
 
         Raises:
-            ConfigError: says which.
+            ConfigError: there is such an option; names it.
         """
         ray_options(tool)
 
@@ -138,7 +138,7 @@ class RayExecutor(Executor):
         """Run the tool of a call on Ray; see `Executor`.
 
         Raises:
-            ToolError: it could not be sent, or no worker could run it.
+            ToolError: the tool could not be sent, or no worker could run it.
         """
         name = invocation.call.name
         with invocation.waiting():
@@ -146,7 +146,7 @@ class RayExecutor(Executor):
                 ray = await self._ray.get()
             except ConfigError as error:
                 raise ToolError(f"Tool '{name}' was not run: {error}", cause=error) from error
-        if not ray.is_initialized():  # else Ray would start another one by itself
+        if not ray.is_initialized():  # otherwise Ray would start a local cluster by itself
             raise ToolError(
                 f"Tool '{name}' was not run: the program has closed its connection to Ray"
             )
@@ -163,7 +163,7 @@ class RayExecutor(Executor):
         """Submit a call, and wait until it is over.
 
         Raises:
-            ToolError: Ray could not carry it out, or it is not known whether it did.
+            ToolError: Ray could not run the call, or it is not known whether it ran.
         """
         reference = tool.submit(sent)
         coming: asyncio.Future[Any] = asyncio.wrap_future(reference.future())
@@ -201,7 +201,7 @@ class RayExecutor(Executor):
     ) -> None:
         """Stop a call on its worker, and wait until it is over.
 
-        A task that does not stop when it is asked is ended together with its worker.
+        A task that does not stop when asked is ended together with its worker.
         """
         coming.add_done_callback(_look_at)
         for force in (False, True) if tool.actor is None else (False,):
@@ -220,15 +220,15 @@ class RayExecutor(Executor):
 
 
 def _look_at(coming: asyncio.Future[Any]) -> None:
-    """Retrieve the outcome of a stopped call, so that asyncio does not complain that nobody did."""
+    """Retrieve the outcome of a stopped call, so that asyncio does not warn that nobody did."""
     if not coming.cancelled():
         coming.exception()
 
 
 def _outcome(reply: RemoteReply, invocation: Invocation) -> Any:
-    """What a tool returned; what it emitted is handed on.
+    """What a tool returned. Hands on the events that it emitted.
 
-    What the tool raised passes on.
+    An exception of the tool is raised here.
     """
     context = invocation.context
     for event in reply.events:

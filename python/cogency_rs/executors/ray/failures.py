@@ -1,6 +1,6 @@
-"""What Ray's errors mean for a call: whether it is known that the tool did not run.
+"""What Ray's errors mean for a call: did the tool run, or is that unknown?
 
-A call that is not known to have ended is unknown, and so is a call with an error of Ray's that is not in this table.
+The outcome of a call is unknown unless its error is in the table of errors after which the tool did not run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOST = {
     "ActorUnavailableError": "the actor that ran it cannot be reached",
     "TaskCancelledError": "someone else cancelled it",
 }
-"""Errors after which nothing is known, and what they mean."""
+"""Errors after which it is not known whether the tool ran, and what they mean."""
 
 
 def failure_of_call(error: BaseException, name: str) -> ToolError:
@@ -39,7 +39,7 @@ def failure_of_call(error: BaseException, name: str) -> ToolError:
 
     Args:
         error: what waiting for the call's reply raised.
-        name: of the tool.
+        name: the tool's name.
     """
     kinds = [each.__name__ for each in type(error).__mro__]
     for kind in kinds:
@@ -55,7 +55,7 @@ def failure_of_call(error: BaseException, name: str) -> ToolError:
 
 
 def failure_of_shipping(problem: str, name: str) -> ToolError:
-    """A tool that a worker cannot load."""
+    """The error for a tool that a worker cannot load."""
     advice = ""
     if "ModuleNotFoundError" in problem or "ImportError" in problem:
         advice = "; install what is missing on the workers, or name it in runtime_env"
@@ -65,7 +65,7 @@ def failure_of_shipping(problem: str, name: str) -> ToolError:
 
 
 def _failed_around(error: Any, name: str) -> ToolError:
-    """An exception on a worker that is not the tool's, which this package would have caught."""
+    """The error for an exception on a worker that the tool did not raise: this package would have caught it."""
     text = str(error)
     if "ModuleNotFoundError: " in text and "import" in text:
         problem = text[text.rindex("ModuleNotFoundError: ") :].splitlines()[0]

@@ -1,4 +1,4 @@
-"""Work that is done once in a thread, however many ask for it, on whatever loop."""
+"""Work that is done once, in a thread, for any number of callers on any event loops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Once(Generic[T]):
         self._known: T | None = None
 
     async def get(self) -> T:
-        """Give the outcome. Cancelled, the work goes on for the others."""
+        """Wait for the outcome. If a caller is cancelled, the work goes on for the others."""
         if self._known is not None:
             return self._known
         outcome = self._outcome
@@ -39,7 +39,7 @@ class Once(Generic[T]):
         return await asyncio.wrap_future(outcome)
 
     def known(self) -> T | None:
-        """Give the outcome if it is there."""
+        """The outcome, if it is there."""
         return self._known
 
     def _run(self, outcome: Future[T]) -> None:

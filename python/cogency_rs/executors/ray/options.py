@@ -11,19 +11,19 @@ from ...tools import options_of
 __all__ = ["Actor", "is_stateful", "ray_options", "state_of"]
 
 RETRIES = 3
-"""How often Ray runs a call again whose worker was lost, of a tool that says `idempotent=True`: Ray's own default."""
+"""How often Ray repeats a call whose worker was lost, if the tool says `idempotent=True`. This is Ray's default."""
 
 OURS = frozenset({"max_restarts", "max_task_retries", "num_returns", "retry_exceptions"})
-"""Options of Ray that would run a call twice, or would change what comes back."""
+"""Options of Ray that would run a call twice, or would change what it returns."""
 
 
 class Actor(dict[str, Any]):
     """`@tool(remote=Actor(num_cpus=1))`: the tool has state, so all its calls run in one Ray actor.
 
     The actor is made for the first call and has the state from then on: the object that the tool is a method of, or the
-    tool itself. All methods of one object share one actor, with the options of the tool that was called first. It
-    carries out one call at a time, or as many as `max_concurrency` says, and it is never started again by itself: once
-    it is lost, its state is, and further calls fail.
+    tool itself. All methods of one object share one actor, with the options of the tool that was called first. The
+    actor carries out one call at a time, or as many as `max_concurrency` says. If it is lost, its state is lost too: no
+    new actor is started, and further calls fail.
 
     Args:
         needs: options of Ray's actors, such as `num_cpus`, `num_gpus`, `resources` and `runtime_env`.
@@ -39,7 +39,7 @@ def is_stateful(tool: Any) -> bool:
 
 
 def state_of(tool: Any) -> Any:
-    """What a tool with state keeps it in: the object that it is a method of, or the tool itself."""
+    """The object that holds a tool's state: the object that the tool is a method of, or the tool itself."""
     return getattr(getattr(tool, "__wrapped__", None), "__self__", tool)
 
 
@@ -47,7 +47,7 @@ def ray_options(tool: Any) -> dict[str, Any]:
     """The options of a tool's task or actor, as Ray takes them.
 
     Raises:
-        ConfigError: one would run a call twice whose tool does not allow it, or is not the tool's to say.
+        ConfigError: an option would run a call twice although the tool does not allow it, or a tool may not set it.
     """
     options = options_of(tool)
     needs = dict(options.remote) if isinstance(options.remote, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Tools and calls on their way to a worker: packed once, and submitted as a task or to an actor."""
+"""Packs each tool once, packs its calls, and submits them as a task or to an actor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .worker import StatefulWorker, run_tool
 __all__ = ["LARGE", "ActorOf", "PackedTool", "Sending"]
 
 LARGE = 100 * 1024
-"""Bytes from which something goes by Ray's store instead of with the call."""
+"""A tool of this many bytes or more is put into Ray's store instead of being sent with each call."""
 
 MOST_KEPT = 256
 """Tools that are kept ready to be sent."""
@@ -45,9 +45,9 @@ class ActorOf:
     """The actor of one state.
 
     Args:
-        state: what it keeps. It is kept here too, so that its `id` is not another's.
-        slots: how many calls it carries out at once.
-        make: makes it, and waits until it is there; blocks.
+        state: the object with the state. It is kept alive here, so that no other object gets its `id`.
+        slots: how many calls the actor carries out at once.
+        make: makes the actor, and blocks until it is there.
 
     Attributes:
         is_lost: whether it has died, and its state with it.
@@ -62,12 +62,12 @@ class ActorOf:
 
 @dataclass(frozen=True)
 class PackedTool:
-    """A tool as it is sent.
+    """A tool in the form in which it is sent.
 
     Attributes:
-        tool: the tool. It is kept, so that its `id` is not another's.
-        digest: of its bytes, by which a worker knows that it has read them.
-        data: its bytes; empty where Ray's store has them.
+        tool: the tool. It is kept alive here, so that no other object gets its `id`.
+        digest: the digest of its bytes, by which a worker finds a tool that it has read already.
+        data: its bytes; empty if Ray's store has them.
         submit: sends a call's bytes to a task or an actor.
         actor: the actor that it runs in, if it has state.
     """
@@ -85,11 +85,11 @@ class PackedTool:
 
 
 class Sending:
-    """What one executor sends.
+    """Sends the tools and calls of one executor.
 
     Args:
-        variables: context variables that go along.
-        send_deps: whether `Execution.deps` do.
+        variables: context variables that are sent with each call.
+        send_deps: whether `Execution.deps` is sent, too.
     """
 
     def __init__(self, variables: CarriedVariables, *, send_deps: bool) -> None:
@@ -100,16 +100,16 @@ class Sending:
         self._actors: dict[int, ActorOf] = {}
 
     def forget(self) -> list[ActorOf]:
-        """Keep nothing any more: the connection ends. Gives the actors that there were."""
+        """Drop all tools and actors, since the connection ends; returns the actors."""
         actors, self._actors, self._tools = [*self._actors.values()], {}, {}
         self._execution = None
         return actors
 
     async def tool(self, tool: Any, ray: Any) -> PackedTool:
-        """Give a tool ready to be sent, with its actor if it has one. It is packed once.
+        """Pack a tool, once, and make its actor if it has one.
 
         Raises:
-            ToolError: it cannot be sent, Ray refuses its options, or its actor cannot be made or is lost.
+            ToolError: the tool cannot be sent, Ray refuses its options, or its actor cannot be made or is lost.
         """
         actor, handle = (self._actor(tool, ray) if is_stateful(tool) else None), None
         if actor is not None:
@@ -128,10 +128,10 @@ class Sending:
         return await packed.get()
 
     def call(self, tool: PackedTool, invocation: Invocation, execution: Any) -> bytes:
-        """Give a call of a tool as bytes.
+        """Pack a call of a tool.
 
         Raises:
-            ToolError: something in it cannot be sent; says what.
+            ToolError: a part of the call cannot be sent; names it.
         """
         context = invocation.context
         takes_context = getattr(invocation.tool, "takes_context", False) is True
@@ -158,7 +158,7 @@ class Sending:
             ) from error
 
     def _sendable(self, execution: Any) -> Execution:
-        """What of an execution is sent; the same for all calls of a batch."""
+        """The part of an execution that is sent; the same for all calls of a batch."""
         if self._execution is None or self._execution[0] is not execution:
             deps = execution.deps
             sent = replace(
@@ -177,7 +177,7 @@ class Sending:
             return True
         return False
 
-    # In a thread
+    # What follows runs in a thread.
 
     def _pack(self, tool: Any, actor: ActorOf | None, handle: Any, ray: Any) -> PackedTool:
         state = None if actor is None else actor.state

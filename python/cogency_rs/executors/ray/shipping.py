@@ -1,7 +1,7 @@
-"""The bytes that are sent to a worker and come back.
+"""The bytes that are sent to a worker and back.
 
-Invariant: nothing that belongs to one process is sent. In place of the log a worker has an `Absent`, which says so when
-it is used; context variables are sent by where they are found.
+Invariant: nothing that belongs to one process is sent. Instead of the log a worker has an `Absent`, whose use is an
+error that says so; a context variable is sent as the place where it is found.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 ModulePlace = tuple[str, str]
-"""A module and a name in it."""
+"""A module, and a name in that module."""
 
 STATE = "state"
 
@@ -46,7 +46,7 @@ LENGTH = 4
 
 
 class Absent:
-    """Stands on a worker for an object that stays in the program: any use is a failure that says so."""
+    """Replaces, on a worker, an object that stays in the program: any use is a failure that says so."""
 
     def __init__(self, what: str, advice: str) -> None:
         self._text = f"{what} cannot be used in another process: {advice}"
@@ -78,17 +78,17 @@ def _absent(text: str) -> Absent:
 
 @dataclass(slots=True)
 class RemoteCall:
-    """A call, and all that its tool is told.
+    """A call, and everything that its tool may ask for.
 
     Attributes:
-        call: with arguments that have been checked.
+        call: the call, with arguments that have been checked.
         execution_id: the id of the call, the same in every attempt.
-        conversation_id: which conversation.
-        user_id: whose turn it is; may be empty.
-        execution: what the batch runs with, as far as it can be sent.
-        state: what hooks have noted; for tools that are told of their call.
-        variables: context variables, by place, and their values.
-        trace: where the call stands in a trace, in the headers of W3C.
+        conversation_id: the conversation's id.
+        user_id: the id of the user whose turn it is; may be empty.
+        execution: the batch's `Execution`, as far as it can be sent.
+        state: what hooks have written; for tools that take a `ToolContext`.
+        variables: the places and values of context variables.
+        trace: the trace context, as W3C headers.
     """
 
     call: ToolCall
@@ -101,7 +101,7 @@ class RemoteCall:
     trace: dict[str, str]
 
     def __reduce__(self) -> Any:
-        """Pickled field by field: a third of the time of pickling objects within objects."""
+        """Pickle field by field, which takes a third of the time of pickling nested objects."""
         call: Any = self.call
         if type(call) is ToolCall:  # other classes are pickled as they are
             call = (call.name, call.args, call.id, call.server)
@@ -113,12 +113,12 @@ class RemoteCall:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all of it is JSON or of this package, so that any pickle of it will do."""
+        """Whether everything in it is JSON or of this package, so that plain pickle can write it."""
         deps = self.execution.deps
         return (deps is None or type(deps) is Absent) and not self.state and not self.variables
 
     def parts(self) -> dict[str, Any]:
-        """What a program put in, by the name it has there; to say which one cannot be sent."""
+        """The parts that the program gave, by their names, so that an error can name the one that cannot be sent."""
         named = {f"context variable {name!r}": value for (_, name), value in self.variables}
         return {"deps": self.execution.deps, "state": self.state, "args": self.call.args, **named}
 
@@ -137,9 +137,9 @@ class RemoteReply:
 
     Attributes:
         value: what the tool returned, checked to be JSON.
-        error: what it raised; see `pack_error`.
-        unusable: why the tool could not even be started.
-        events: what it emitted, in order.
+        error: the exception that it raised; see `pack_error`.
+        unusable: why the tool could not be started.
+        events: the events that it emitted, in order.
         stop: the message of its first `ToolContext.stop`.
     """
 
@@ -150,7 +150,7 @@ class RemoteReply:
     stop: str | None = None
 
     def __reduce__(self) -> Any:
-        """Pickled field by field, likewise."""
+        """Pickle field by field, as `RemoteCall` does."""
         return RemoteReply, (self.value, self.error, self.unusable, self.events, self.stop)
 
 
@@ -158,10 +158,10 @@ class RemoteReply:
 
 
 class CarriedVariables:
-    """Context variables whose values go along with a call.
+    """Context variables whose values are sent with each call.
 
-    A variable cannot be pickled. One that a module has is found in the worker by the module's name and its own; one
-    of the main program is made there under that name, and is what functions of the main program see.
+    A variable cannot be pickled. A variable of a module is found in the worker by the names of the module and the
+    variable. A variable of the main program is made in the worker under its name; functions of the main program see it.
 
     Args:
         variables: those that are carried.
@@ -171,12 +171,12 @@ class CarriedVariables:
         self._places = {variable: _place_of(variable) for variable in variables}
 
     def values(self) -> list[tuple[ModulePlace, Any]]:
-        """The values that they have now, without those that have none."""
+        """The present values; variables without a value are left out."""
         now = copy_context()
         return [(place, now[each]) for each, place in self._places.items() if each in now]
 
     def place(self, variable: object) -> ModulePlace | None:
-        """Where one of them is found, `None` for anything else."""
+        """The place of one of these variables; `None` for anything else."""
         if not isinstance(variable, ContextVar):
             return None
         return self._places.get(cast("ContextVar[Any]", variable))
@@ -186,7 +186,7 @@ _made: dict[ModulePlace, ContextVar[Any]] = {}
 
 
 def variable_at(place: ModulePlace) -> ContextVar[Any]:
-    """Give the context variable of this place, in a worker."""
+    """The context variable at this place, in a worker."""
     module, name = place
     if module not in ("", "__main__"):
         found = getattr(import_module(module), name, None)
@@ -210,11 +210,11 @@ def pack(value: Any, variables: CarriedVariables | None = None, state: object = 
     """Write a value for a worker.
 
     Args:
-        value: what is sent.
+        value: the value to send.
         variables: context variables that it may refer to.
-        state: what is not sent, since the actor there has it already.
+        state: an object that is left out of the bytes, since the actor has it already.
 
-    Whatever the pickling of the value raises passes on.
+    Raises whatever the pickling of the value raises.
     """
     stream = io.BytesIO()
     _pickler()(stream, variables, state).dump(value)
@@ -225,18 +225,18 @@ def unpack(data: bytes, state: object = None) -> Any:
     """Read what `pack` wrote.
 
     Args:
-        data: what was sent.
-        state: what stands where it was left out.
+        data: the bytes.
+        state: the object that was left out.
     """
     return _Unpickler(io.BytesIO(data), state).load()
 
 
 def pack_call(digest: bytes, tool: bytes, call: bytes) -> bytes:
-    """What a worker needs for a call, in one piece, because Ray takes its time for each.
+    """Join what a worker needs for a call into one piece, because Ray takes its time for each.
 
     Args:
-        digest: of the packed tool.
-        tool: the packed tool; empty where it goes by Ray's store.
+        digest: the digest of the packed tool.
+        tool: the packed tool; empty if it is in Ray's store.
         call: a packed `RemoteCall`.
     """
     return b"".join((digest, len(tool).to_bytes(LENGTH, "big"), tool, call))
@@ -251,7 +251,7 @@ def unpack_call(data: bytes) -> tuple[bytes, bytes, RemoteCall]:
 
 
 def pack_reply(reply: RemoteReply) -> bytes:
-    """Write a reply for the program. What the pickling of its value raises passes on."""
+    """Write a reply for the program. Raises whatever the pickling of its value raises."""
     try:
         return pickle.dumps(reply)
     except Exception:
@@ -301,7 +301,7 @@ def _pickler() -> Callable[..., Any]:
 
 
 def _module_place(tool: Any) -> ModulePlace | None:
-    """Where a module has this very tool, so that a worker finds it there and the function's globals stay behind."""
+    """The place of this tool in a module, so that a worker finds it there and the function's globals are not sent."""
     module: str = getattr(tool, "__module__", "__main__")
     name: str = getattr(tool, "__qualname__", "")
     found = getattr(sys.modules.get(module), name, None)
@@ -323,12 +323,12 @@ class RemoteTraceback(Exception):  # noqa: N818
 
 
 class RemoteError(Exception):
-    """What a tool raised on a worker, where the exception itself could not be sent. Its class has that one's name."""
+    """Replaces a tool's exception that cannot be sent from its worker. Its class has the name of that exception's."""
 
 
 @dataclass(slots=True)
 class PackedError:
-    """An exception: pickled, if it can be read again; its class and text; its traceback."""
+    """An exception: pickled, if that can be read again; and the names of its class, its text and its traceback."""
 
     data: bytes | None
     kind: str
@@ -340,7 +340,7 @@ def pack_error(error: BaseException, traceback: str) -> PackedError:
     """Write an exception for the program."""
     try:
         data: bytes | None = pack(error)
-        unpack(data or b"")  # many exceptions can be written and not read
+        unpack(data or b"")  # many exceptions can be pickled, but not unpickled
     except Exception:
         data = None
     try:
@@ -351,13 +351,13 @@ def pack_error(error: BaseException, traceback: str) -> PackedError:
 
 
 def unpack_error(packed: PackedError) -> BaseException:
-    """Read what `pack_error` wrote: an exception whose cause is its traceback there."""
+    """Read what `pack_error` wrote: an exception whose cause is its traceback on the worker."""
     found: Any = None
     if packed.data is not None:
         with suppress(Exception):
             found = unpack(packed.data)
     error: BaseException = type(packed.kind, (RemoteError,), {})(packed.text)
-    # The program was not interrupted because a tool was.
+    # An interrupted tool must not interrupt the program.
     if isinstance(found, BaseException) and not isinstance(found, KeyboardInterrupt):
         error = found
     error.__cause__ = RemoteTraceback(packed.traceback)

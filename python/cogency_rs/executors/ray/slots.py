@@ -1,4 +1,4 @@
-"""A cap on how many calls are on their way at once."""
+"""A bound on how many calls are under way at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Slots:
     """A number of places, for each event loop.
 
     Args:
-        count: how many; `None` for as many as come.
+        count: how many places; `None` for no bound.
     """
 
     def __init__(self, count: int | None) -> None:
@@ -28,7 +28,7 @@ class Slots:
         )
 
     def one(self, invocation: Invocation) -> AbstractAsyncContextManager[None]:
-        """Hold a place for a call. Waiting for it does not count as the call's time."""
+        """Hold a place for a call. The call's time limit does not run while it waits for the place."""
         return _NO_BOUND if self._count is None else self._one(invocation, self._count)
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ __all__ = ["enter_trace", "trace_headers"]
 
 
 def trace_headers() -> dict[str, str]:
-    """The present trace context in the headers of W3C; empty where there is none."""
+    """The present trace context as W3C headers; empty if there is none."""
     if "opentelemetry.trace" not in sys.modules:
         return {}
     propagate: Any = import_module("opentelemetry.propagate")
@@ -20,7 +20,7 @@ def trace_headers() -> dict[str, str]:
 
 
 def enter_trace(headers: dict[str, str]) -> None:
-    """Go on with the trace that `trace_headers` gave, in the present context; not where OpenTelemetry is missing."""
+    """Continue, in the present context, the trace of `trace_headers`. Does nothing if OpenTelemetry is missing."""
     if not headers:
         return
     try:

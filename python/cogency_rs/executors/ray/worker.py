@@ -1,7 +1,7 @@
-"""What runs on a worker: one call of a tool, in a Ray task or in an actor.
+"""Runs one call of a tool on a worker, in a Ray task or in an actor.
 
-It is imported there by its name, so a worker needs this package. Whatever a tool does is in the reply; only what ends
-the worker's own work, a cancelled call, is raised.
+The worker imports this module by its name, so it needs this package. Whatever the tool does is in the reply; only the
+cancellation of the call is raised.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run_tool(packed_call: bytes, packed_tool: bytes = b"") -> bytes:
 
     Args:
         packed_call: the tool, which is read only once, and a `RemoteCall`; see `pack_call`.
-        packed_tool: the tool, where Ray's store has it.
+        packed_tool: the tool, if it comes from Ray's store.
 
     Returns:
         A `RemoteReply`.
@@ -65,7 +65,7 @@ def run_tool(packed_call: bytes, packed_tool: bytes = b"") -> bytes:
         execute, args = bound(tool, errand.call, 0, errand)
         value = errand.context_variables.run(_value, execute, args)
     except KeyboardInterrupt:
-        raise  # how Ray cancels
+        raise  # Ray cancels a task in this way
     except BaseException as error:
         return errand.raised(error)
     return errand.returned(value)
@@ -81,7 +81,7 @@ def _value(execute: Callable[..., Any], args: dict[str, Any]) -> Any:
 class StatefulWorker:
     """An actor that keeps the state of tools between their calls.
 
-    Coroutines run on its one event loop, blocking tools in a thread beside it.
+    Coroutines run on the actor's event loop, blocking tools in a thread beside it.
 
     Args:
         packed_state: the object that the tools belong to.
@@ -96,14 +96,14 @@ class StatefulWorker:
             self._problem = reason(error)
 
     async def ready(self) -> str | None:
-        """Say why no tool can run here, `None` if they can."""
+        """Say why no tool can run here; `None` if tools can run."""
         return self._problem
 
     async def run_tool(self, packed_call: bytes, packed_tool: bytes = b"") -> bytes:
         """Carry out one call; as `run_tool` does.
 
         Raises:
-            asyncio.CancelledError: the call was cancelled; by now the tool is over.
+            asyncio.CancelledError: the call was cancelled; the tool has ended before that.
         """
         try:
             tool, errand = _opened(packed_call, packed_tool, self._state)
@@ -129,13 +129,13 @@ async def _value_here(blocks: bool, execute: Callable[..., Any], args: dict[str,
     work = functools.partial(execute, **args)
     if is_coroutine_function(execute):
         return await on_own_loop(work)
-    # A thread cannot be interrupted, and until it has ended the state is not free for the next call.
+    # A thread cannot be interrupted, and the next call must not use the state before the thread has ended.
     value = await _ended(asyncio.ensure_future(in_thread(work)), cancel=False)
     return await value if inspect.isawaitable(value) else value
 
 
 async def _ended(task: asyncio.Future[Any], *, cancel: bool) -> Any:
-    """What a task returns; it has ended in any case, also when the caller is cancelled."""
+    """What a task returns. The task has always ended after this, even if the caller is cancelled."""
     try:
         await all_done([task])
     except asyncio.CancelledError:
@@ -165,12 +165,12 @@ def _opened(packed_call: bytes, packed_tool: bytes, state: object) -> tuple[Any,
 
 
 class Errand:
-    """One call on a worker: what its tool is given, and what it says meanwhile. It is the tool's turn and its run.
+    """One call on a worker: what its tool is given, and what it reports. For the tool it stands for its turn and run.
 
     Attributes:
-        call: what is carried out.
-        execution: what it runs with.
-        injected: what tools that are objects with `execute(**kwargs)` are given.
+        call: the call to carry out.
+        execution: the `Execution` that the call runs with.
+        injected: keyword arguments for tools that are objects with `execute(**kwargs)`.
         context_variables: the context that the tool runs in.
     """
 
@@ -184,7 +184,7 @@ class Errand:
         self.context_variables.run(_enter, sent)
 
     def context(self, index: int, call: ToolCall) -> ToolContext[Any]:
-        """What the tool is told of its call."""
+        """The `ToolContext` of the call."""
         sent, execution = self._sent, self.execution
         return ToolContext(
             call,
@@ -202,7 +202,7 @@ class Errand:
     def emit(self, event: dict[str, Any]) -> None:
         """Keep an event for the program.
 
-        What the pickling of the event raises passes on.
+        Raises whatever the pickling of the event raises.
         """
         pack(event)
         self._reply.events.append(event)
@@ -231,7 +231,7 @@ class Errand:
     def _packed(self) -> bytes:
         try:
             return pack_reply(self._reply)
-        except Exception as error:  # JSON of a class that cannot be pickled
+        except Exception as error:  # its class looks like JSON but cannot be pickled
             self._reply.value = None
             return self.raised(ToolError(f"its result cannot be sent back: {reason(error)}"))
 

@@ -1,7 +1,7 @@
 """The log in PostgreSQL, which the extra `postgres` brings the driver for.
 
-`log.py` says what is stored and asked; `schema.py` what the tables promise; `writes.py` what is written together;
-`database.py` has the thread, `session.py` the connections, and `faults.py` the failures.
+`log.py` has the methods of the log, `schema.py` the tables, `writes.py` the grouping of writes, `database.py` the
+thread, `session.py` the connections, and `faults.py` the meaning of errors.
 """
 
 from .log import PostgreSQL

@@ -1,6 +1,6 @@
-"""Where a PostgreSQL log is: what the driver is told, and what a message may say of it.
+"""Where a PostgreSQL log is: the address for the driver, and the name for messages.
 
-Invariant: `Address.place` and every message made from it hold neither user nor password.
+Invariant: neither `Address.place` nor a message made from it holds a user or a password.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...errors import ConfigError
 __all__ = ["SCHEMA", "Address", "is_dsn", "read_dsn"]
 
 SCHEMA = "cogency"
-"""The schema that the tables are in, where the DSN names no other one."""
+"""The schema of the tables if the DSN does not name one."""
 
 _SCHEMES = ("postgresql://", "postgres://")
 _SHAPE = "postgresql://user:password@host:port/database?schema=name"
@@ -27,8 +27,8 @@ class Address:
     """A schema in a database.
 
     Attributes:
-        dsn: what the driver is told.
-        schema: which schema of that database has the tables.
+        dsn: the address for the driver.
+        schema: the schema of that database that has the tables.
         place: host, port and database, for messages.
     """
 
@@ -38,7 +38,7 @@ class Address:
 
     @property
     def tables(self) -> str:
-        """The schema as SQL writes it before the name of a table."""
+        """The schema, quoted as SQL wants it before the name of a table."""
         return f'"{self.schema}"'
 
 
@@ -48,17 +48,17 @@ def is_dsn(text: str) -> bool:
 
 
 def read_dsn(dsn: str) -> Address:
-    """Read a DSN as libpq has them, with one word of ours: `schema`.
+    """Read a DSN in libpq's form, with one parameter of ours: `schema`.
 
     Raises:
-        ConfigError: it is not one. The message does not repeat it, since a password may be anywhere in it.
+        ConfigError: the text is not a DSN. The message does not repeat it, since it may hold a password.
     """
     if not is_dsn(dsn):
         raise ConfigError(f"that is not an address of a PostgreSQL database; it reads {_SHAPE}")
     parts = urlsplit(dsn)
     outside = parts.path + parts.query + parts.fragment
     if "@" in outside or parts.fragment:
-        # Half of a password would be taken for the host, and be shown.
+        # Otherwise a part of the password would be taken for the host, and be shown.
         raise ConfigError(
             "the address of a PostgreSQL database has a special character that is not written as %XX: "
             f"in a password write @ : / ? # % as %40 %3A %2F %3F %23 %25; it reads {_SHAPE}"
@@ -70,7 +70,7 @@ def read_dsn(dsn: str) -> Address:
             f"schema={schema!r} cannot be the name of a schema; "
             "take at most 63 of a-z, 0-9 and _, and begin with a letter"
         )
-    # By hand, since `urlunsplit` would drop an empty host.
+    # Joined by hand, since `urlunsplit` would drop an empty host.
     left = urlencode([(name, value) for name, value in options if name != "schema"])
     address = f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?{left}" if left else "")
     return Address(address, schema, _place(parts.netloc, parts.path, dict(options)))

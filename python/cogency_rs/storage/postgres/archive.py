@@ -76,8 +76,8 @@ class TableArchive:
     """A PostgreSQL log that is copied, on one connection.
 
     Args:
-        dsn: of its database.
-        makes_tables: whether it may be made if it is missing.
+        dsn: the address of its database.
+        makes_tables: whether to make missing tables; otherwise they are an error.
 
     Raises:
         ConfigError: `dsn` is not an address.
@@ -90,19 +90,19 @@ class TableArchive:
 
     async def conversation_ids(self) -> AsyncIterator[str]:
         """Every conversation that has a row, a call or an event, or was claimed."""
-        after, operator = "", ">="  # one may have no name
+        after, operator = "", ">="  # an id may be empty
         while ids := await self._fetch(_IDS.replace("{after}", operator), after, PAGE):
             for (id,) in ids:
                 yield unpack(id)
             after, operator = ids[-1][0], ">"
 
     async def count(self) -> int:
-        """How many those are, but for those that have nothing but events."""
+        """How many conversations there are, without those that have only events."""
         [(count,)] = await self._fetch("SELECT count(*) FROM {tables}.conversations")
         return int(count)
 
     async def load(self, conversation_id: str) -> StoredConversation:
-        """All there is of one, as of one moment."""
+        """Everything of one conversation, as of one moment."""
 
         async def load(connection: Connection, address: Address) -> StoredConversation:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -119,7 +119,7 @@ class TableArchive:
     async def store(
         self, conversation_id: str, whole: StoredConversation, *, rows_there: int
     ) -> None:
-        """Save one in one transaction; its first `rows_there` rows are there already."""
+        """Save a conversation in one transaction; its first `rows_there` rows are there already."""
         new, id = whole.messages[rows_there:], pack(conversation_id)
         latest = max((row[4] for row in new), default=float("-inf"))
 
@@ -150,7 +150,7 @@ class TableArchive:
         )
 
     async def store_profiles(self, profiles: Rows) -> None:
-        """Save those of them that are not there."""
+        """Save those profiles that are not there yet."""
 
         async def store(connection: Connection, address: Address) -> None:
             query = _ADD_PROFILE.format(tables=address.tables)

@@ -1,4 +1,4 @@
-"""What cogency 3.3.0 asks of a storage, in PostgreSQL: messages, events, profiles; its arguments and results."""
+"""Messages, events and profiles in PostgreSQL, by the methods of cogency 3.3.0's storage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["CogencyTables"]
 
 T = TypeVar("T")
 
-# Letters from A to Z alone are the same in both cases, and a backslash is a character like any other, as in SQLite.
+# As in SQLite, only A to Z match in both cases, and a backslash is a character like any other.
 _SEARCH = """
     SELECT content, timestamp, conversation_id FROM {tables}.messages AS m
     WHERE type = 'user' AND user_id = $1 AND ($2 = '' OR conversation_id <> $2)
@@ -43,7 +43,7 @@ _SEARCH = """
 
 
 class CogencyTables(Messages):
-    """Messages, events and profiles, above what reads and writes."""
+    """Messages, events and profiles, by the methods of a subclass that read and write."""
 
     _address: Address
 
@@ -126,9 +126,9 @@ class CogencyTables(Messages):
         Args:
             conversation_id: which one.
             user_id: only this user's messages; "" for everybody's.
-            include: only these types, if there are any.
-            exclude: not these types; counts only without `include`.
-            limit: only the newest so many.
+            include: only these types, if any are given.
+            exclude: not these types; ignored if `include` is given.
+            limit: only this many, the newest.
 
         Returns:
             Dicts of `type`, `content`, `timestamp` (seconds since the epoch).
@@ -168,7 +168,7 @@ class CogencyTables(Messages):
     async def load_user_messages(
         self, user_id: str, since_timestamp: float = 0, limit: int | None = None
     ) -> list[str]:
-        """Load what a user wrote after `since_timestamp`, oldest first, at most `limit` of it."""
+        """Load what a user wrote after `since_timestamp`, oldest first; at most `limit` messages."""
         rows = await self._fetch(
             "SELECT content FROM {tables}.messages WHERE user_id = $1 AND type = 'user' AND timestamp > $2"
             " ORDER BY timestamp, conversation_id, number LIMIT $3",
@@ -191,8 +191,8 @@ class CogencyTables(Messages):
         """Load the newest version of a user's profile; `{}` if there is none.
 
         Returns:
-            Of `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) those that are
-            set; other keys are left out.
+            The keys `who`, `style`, `focus`, `interests`, `misc` (text) and `_meta` (dict) as far as they
+            are set; other keys are left out.
 
         Raises:
             ParseError: one of these has another type.
@@ -208,7 +208,7 @@ class CogencyTables(Messages):
         """Load the newest event "metric" of a conversation; `None` if there is none or it is empty.
 
         Returns:
-            Of `step` and `total` (dicts) those that are set; other keys are left out.
+            The keys `step` and `total` (dicts) as far as they are set; other keys are left out.
 
         Raises:
             ParseError: one of these has another type.
@@ -224,17 +224,18 @@ class CogencyTables(Messages):
     async def search_messages(
         self, query: str, user_id: str, exclude_conversation_id: str | None, limit: int = 3
     ) -> list[MessageMatch]:
-        """Find what a user wrote that holds any word of `query`, whatever the case of A to Z.
+        """Find a user's messages that contain any word of `query`; A to Z match in both cases.
 
         Args:
-            query: words between blanks; without any, nothing is found. `%` stands for any text and
+            query: words separated by blanks; without a word, nothing is found. `%` stands for any text and
                 `_` for any character.
             user_id: whose messages.
-            exclude_conversation_id: not in this conversation, if given.
-            limit: at most so many matches.
+            exclude_conversation_id: leaves this conversation out, if given.
+            limit: at most this many matches.
 
         Returns:
-            The messages in which the words take the most characters first, then the newest.
+            Content, timestamp and conversation; first the messages in which the words take the most
+            characters, then the newest.
         """
         keywords = [pack(word) for word in query.lower().split()]
         if not keywords:

@@ -1,11 +1,11 @@
-"""One database as this process uses it: a thread whose event loop has the connections, and who needs them.
+"""One database as this process uses it: a thread whose event loop has the connections, and its users.
 
 All `PostgreSQL` objects on one address share one `Database`, however many agents, event loops and threads there are.
-Writes wait in a queue; the thread takes all that wait and writes them together. While it waits for the
-database, the next group gathers by itself: the busier the program, the cheaper a row. The last one to leave closes it,
-and so does the end of the program.
+Writes wait in a queue; the thread takes all that wait and writes them together. While it waits for the database, the
+next group gathers: the busier the program, the cheaper a row. The last user to leave closes the connections, and so
+does the end of the program.
 
-Invariant: each write is answered exactly once, and with success only after the database has said so.
+Invariant: each write is answered exactly once, and with success only after the database has confirmed it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = ["Database", "database_for"]
 T = TypeVar("T")
 
 GROUP_LIMIT = 1024
-"""Writes that are taken at a time, at most."""
+"""Writes that are taken from the queue at once, at most."""
 
 
 class _Leave(Waiter):
-    """Behind the last write of a user who goes."""
+    """Stands in the queue after the last write of a user who leaves."""
 
     __slots__ = ("user",)
 
@@ -51,7 +51,7 @@ class _Leave(Waiter):
 
 
 class _Gone:
-    """The same, for a write that nobody waits for."""
+    """The same, for a user who does not wait."""
 
     __slots__ = ("user",)
 
@@ -74,7 +74,7 @@ class Database:
 
     Attributes:
         address: where it is.
-        writer: what this program is known by there.
+        writer: identifies this program in the table of writers.
         claims: which conversations in it this process has, and who waits for them.
     """
 
@@ -89,8 +89,8 @@ class Database:
     def _begin(self) -> None:
         self.writer = uuid7()
         self._thread: threading.Thread | None = None
-        # Guards both ways in, and the thread's start. Reentrant: the garbage collector closes coroutines, which give
-        # back what they claimed: anywhere, at any time.
+        # Guards both ways in, and the thread's start. Reentrant: the garbage collector may close a coroutine, which
+        # gives back its claim, while this thread has the lock.
         self._door = threading.RLock()
         self._queue: deque[Write | _Leave | _Gone] = deque()
 
@@ -122,7 +122,7 @@ class Database:
         return write.future
 
     def join(self, user: object, readers: int) -> None:
-        """Let `user` in; there are as many readers as the one wants who wants most."""
+        """Let `user` in; there are as many readers as any user asked for."""
         self._users.add(user)
         self.readers = max(self.readers, readers)
 
@@ -170,7 +170,7 @@ class Database:
 
     def _enter(self, item: Write | _Leave | _Gone) -> None:
         self._queue.append(item)
-        with contextlib.suppress(RuntimeError):  # it ended this moment
+        with contextlib.suppress(RuntimeError):  # the loop has just ended
             self._loop.call_soon_threadsafe(self._wake.set)
 
     def _retire(self, user: object) -> bool:
@@ -208,8 +208,8 @@ class Database:
                 else:
                     answer(leaving)
                     leaving.clear()
-            del writes, leave  # no row is held while waiting for the next
-        await asyncio.sleep(0)  # reads that were begun before it stopped
+            del writes, leave  # keeps no row in memory while waiting for the next
+        await asyncio.sleep(0)  # lets reads begin that came before the leave
         while self._reading:
             await asyncio.wait(self._reading)
         await self._session.close()
@@ -230,7 +230,7 @@ class Database:
         for step in steps_of(writes):
             try:
                 await self._session.write(step)
-            except Exception as error:  # a fault of ours: who waits must hear of it
+            except Exception as error:  # a bug of ours: those who wait must get an error
                 for write in step.writes:
                     write.error = StorageError(f"the log failed: {error!r}", cause=error)
             answer(step.writes)
@@ -252,7 +252,7 @@ _lock = threading.RLock()  # guards both collections, and who is in
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 _shared: weakref.WeakValueDictionary[str, Database] = weakref.WeakValueDictionary()
 _inherited: list[object] = []
-"""What the parent of this process uses; to collect it would close its connections here."""
+"""Databases of the parent process, kept since collecting them would close the parent's connections."""
 
 
 def database_for(address: Address, user: object, readers: int) -> Database:

@@ -1,4 +1,4 @@
-"""asyncpg, which the extra `postgres` brings: what is used of it, by its types."""
+"""The part of asyncpg that is used here, with types. The extra `postgres` installs it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Connection(Protocol):
     """A connection, in autocommit mode: each statement is a transaction of its own."""
 
     async def execute(self, query: str, *args: Any) -> str:
-        """Run a statement, or without `args` several."""
+        """Run a statement; without `args` it may be several."""
         ...
 
     async def fetch(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
@@ -45,19 +45,19 @@ class Connection(Protocol):
     def transaction(
         self, *, isolation: str | None = None, readonly: bool = False
     ) -> AbstractAsyncContextManager[Any]:
-        """Make what is run inside one transaction."""
+        """A context whose statements are one transaction."""
         ...
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """Close it; another statement in progress is waited for."""
+        """Close the connection, after the statement in progress."""
         ...
 
     def terminate(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         ...
 
     def is_closed(self) -> bool:
-        """Whether it is known to be closed."""
+        """Whether the connection is known to be closed."""
         ...
 
 
@@ -78,7 +78,7 @@ def asyncpg() -> Any:
 
 
 async def connect(address: Address) -> Connection:
-    """Open a connection, with TLS, password and so on as the driver reads them from the DSN and the environment."""
+    """Open a connection; TLS, password and so on come from the DSN and the environment, as the driver reads them."""
     connection = await asyncpg().connect(
         address.dsn,
         timeout=CONNECT_TIMEOUT,

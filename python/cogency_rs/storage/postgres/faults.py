@@ -1,4 +1,4 @@
-"""What a failure of PostgreSQL means, and what to do about it: one line, which never has a password in it."""
+"""What a failure of PostgreSQL means and what to do about it, in one line that never holds a password."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .address import Address
 __all__ = ["LOST_CLAIM", "explain", "is_about_values", "is_of_one", "is_passing", "is_said"]
 
 LOST_CLAIM = "CGL01"
-"""The SQLSTATE with which our functions refuse a write under a lease that is another's by now."""
+"""The SQLSTATE with which our functions refuse a write under a lost lease."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class _Fault:
     """The meaning of a class of failures.
 
     Attributes:
-        what: said of the place.
+        what: what happened, as a predicate whose subject is the place.
         remedy: what to do.
         is_passing: whether the same call may succeed soon.
     """
@@ -43,7 +43,7 @@ _REFUSED_USER = _Fault(
 _FULL = _Fault("has no room to grow", "free some disk space there, then try again")
 _OTHER = _Fault("failed", "see the error itself")
 
-# By SQLSTATE, then by its first two characters, its class.
+# Found by the whole SQLSTATE, else by its class, which is its first two characters.
 _FAULTS = {
     "28P01": _REFUSED_USER,
     "28": _REFUSED_USER,
@@ -82,12 +82,12 @@ def explain(error: BaseException, address: Address, *, in_doubt: bool = False) -
     """Turn a failure into what a caller can act on.
 
     Args:
-        error: of the driver, of the system, or of ours.
+        error: an error of the driver, of the system or of ours.
         address: where it happened.
-        in_doubt: whether the answer to something that was to be written was lost.
+        in_doubt: whether the answer to a write was lost, so that it may have been done.
     """
     if isinstance(error, StorageError):
-        return error  # it has been said already
+        return error  # it is explained already
     cause = error if isinstance(error, Exception) else None
     state = _sqlstate(error)
     if state == LOST_CLAIM:
@@ -122,17 +122,17 @@ def is_about_values(error: BaseException) -> bool:
 
 
 def is_of_one(error: BaseException) -> bool:
-    """Whether one write is the cause, so that others would succeed without it."""
+    """Whether a single write is the cause, so that the others would succeed without it."""
     return is_about_values(error) or _sqlstate(error) == LOST_CLAIM
 
 
 def is_said(error: BaseException) -> bool:
-    """Whether the server, or the driver before it sent anything, has said it: nothing was written, and it goes on."""
+    """Whether the server reported it, or the driver before sending: nothing was written, the connection can be used."""
     return _sqlstate(error)[:2] not in {"", "08"} or is_about_values(error)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same call may succeed later: the network, a restart, another program."""
+    """Whether the same call may succeed later, since the network, a restart or another program is the cause."""
     return (
         not is_about_values(error) and _sqlstate(error) != LOST_CLAIM and _fault(error).is_passing
     )
@@ -148,7 +148,7 @@ def _fault(error: BaseException) -> _Fault:
     if type(error).__name__ in {
         "InterfaceError",
         "InternalClientError",
-    }:  # the driver's own: the connection is closed
+    }:  # the driver's own errors: the connection is closed
         return _BROKEN
     if isinstance(error, (ConnectionResetError, BrokenPipeError, EOFError)):
         return _BROKEN
@@ -163,13 +163,13 @@ def _sqlstate(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What the server or the system said, in one line; what was handed over is not repeated."""
+    """The message of the server or the system, in one line; values that were sent are not repeated."""
     if is_about_values(error) and error.__cause__ is not None:
-        error = error.__cause__  # the driver repeats all values beside it
+        error = error.__cause__  # the driver's own message repeats all values
     text = " ".join(_message(error).split()) or type(error).__name__
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _message(error: BaseException) -> str:
-    """Without the server's DETAIL, which may repeat a row."""
+    """The message without the server's DETAIL, which may repeat a row."""
     return str(error.args[0]) if _sqlstate(error) and error.args else str(error)

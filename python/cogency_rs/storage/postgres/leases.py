@@ -1,4 +1,4 @@
-"""The leases of claims in a PostgreSQL log: a part of the head of each conversation that was ever claimed.
+"""The leases of claims in a PostgreSQL log. A lease is a part of the head of its conversation.
 
 Times are the database's, so clocks of programs may differ. Leases of many conversations are taken, renewed and given
 back together.
@@ -34,7 +34,7 @@ _TAKE = f"""
         lease_expires_at = excluded.lease_expires_at, lease_writer = excluded.lease_writer,
         lease_worker = excluded.lease_worker, lease_machine = excluded.lease_machine
     WHERE {_FREE}
-        OR c.lease_writer = $4  -- the caller is first in line in this program, so this lease is left over
+        OR c.lease_writer = $4  -- a leftover: in this program the caller is first in line
         OR c.lease_owner = ANY($7::text[])
     RETURNING conversation_id, lease_number
 """
@@ -70,22 +70,23 @@ class _LeaseWrite(Write):
         self.id, self.owner = pack(conversation_id), owner
 
     def fits(self, step: WriteStep) -> bool:
-        """Not if the same conversation is in it."""
+        """False if the step holds a write of the same conversation."""
         return step.owners.keys().isdisjoint(self.owners)
 
 
 def _leases(step: WriteStep) -> list[_LeaseWrite]:
     found = [write for write in step.writes if isinstance(write, _LeaseWrite)]
-    return sorted(found, key=lambda write: write.id)  # no two programs wait for each other
+    # In one order, so that two programs never wait for each other.
+    return sorted(found, key=lambda write: write.id)
 
 
 class _Take(_LeaseWrite):
-    """Take a lease; its value is the number, or who has it."""
+    """Take a lease; the value is its number, or the name of the process that has it."""
 
     __slots__ = ()
 
     async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
-        """Take all leases that are free, or whose process is gone."""
+        """Take all leases that are free, or whose process has ended."""
         left = {write.id: write for write in _leases(step)}
         author, here = step.author[0], (worker(), machine())
         gone: list[str] = []
@@ -108,12 +109,12 @@ class _Take(_LeaseWrite):
 
 
 class _Renew(_LeaseWrite):
-    """Let a lease last longer; its value is whether the owner still had it."""
+    """Let a lease last longer; the value is whether the owner still had it."""
 
     __slots__ = ()
 
     async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
-        """Renew all leases that are still there."""
+        """Renew all leases that their owners still have."""
         leases = _leases(step)
         renewed = await connection.fetch(
             _RENEW.format(tables=address.tables),
@@ -132,7 +133,7 @@ class _Release(_LeaseWrite):
     __slots__ = ()
 
     async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
-        """Give all leases back that are still there."""
+        """Give back all leases that their owners still have."""
         leases = _leases(step)
         await connection.fetch(
             _RELEASE.format(tables=address.tables),

@@ -1,4 +1,4 @@
-"""The log in PostgreSQL: the protocol `Log`. What else cogency asks of a storage is in `history.py`."""
+"""The log in PostgreSQL: the protocol `Log`. The methods that only cogency's storage has are in `cogency_tables.py`."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class PostgreSQL(CogencyTables):
 
     A save returns when its row is committed; saves that wait together share one transaction, whatever their
     conversations. Objects on the same address share their connections, which belong to a thread: one that writes, and
-    `connections` that read. They are opened with the first call, which also makes the tables or brings them to this
-    version, and closed by `close`, by dropping the last object on the address, or at the end of the program. After a
-    fork, parent and child each go on with the object on connections of their own.
+    `connections` that read. The first call opens them, and makes the tables or brings them to this version. They are
+    closed by `close`, by dropping the last object on the address, or at the end of the program. After a fork, parent
+    and child can both use the object, each with connections of its own.
 
-    A server that goes away is waited for up to 15 seconds, and what was sent to it is not done twice. Every method
-    raises `StorageError` when the database cannot be reached, read or written; `retryable` is true where the same call
-    may succeed later. What was saved before stays readable, and the same object works again when the cause is gone.
+    If the server goes away, calls wait up to 15 seconds for it, and no save is done twice. Every method raises
+    `StorageError` when the database cannot be reached, read or written; `retryable` is true if the same call may
+    succeed later. Earlier saves stay readable, and the same object works again when the cause is gone.
 
     Args:
-        dsn: `postgresql://user:password@host:port/database`, as libpq has it; TLS with `?sslmode=verify-full`. What it
-            leaves out comes from the environment (`PGHOST`, `PGPASSWORD`, ...). `?schema=NAME` says which schema the
-            tables are in; without, `cogency`.
+        dsn: `postgresql://user:password@host:port/database`, in libpq's form; TLS with `?sslmode=verify-full`. Parts
+            that are left out come from the environment (`PGHOST`, `PGPASSWORD`, ...). `?schema=NAME` names the schema
+            of the tables; `cogency` if not given.
         connections: how many may read at a time.
 
     Attributes:
@@ -105,17 +105,17 @@ class PostgreSQL(CogencyTables):
             conversation_id: the conversation they belong to.
             user_id: whose conversation that is; may be empty.
             rows: type, content, timestamp of each, in order.
-            calls: each takes the place of the one of its batch and position, or is new. Those that are `open` and
-                have no row yet are those of the `call` rows, in order; one that is `early` has none.
+            calls: each replaces the stored call of the same batch and position, or is new. The `call` rows belong, in
+                order, to those that are `open` and have no row yet; one that is `early` has no row.
 
         Returns:
-            A future that is done when they are safe. The save has begun; no task is needed to bring it to its end.
+            A future that is done when everything is saved. The save has begun, and needs no task to go on.
 
         Raises:
             ConfigError: a type is not known; nothing was written.
             StorageError: something could not be stored, or this process had a claim on the conversation and lost it;
-                nothing was written. If the server went away while it was asked and did not come back in time, the
-                message says that it is not known whether it was saved. Raised when the future is awaited.
+                nothing was written. If the server went away during the save and did not come back in time, the message
+                says that it is not known whether it was saved. Raised when the future is awaited.
         """
         messages: list[SavedMessage] = []
         for type, content, timestamp in rows:
@@ -142,8 +142,8 @@ class PostgreSQL(CogencyTables):
         Args:
             conversation_id: which one.
             user_id: only this user's rows; "" for everybody's.
-            after: the cursor of an earlier page of this conversation. If what stands before it is not what it was, the
-                page is whole.
+            after: the cursor of an earlier page of this conversation. If the rows before it have changed, the page is
+                whole.
 
         Raises:
             ConfigError: `after` is not a cursor.
@@ -164,8 +164,8 @@ class PostgreSQL(CogencyTables):
     def claim(self, conversation_id: str, *, wait: bool = True) -> Claim:
         """Have a conversation to oneself inside `async with`, among all programs on the database.
 
-        A process that ends leaves it to others at once on the same machine, and within 30 seconds elsewhere, by the
-        database's clock. One that was stopped for longer finds that it lost it: its next `append` raises
+        When a process ends, others on the same machine can claim at once, and others elsewhere within 30 seconds by the
+        database's clock. A process that was stopped for longer has lost the claim: its next `append` raises
         `StorageError`.
 
         Args:
@@ -173,7 +173,7 @@ class PostgreSQL(CogencyTables):
             wait: whether to wait while another run has it.
 
         Raises:
-            BusyError: another run has it and `wait` is false; or this very run has it already.
+            BusyError: another run has it and `wait` is false; or this run has it already.
             StorageError: the database cannot be written.
         """
         database = self._open()
@@ -184,11 +184,11 @@ class PostgreSQL(CogencyTables):
     ) -> list[Conversation]:
         """List conversations, one entry for each user of each, the one with the latest row first.
 
-        Costs in proportion to the rows of that user, or to all there are.
+        Costs in proportion to the rows of that user; for everybody's, to all rows.
 
         Args:
             user_id: only this user's; "" for everybody's.
-            limit: at most so many; `None` for all.
+            limit: at most this many; `None` for all.
         """
         return await self._read(
             lambda connection: list_conversations(connection, self._address, user_id, limit)
@@ -197,7 +197,7 @@ class PostgreSQL(CogencyTables):
     async def delete_conversation(self, conversation_id: str) -> int:
         """Delete the rows, calls and events of a conversation, of all users; return how many rows it had.
 
-        A run that has claimed it meanwhile can append nothing more.
+        A run that holds a claim on it can append nothing more.
         """
         query = f"SELECT {self._address.tables}.forget($1)"
         deleted: int = await self._write(

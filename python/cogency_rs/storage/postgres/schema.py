@@ -1,14 +1,14 @@
-"""The tables of a PostgreSQL log, and how a database comes to have those of this version.
+"""The tables of a PostgreSQL log, and how they are made and brought to this version.
 
-The head of a conversation is its row in `conversations`. Who appends updates it first, so appends to one conversation
-stand in line there until they are committed. It numbers their rows: 1, 2, 3 and so on, in the order in which they are
-committed. So a reader that has seen a number never misses a smaller one. The lease of a claim is in the head too: an
+The head of a conversation is its row in `conversations`. An append updates the head first, so appends to one
+conversation wait there for each other's commit. The head numbers the rows: 1, 2, 3 and so on, in the order of their
+commits. So a reader that has seen a number never misses a smaller one. The lease of a claim is in the head too: an
 append and the loss of its lease cannot happen at the same time.
 
-What needs several statements is a function in the database, so that no lock waits for a program.
+An operation of several statements is a function in the database, so that no lock waits for a program.
 
-Versions are steps. A step that was released is never changed; a change of the tables is a step of its own, and so is a
-change of what a value in them means. The functions are of the last version alone, and are made anew with it.
+Each version is a step from the one before. A released step is never changed: a change of the tables is a new step, and
+so is a change of what a value in them means. Only the functions of the last version exist; upgrading replaces them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CREATE TABLE {schema}.calls (
     completed_at double precision,
     worker text,
     PRIMARY KEY (conversation_id, batch, position)
-) WITH (fillfactor = 70);  -- a call is settled in its own page, so there is no index on how it is
+) WITH (fillfactor = 70);  -- no index on the status: a call is then settled in its own page
 CREATE TABLE {schema}.events (
     event_id text PRIMARY KEY,
     conversation_id text NOT NULL,
@@ -82,7 +82,7 @@ CREATE TABLE {schema}.profiles (
     char_count integer NOT NULL,
     PRIMARY KEY (user_id, version)
 );
--- The last append of each program, so that one whose answer was lost is not done twice.
+-- The last append of each program, so that an append whose answer was lost is not done twice.
 CREATE TABLE {schema}.writers (
     writer text PRIMARY KEY,
     sequence bigint NOT NULL,
@@ -103,8 +103,8 @@ CREATE TRIGGER messages_changed AFTER UPDATE ON {schema}.messages
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION {schema}.revise();
 """
 
-# Heads come sorted by their code points, so that two programs never wait for each other. All arrays of one letter are
-# of one length: h are heads, m messages, c calls. m_head is the place of the conversation among the heads, from 1.
+# Heads come sorted by code points, so that two programs never wait for each other. Arrays with the same first letter
+# have the same length: h are heads, m messages, c calls. m_head is the conversation's place among the heads, from 1.
 _APPEND = """
 CREATE FUNCTION {schema}.append(
     by_writer text, with_sequence bigint,
@@ -125,7 +125,7 @@ BEGIN
     ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, used_at = excluded.used_at
     WHERE w.sequence < excluded.sequence;
     IF NOT FOUND THEN
-        RETURN false;  -- an earlier try did it, whose answer was lost
+        RETURN false;  -- an earlier try, whose answer was lost, did it
     END IF;
 
     WITH heads AS (
@@ -182,7 +182,7 @@ END $$;
 """
 
 # A call may be `saved`, which version 1 does not know. Some tables of version 1 have decisions already, and the oldest
-# have an index on how a call is.
+# have an index on the status of calls.
 _DECISIONS = """
 ALTER TABLE {schema}.calls ADD COLUMN IF NOT EXISTS decision text;
 ALTER TABLE {schema}.calls SET (fillfactor = 70);
@@ -195,9 +195,9 @@ COMMENT ON COLUMN {schema}.calls.message_id IS 'the row of the call; null before
 """
 
 STEPS: tuple[str, ...] = (_TABLES + _REVISION, _DECISIONS, _EARLY_CALLS)
-"""What makes each version from the one before, from version 1 on."""
+"""The statements that make each version from the one before, from version 1 on."""
 
-# Whatever arguments they had.
+# Drops them by name, whatever arguments they had.
 _DROP_FUNCTIONS = """
 DO $$
 DECLARE
@@ -213,10 +213,10 @@ END $$;
 """
 
 FUNCTIONS = _DROP_FUNCTIONS + _APPEND + _FORGET
-"""What makes the functions of the last version."""
+"""The statements that make the functions of the last version."""
 
 
-# Not by `to_regclass`, which may remember that there were none.
+# Not by `to_regclass`, which may have cached that there were none.
 _HAS_TABLES = """
     SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = $1 AND relname = 'schema_version'
@@ -251,11 +251,13 @@ async def prepare(connection: Connection, address: Address) -> None:
         return
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _key(address.schema))
-        version = await find_version(connection, address)  # of the one who had the lock before
+        version = await find_version(
+            connection, address
+        )  # another program may have upgraded it before we got the lock
         if version == len(STEPS):
             return
         if version == 0:
-            # IF NOT EXISTS alone would still ask for the right to make one.
+            # Even with IF NOT EXISTS, the statement would need the right to make a schema.
             found = "SELECT 1 FROM pg_namespace WHERE nspname = $1"
             if not await connection.fetchval(found, address.schema):
                 await connection.execute(f"CREATE SCHEMA {address.tables}")
@@ -272,6 +274,6 @@ async def prepare(connection: Connection, address: Address) -> None:
 
 
 def _key(schema: str) -> int:
-    """The number of the lock under which tables are made."""
+    """The number of the advisory lock that guards making the tables."""
     digest = hashlib.blake2b(f"cogency-rs {schema}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

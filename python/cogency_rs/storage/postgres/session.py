@@ -1,9 +1,8 @@
 """The connections of one program to one database, and what happens when they break.
 
-A lost connection is opened again for `PATIENCE` seconds, so that a server that restarts costs time and nothing else.
-What was sent when it was lost is sent again: every read; of the writes only those that do no harm when done twice, and
-those that the database can say it has not done (`WriteStep.author`). Only a server that never answered is not waited
-for.
+For `PATIENCE` seconds a lost connection is opened again, so that a server that restarts costs time and nothing else.
+What was under way is then sent again: every read, every write that does no harm when done twice, and every write of
+which the database knows whether it was done (`WriteStep.author`). A server that never answered is not waited for.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ __all__ = ["PATIENCE", "Session"]
 T = TypeVar("T")
 
 PATIENCE = 15.0
-"""Seconds for which a server that went away is waited for."""
+"""Seconds to wait for a server that went away."""
 
 _DELAY, _LONGEST_DELAY = 0.05, 1.0
 
 _FORGOTTEN = "30 days"
-"""How long a program may append nothing until its row in `writers` is dropped."""
+"""How long after a program's last append its row in `writers` is dropped."""
 
 
 class Session:
     """One connection that writes, and a few that read. All of it runs on one event loop.
 
     Args:
-        address: of the database.
-        name: of this program, for `WriteStep.author`.
+        address: where the database is.
+        name: identifies this program in `WriteStep.author`.
         readers: how many connections may read at a time.
     """
 
@@ -57,7 +56,7 @@ class Session:
         self._is_prepared = False
 
     async def write(self, step: WriteStep) -> None:
-        """Carry out a step and set the values of its writes, or their errors. A bad one fails alone."""
+        """Carry out a step and set the values of its writes, or their errors. A bad write fails alone."""
         step.author = (self._name, next(self._numbers))
         try:
             await self._write(step)
@@ -84,15 +83,15 @@ class Session:
                 raise explain(error, self._address) from error
 
     async def close(self) -> None:
-        """Close the connections; what they were doing is over."""
+        """Close the connections and end what they are doing."""
         connections = [*self._idle, *filter(None, [self._writer])]
         self._idle, self._writer = [], None
         for connection in connections:
-            with contextlib.suppress(Exception):  # it is of no use any more, whatever it says
+            with contextlib.suppress(Exception):  # the connection is not needed any more
                 await connection.close(timeout=1.0)
 
     async def _write(self, step: WriteStep) -> None:
-        in_doubt = False  # a lost answer may have been that of a success
+        in_doubt = False  # whether an answer was lost, which may have been a success
 
         async def attempt() -> None:
             nonlocal in_doubt
@@ -170,7 +169,7 @@ class _FailedError(Exception):
 
     Attributes:
         error: why.
-        in_doubt: whether it may have been done nevertheless.
+        in_doubt: whether the step may have been done nevertheless.
     """
 
     def __init__(self, error: BaseException, *, in_doubt: bool) -> None:

@@ -1,8 +1,8 @@
-"""The rows of a conversation that are new since a cursor, and whether those before it are what they were.
+"""The rows of a conversation that are new since a cursor, and whether the rows before it have changed.
 
-A cursor holds the number of the last row, the latest time up to it, and the revision of the conversation, which is new
-when one of its rows is deleted or changed. Rows are numbered in the order in which they are committed, so those after a
-number are all that is new.
+A cursor holds the number of the last row, the latest time up to it, and the revision of the conversation, which is
+replaced when one of its rows is deleted or changed. Rows are numbered in the order of their commits, so the new rows
+are those with a larger number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def check_cursor(text: str | None) -> Cursor | None:
     """Read a cursor.
 
     Raises:
-        ConfigError: it is not one.
+        ConfigError: the text is not a cursor.
     """
     if text is None:
         return None
@@ -59,7 +59,7 @@ async def read_tail(
     user_id: str,
     after: Cursor | None,
 ) -> LogPage:
-    """Read what follows `after`; the whole conversation if that is not possible, or not asked for."""
+    """Read the rows after `after`; the whole conversation if it is `None` or the rows before it have changed."""
     if after is not None and after[0]:
         page = await _page(connection, address, conversation_id, user_id, after)
         if page is not None:
@@ -72,7 +72,7 @@ async def read_tail(
 async def _page(
     connection: Connection, address: Address, conversation_id: str, user_id: str, after: Cursor
 ) -> LogPage | None:
-    """The rows after a cursor; `None` if those up to it are not what they were."""
+    """The rows after a cursor; `None` if those up to it have changed."""
     number, latest, revision = after
     query = _NEWER.format(tables=address.tables)
     found = await connection.fetch(query, pack(conversation_id), number, pack(user_id))

@@ -1,4 +1,4 @@
-"""Text as PostgreSQL can hold it: every character but NUL.
+"""Text in the form that PostgreSQL can store, which is without NUL.
 
 A NUL is written as two characters that begin with U+0001, and so is U+0001 itself; any other text is stored as it is.
 """
@@ -11,7 +11,7 @@ __all__ = ["pack", "unpack"]
 
 
 def pack(value: Any) -> Any:
-    """Write a text so that it can be stored; any other value is left as it is."""
+    """A text in the form in which it can be stored; any other value stays as it is."""
     if isinstance(value, str) and ("\0" in value or "\x01" in value):
         return value.replace("\x01", "\x011").replace("\0", "\x010")
     return value

@@ -1,8 +1,8 @@
-"""What waits to be written, and what of it is written together.
+"""The writes that wait, and the steps into which they are grouped.
 
 Each step is one statement, so it is a transaction of its own and no lock waits for this program. Appends that wait
-together make one step, whatever their conversations, and so do leases. The order of what was begun for one conversation
-is kept; that of different conversations is not, and nobody could tell.
+together make one step, whatever their conversations, and so do leases. The writes of one conversation keep their order;
+those of different conversations may change theirs, which nobody could tell.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["Append", "SavedMessage", "Single", "Write", "WriteStep", "steps_of"]
 
 STEP_CHARACTERS = 2**24
-"""Of text in one step, if it is of several appends."""
+"""Characters of text in one step of several appends, at most."""
 
 SavedMessage = tuple[str, str, str, str, str, float]
 """id, conversation_id, user_id, type, content, seconds since the epoch."""
 
 
 class Write(Waiter):
-    """A write, and who waits for it.
+    """A write that a caller waits for.
 
     Attributes:
-        owners: the conversations that it is about, each with the owner of the lease that must still be there, or
-            `None`. It is done after what was begun for them before.
+        owners: the write's conversations, each with the owner of the lease that must still be there, or `None`. Earlier
+            writes of these conversations are done first.
         size: characters of text in it.
         is_repeatable: whether doing it twice is the same as doing it once.
     """
@@ -49,11 +49,11 @@ class Write(Waiter):
 
     @abstractmethod
     def fits(self, step: WriteStep) -> bool:
-        """Whether it can be a part of a step of its own kind."""
+        """Whether it can join a step of its own kind."""
 
     @abstractmethod
     async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
-        """Do all writes of a step, of which this is the first, and set the value of each."""
+        """Do all writes of a step whose first write this is, and set the value of each."""
 
 
 class WriteStep:
@@ -61,9 +61,9 @@ class WriteStep:
 
     Attributes:
         writes: in order.
-        owners: the conversations that they are about, with the owners of their leases.
+        owners: the conversations of these writes, with the owners of their leases.
         size: characters of text in them.
-        author: which program does it, and which of its steps this is, counted as they are done; set when it is begun.
+        author: the program, and the number of this step among the program's; set when the step begins.
     """
 
     def __init__(self, writes: Iterable[Write]) -> None:
@@ -75,7 +75,7 @@ class WriteStep:
             self.add(write)
 
     def add(self, write: Write) -> None:
-        """Let a write be a part of it."""
+        """Add a write."""
         self.writes.append(write)
         self.owners |= write.owners
         self.size += write.size
@@ -86,12 +86,12 @@ class WriteStep:
         return self.writes[0].is_repeatable
 
     async def carry_out(self, connection: Connection, address: Address) -> None:
-        """Do it, and set the value of each write."""
+        """Do the step, and set the value of each write."""
         await self.writes[0].carry_out(self, connection, address)
 
 
 def steps_of(writes: Iterable[Write]) -> list[WriteStep]:
-    """Make as few steps of `writes` as keep the order within each conversation.
+    """Group `writes` into as few steps as keep the order within each conversation.
 
     Args:
         writes: in the order in which they were begun.
@@ -134,13 +134,13 @@ class Append(Write):
         self.messages, self.calls = messages, calls
 
     def fits(self, step: WriteStep) -> bool:
-        """Not if it is too much text, or a conversation has another owner there."""
+        """False if the step would hold too much text, or has another owner for one of the conversations."""
         return step.size + self.size <= STEP_CHARACTERS and all(
             step.owners.get(id, owner) == owner for id, owner in self.owners.items()
         )
 
     async def carry_out(self, step: WriteStep, connection: Connection, address: Address) -> None:
-        """Save the rows and calls of all its appends."""
+        """Save the rows and calls of all appends of a step."""
         appends = [write for write in step.writes if isinstance(write, Append)]
         messages = [row for write in appends for row in write.messages]
         counts, latest, places = dict.fromkeys(step.owners, 0), dict[str, float](), list[int]()
@@ -171,13 +171,13 @@ _CALL_COLUMNS = 14
 
 
 def _columns_of(calls: Iterable[tuple[str, str, str | None, CallRecord]]) -> list[list[Any]]:
-    """The columns of the table of calls. Of a call that is there twice, the later one says how it is."""
+    """The columns of the table of calls. If a call is there twice, the later state counts."""
     rows: dict[tuple[str, str, int], tuple[Any, ...]] = {}
     for conversation_id, user_id, message_id, call in calls:
         key = (conversation_id, call.batch, call.position)
         row = (user_id, message_id, call.id, call.name, call.server)
         if key in rows:
-            known = rows[key]  # which one it is does not change, but its row may have become known
+            known = rows[key]  # the same call, which may have got its row by now
             row = (known[3], known[4] or message_id, *known[5:8])
         times = (call.started_at, call.completed_at)
         state = (call.status, call.attempt, *times, call.worker, call.decision)
@@ -191,8 +191,8 @@ class Single(Write):
     """A statement that is a step of its own.
 
     Args:
-        work: runs it, and returns what the caller is told.
-        conversations: which ones it is about.
+        work: runs the statement, and returns the value for the caller.
+        conversations: the conversations that it changes.
     """
 
     __slots__ = ("work",)
