@@ -30,10 +30,10 @@ rm -f "$asan"/report.*
 export PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:log_path=$asan/report LD_PRELOAD=$asan/runtime.so PYTHONPATH=$asan/site
 .venv/bin/python -c "import cogency_rs._core as core; assert core.__file__.startswith('$asan'), core.__file__"
 # What starts programs that the sanitizer cannot be loaded into: a browser, a server in C++ that throws exceptions, and
-# servers that get an environment of their own.
+# servers that get an environment of their own. Everything is ten times slower, so no example has a deadline.
 cannot=(tests/examples/test_web_page.py tests/unit/test_llama_server.py tests/unit/test_cli_serve.py)
 status=0
-.venv/bin/python -m pytest -q -o timeout=900 "${cannot[@]/#/--ignore=}" "$@" || status=$?
+.venv/bin/python -m pytest -q -o timeout=900 --hypothesis-profile=ci "${cannot[@]/#/--ignore=}" "$@" || status=$?
 unset LD_PRELOAD
 for report in "$asan"/report.*; do
 	[ -e "$report" ] || continue
