@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -142,7 +143,7 @@ async def _whole(text: str) -> AsyncIterator[str]:
     yield text
 
 
-class _Slowed:
+class _Slowed(ABC):
     """Another iterator, with pauses after its items; it is closed as that one is."""
 
     def __init__(self, source: Any) -> None:
@@ -161,8 +162,9 @@ class _Slowed:
             await rounds(PAUSE)
         return self._left.pop(0)
 
+    @abstractmethod
     def parts(self, item: Any) -> list[Any]:
-        raise NotImplementedError
+        """The parts of an item, each of which is waited for."""
 
 
 class _Pieces(_Slowed):
