@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from cogency_rs import (
     ToolCall,
     TurnOutcome,
     Usage,
+    UsageLimits,
     tool,
 )
 from cogency_rs.agent.results import first_signal
@@ -398,6 +401,32 @@ async def test_two_runs_of_one_agent_at_once_share_nothing():
     outputs = await asyncio.gather(*(mine.run(f"question {n}") for n in range(20)))
     assert [each.output for each in outputs] == [f"question {n}" for n in range(20)]
     assert len({each.run_id for each in outputs}) == 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"limits": UsageLimits(steps=9, tool_calls=9, total_tokens=9999, seconds=60)},
+        {"approve": lambda call: True},
+    ],
+    ids=["plain", "limits", "approve"],
+)
+async def test_a_run_that_is_over_is_freed_without_a_garbage_collection(options):
+    seen: list[weakref.ref[Any]] = []
+
+    class Seeing(Hooks):
+        def after_run(self, ctx: Any, result: Any) -> Any:
+            seen.append(weakref.ref(ctx))
+            return result
+
+    mine = agent(adding(19, 23), "42", tools=[add], hooks=[Seeing()], **options)
+    gc.disable()
+    try:
+        assert (await mine.run("?")).output == "42"
+        assert [each() for each in seen] == [None]
+    finally:
+        gc.enable()
 
 
 async def test_runs_of_one_conversation_wait_for_each_other():

@@ -60,14 +60,15 @@ class Account:
 
     def __init__(self, limits: UsageLimits, parent: Account | None = None) -> None:
         self._limits = limits
-        self._upwards: tuple[Account, ...] = (
-            self,
-            *(parent._upwards if parent is not None else ()),
-        )
+        self._above: tuple[Account, ...] = () if parent is None else parent._upwards
         self._began: float | None = None
         self.steps = 0
         self.tool_calls = 0
         self.usage: Usage = NO_USAGE
+
+    @property
+    def _upwards(self) -> tuple[Account, ...]:
+        return (self, *self._above)
 
     def begin(self) -> None:
         """Start the clock."""

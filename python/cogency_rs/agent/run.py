@@ -26,6 +26,7 @@ from ..telemetry import current
 from ..toolbox import Toolbox
 from ..types import Execution, StreamMode, ToolCall, TurnOutcome
 from .context import RunContext
+from .delegate import calling, has_delegate
 from .prompts import Prompts
 from .results import RunResult, RunStatus, StopReason, StopSignal, first_signal
 from .resumption import approved_by, calls_again, check_decisions, not_twice, undecided
@@ -215,7 +216,10 @@ class Run:
         )
         approve = self._approve()
         waits = approve is None and self._parent is None and is_log(settings.storage)
-        self._stepping = Stepping(self, settings, runtime, self._log, "wait" if waits else approve)
+        layers = [calling(self)] if has_delegate(settings.tools) else []
+        self._stepping = Stepping(
+            settings, runtime, self._log, "wait" if waits else approve, layers
+        )
 
     def _approve(self) -> Approve | None:
         """Return who decides about calls: for an agent that is a tool and has no `approve`, that of its caller."""

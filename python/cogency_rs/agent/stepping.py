@@ -11,16 +11,15 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..accumulator import Accumulator
-from ..errors import BlockTool, HookError, ToolError
-from ..middleware import Approve, Invocation, Middleware, Next
+from ..errors import HookError, ToolError
+from ..middleware import Approve, Middleware
 from ..models.deltas import NO_USAGE, Usage
 from ..records import ToolExecution
-from ..results import failure
 from ..storage.log import CallRecord
 from ..tools.options import all_options, options_of
-from ..types import ToolCall, ToolResult, TurnOutcome
+from ..types import ToolCall, TurnOutcome
+from .call_limit import CallLimit
 from .deadline import Deadline
-from .delegate import calling, has_delegate
 from .limits import Account
 from .output import Fault
 from .recovery import Repetition
@@ -28,7 +27,6 @@ from .results import Step, StopReason, StopSignal
 from .step_content import StepContent, kind_of
 
 if TYPE_CHECKING:
-    from .run import Run
     from .run_log import RunLog
     from .runtime import Runtime
     from .settings import AgentSettings
@@ -104,39 +102,40 @@ class Stepping:
     """Carries out the steps of one run.
 
     Args:
-        run: the run.
         settings: the agent's.
         runtime: the objects that drivers use.
         log: the log of the run.
         approve: decides about calls that require approval; `"wait"` to let the run wait.
+        layers: the run's own middleware around every call.
     """
+
+    # Nothing here refers to the run, so that a run that is over is freed at once, without a garbage collection.
 
     def __init__(
         self,
-        run: Run,
         settings: AgentSettings,
         runtime: Runtime,
         log: RunLog,
         approve: Approve | Literal["wait"] | None,
+        layers: Sequence[Middleware],
     ) -> None:
-        self._run = run
+        self._ctx, self._triggers = runtime.ctx, runtime.triggers
         self._settings = settings
         self._runtime = runtime
+        self._layers = layers
         self._log = log
         self._tools = runtime.toolbox
         self._may_end = bool(settings.stop_at_tools) or any(
             options.ends_run for options in all_options(settings.tools)
         )
         self._repetition = Repetition(settings.recovery)
-        self._over_limit: dict[
-            str, StopSignal
-        ] = {}  # the signals of calls that were refused for a limit, by id
-        self._counted: set[str] = set()  # the ids of calls that were counted for a limit
+        account = self._ctx.account
+        self._call_limit = CallLimit(account) if account.counts_calls else None
         self._accumulator = self._make_accumulator(approve)
 
     def ask(self) -> RunningStep:
         """Ask the model, and carry out its calls."""
-        source = self._settings.driver.step(self._run.ctx, self._runtime)
+        source = self._settings.driver.step(self._ctx, self._runtime)
         return self._begin(self._accumulator, source)
 
     def carry_out(
@@ -158,9 +157,9 @@ class Stepping:
         runtime = self._runtime
         runtime.used, runtime.finish_reason = NO_USAGE, None
         runtime.refused, runtime.error = [], None
-        self._over_limit.clear()
-        self._counted.clear()
-        return RunningStep(accumulator, source, known, self._run.ctx.account)
+        if self._call_limit is not None:
+            self._call_limit.begin_step()
+        return RunningStep(accumulator, source, known, self._ctx.account)
 
     async def finish(self, running: RunningStep) -> FinishedStep:
         """Put together the results of a step whose events have been read."""
@@ -185,7 +184,7 @@ class Stepping:
             output = None
         finish_reason = runtime.finish_reason or accumulator.finish_reason
         step = Step(
-            index=self._run.ctx.step,
+            index=self._ctx.step,
             kind=kind_of(
                 outcome,
                 calls=bool(executions or accumulator.waiting),
@@ -200,8 +199,8 @@ class Stepping:
             finish_reason=finish_reason,
             error=content.error,
         )
-        if self._run.triggers.has("after_step"):
-            step = await self._run.triggers.change("after_step", step)
+        if self._triggers.has("after_step"):
+            step = await self._triggers.change("after_step", step)
         ending = self._ending(executions)
         if accumulator.stop is not None and outcome is TurnOutcome.ENDED:
             # A tool asked for the end. This is only a signal: a hook may ask to go on.
@@ -259,9 +258,10 @@ class Stepping:
             text = f"The model stopped for {finish_reason!r}"
             yield StopSignal(StopReason.FINISH_REASON, text, source="model")
         if running.deadline.is_over:
-            yield self._run.ctx.account.out_of_time()
-        if self._over_limit and len(self._over_limit) == len(executions):
-            yield next(iter(self._over_limit.values()))
+            yield self._ctx.account.out_of_time()
+        limit = self._call_limit
+        if limit is not None and (refused := limit.reached(executions)) is not None:
+            yield refused
         repeated = self._repetition.enter(running.content.happened(executions, self._tools))
         if repeated is not None:
             yield repeated
@@ -281,7 +281,7 @@ class Stepping:
         return error
 
     def _metric(self, step: Step, seconds: float) -> dict[str, Any]:
-        account = self._run.ctx.account
+        account = self._ctx.account
         return {
             "type": "metric",
             "step": _counted(step.usage, seconds),
@@ -293,12 +293,11 @@ class Stepping:
     def _make_accumulator(
         self, approve: Approve | Literal["wait"] | None, layers: Sequence[Middleware] = ()
     ) -> Accumulator:
-        settings, ctx = self._settings, self._run.ctx
+        settings, ctx, limit = self._settings, self._ctx, self._call_limit
         own = [*layers]
-        if ctx.account.counts_calls:
-            own.append(self._within_limit)
-        if has_delegate(settings.tools):
-            own.append(calling(self._run))
+        if limit is not None:
+            own.append(limit.layer)
+        own += self._layers
         accumulator = Accumulator(
             ctx.user_id,
             ctx.conversation_id,
@@ -313,28 +312,10 @@ class Stepping:
             approval_timeout=settings.approval_timeout,
             on_block=settings.on_block,
             eager=settings.eager,
-            on_dropped=self._give_back,
+            on_dropped=None if limit is None else limit.give_back,
         )
         accumulator.state = ctx.state
         return accumulator
-
-    def _give_back(self, dropped: Sequence[ToolExecution]) -> None:
-        """Take back the count of calls that began early and were dropped."""
-        for execution in dropped:
-            self._over_limit.pop(execution.id, None)
-            if execution.id in self._counted:
-                self._counted.discard(execution.id)
-                self._run.ctx.account.give_back_call()
-
-    async def _within_limit(self, invocation: Invocation, next: Next) -> ToolResult:
-        """Refuse calls beyond the limit of calls."""
-        reached = self._run.ctx.account.take_call()
-        if reached is None:
-            self._counted.add(invocation.id)
-            return await next(invocation)
-        self._over_limit[invocation.id] = reached
-        text = f"Not run: {reached.message}. Answer with what you have."
-        return failure(text, BlockTool(text))
 
 
 @dataclass(frozen=True, slots=True)
