@@ -60,15 +60,11 @@ class Account:
 
     def __init__(self, limits: UsageLimits, parent: Account | None = None) -> None:
         self._limits = limits
-        self._above: tuple[Account, ...] = () if parent is None else parent._upwards
+        self._parent = parent
         self._began: float | None = None
         self.steps = 0
         self.tool_calls = 0
         self.usage: Usage = NO_USAGE
-
-    @property
-    def _upwards(self) -> tuple[Account, ...]:
-        return (self, *self._above)
 
     def begin(self) -> None:
         """Start the clock."""
@@ -87,47 +83,58 @@ class Account:
 
     def take_step(self) -> None:
         """Count an answer of the model."""
-        for account in self._upwards:
-            account.steps += 1
+        self.steps += 1
+        if self._parent is not None:
+            self._parent.take_step()
 
     def take_usage(self, usage: Usage) -> None:
         """Count tokens."""
-        for account in self._upwards:
-            account.usage = account.usage + usage
+        self.usage = self.usage + usage
+        if self._parent is not None:
+            self._parent.take_usage(usage)
 
     @property
     def counts_calls(self) -> bool:
         """Whether there is a limit of calls."""
-        return any(account._limits.tool_calls is not None for account in self._upwards)
+        parent = self._parent
+        return self._limits.tool_calls is not None or (parent is not None and parent.counts_calls)
 
     def take_call(self) -> StopSignal | None:
         """Count a call, if it may be carried out; else return why not."""
-        for account in self._upwards:
-            most = account._limits.tool_calls
-            if most is not None and account.tool_calls >= most:
-                text = f"Tool call limit reached: {account.tool_calls}/{most}"
-                return StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
-        for account in self._upwards:
-            account.tool_calls += 1
-        return None
+        refused = self._out_of_calls()
+        if refused is None:
+            self._count_calls(1)
+        return refused
 
     def give_back_call(self) -> None:
         """Take back the count of a call."""
-        for account in self._upwards:
-            account.tool_calls -= 1
+        self._count_calls(-1)
+
+    def _count_calls(self, calls: int) -> None:
+        self.tool_calls += calls
+        if self._parent is not None:
+            self._parent._count_calls(calls)
+
+    def _out_of_calls(self) -> StopSignal | None:
+        most = self._limits.tool_calls
+        if most is not None and self.tool_calls >= most:
+            text = f"Tool call limit reached: {self.tool_calls}/{most}"
+            return StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+        return None if self._parent is None else self._parent._out_of_calls()
 
     def reached(self) -> Iterator[StopSignal]:
         """The limits that keep a further step from beginning."""
-        for account in self._upwards:
-            limits, used = account._limits, account.usage
-            if (most := limits.steps) is not None and account.steps >= most:
-                text = f"Step limit reached: {account.steps}/{most}"
-                yield StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
-            if (most := limits.total_tokens) is not None and used.total_tokens >= most:
-                text = f"Token limit reached: {used.total_tokens}/{most}"
-                yield StopSignal(StopReason.TOKEN_LIMIT, text, source="limits")
-            if limits.seconds is not None and account.seconds >= limits.seconds:
-                yield account.out_of_time()
+        limits, used = self._limits, self.usage
+        if (most := limits.steps) is not None and self.steps >= most:
+            text = f"Step limit reached: {self.steps}/{most}"
+            yield StopSignal(StopReason.STEPS_LIMIT, text, source="limits")
+        if (most := limits.total_tokens) is not None and used.total_tokens >= most:
+            text = f"Token limit reached: {used.total_tokens}/{most}"
+            yield StopSignal(StopReason.TOKEN_LIMIT, text, source="limits")
+        if limits.seconds is not None and self.seconds >= limits.seconds:
+            yield self.out_of_time()
+        if self._parent is not None:
+            yield from self._parent.reached()
 
     def out_of_time(self) -> StopSignal:
         """The signal that the time is over."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -86,9 +86,11 @@ class StopSignal:
         return cls(reason, stop.message, MappingProxyType(context), source)
 
 
-def first_signal(signals: Iterable[StopSignal]) -> StopSignal | None:
+def first_signal(signals: Sequence[StopSignal]) -> StopSignal | None:
     """The signal that counts: the first with the reason that comes first in `StopReason`; `None` if there is none."""
-    return min(signals, key=lambda signal: _PRECEDENCE[signal.reason], default=None)
+    if not signals:  # as after most steps
+        return None
+    return min(signals, key=lambda signal: _PRECEDENCE[signal.reason])
 
 
 @dataclass(frozen=True, slots=True)

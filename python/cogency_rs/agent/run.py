@@ -231,7 +231,7 @@ class Run:
         ctx, storage = self.ctx, self._settings.storage
         rows: list[Row] = []
         calls: list[CallRecord] = []
-        if is_log(storage) and not self._is_new:
+        if not self._is_new and is_log(storage):
             state = await StoredState.before_question(storage, ctx.conversation_id)
             calls += given_up_records(state.stale)
             if state.batch is not None:

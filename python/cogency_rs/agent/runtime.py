@@ -82,21 +82,21 @@ class Runtime:
     output_schema: Mapping[str, Any] | None = None
     finish_reason: str | None = None
     used: Usage = NO_USAGE
-    refused: list[ToolExecution] = field(default_factory=list[ToolExecution])
+    refused: list[ToolExecution] = field(init=False)
     error: Exception | None = None
-    reasoning: dict[int, list[dict[str, Any]]] = field(
-        default_factory=dict[int, list[dict[str, Any]]]
-    )
+    reasoning: dict[int, list[dict[str, Any]]] = field(init=False)
     prompts: Prompts = field(default_factory=Prompts)
-    _pin: Pin = field(default_factory=Pin)
-    _options: dict[Dialects, FoldOptions] = field(default_factory=dict[Dialects, FoldOptions])
+    visible_tools: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.refused, self.reasoning = [], {}
+        self._pin = Pin()
+        self._options: dict[Dialects, FoldOptions] = {}
         # Once in each run: the list must not change between two of its prompts.
         tools = self.execution.tools
         listed = [place for place, tool in enumerate(tools) if _is_visible(tool, self.ctx)]
         self._visible = tuple(listed)
-        self.visible_tools: list[Any] = [tools[place] for place in listed]
+        self.visible_tools = [tools[place] for place in listed]
 
     async def messages(
         self, dialect: Dialects = "cogency", *, declares_tools: bool = True
@@ -307,6 +307,8 @@ async def _answer_to(model: Any, request: ModelRequest) -> AsyncIterator[Any]:
     """
     ask = getattr(model, "stream", None)
     source = ask(request) if callable(ask) else model([dict(each) for each in request.messages])
+    if inspect.isasyncgen(source):  # as most models give
+        return source
     if inspect.isawaitable(source):
         source = await source
     if isinstance(source, str):

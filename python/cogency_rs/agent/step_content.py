@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..records import ToolExecution
@@ -16,39 +15,46 @@ from .results import StepKind
 __all__ = ["StepContent", "kind_of"]
 
 
-@dataclass
 class StepContent:
-    """The content of a step's events so far."""
+    """The content of a step's events so far.
 
-    texts: list[list[str]] = field(default_factory=list[list[str]])  # the pieces of each
-    thoughts: list[list[str]] = field(default_factory=list[list[str]])
-    last: str = ""  # the type of the event before
-    calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    errors: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    Attributes:
+        calls: its calls, as the model wrote them.
+        errors: its events that say what is wrong with the answer.
+    """
+
+    __slots__ = ("_last", "_texts", "_thoughts", "calls", "errors")
+
+    def __init__(self) -> None:
+        self._texts: list[list[str]] = []  # the pieces of each
+        self._thoughts: list[list[str]] = []
+        self._last = ""  # the type of the event before
+        self.calls: list[ToolCall] = []
+        self.errors: list[Mapping[str, Any]] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take the next event."""
-        last, self.last = self.last, event["type"]
-        type = self.last
+        type = event["type"]
         if type in ("respond", "think"):
-            pieces = self.texts if type == "respond" else self.thoughts
-            if last != type:
-                pieces.append([])
-            pieces[-1].append(event["content"])
+            texts = self._texts if type == "respond" else self._thoughts
+            if self._last != type:
+                texts.append([])
+            texts[-1].append(event["content"])
         elif type == "call":
             self.calls.append(tool_call(event["content"]))
         elif type == "error":
             self.errors.append(event)
+        self._last = type
 
     @property
     def text(self) -> str:
         """The text for the user; each text between calls is a paragraph."""
-        return _paragraphs(self.texts)
+        return _paragraphs(self._texts)
 
     @property
     def reasoning(self) -> str:
         """The model's reasoning, in the same form."""
-        return _paragraphs(self.thoughts)
+        return _paragraphs(self._thoughts)
 
     @property
     def error(self) -> str | None:

@@ -268,10 +268,10 @@ class Stepping:
 
     def _error_of(self, executions: Sequence[ToolExecution]) -> Exception | None:
         """The exception of a batch that is to be raised, if any."""
-        for each in executions:
+        failed = [each for each in executions if each.status in ("failure", "timeout")]
+        for each in failed:
             if isinstance(error := getattr(each.result, "exception", None), HookError):
                 return error
-        failed = [each for each in executions if each.status in ("failure", "timeout")]
         if not failed or self._settings.on_failure != "raise":
             return None
         first = failed[0]
