@@ -113,7 +113,7 @@ class TurnLog:
         record = records[index]
         if record.status != "saved":
             return
-        begun = replace(record, status="open", attempt=record.attempt + 1, started_at=time())
+        begun = record._replace(status="open", attempt=record.attempt + 1, started_at=time())
         try:
             saving = self._storage.append(
                 self._conversation_id, user_id=self._user_id, rows=(), calls=[begun]
@@ -125,7 +125,7 @@ class TurnLog:
                 f"Tool '{record.name}' was not run, because the log could not be told that it begins: {error}",
                 cause=error,
             ) from error
-        records[index] = replace(record, status="open")
+        records[index] = record._replace(status="open")
 
     def settle(self, executions: Executions, decisions: Mapping[int, Decision]) -> None:
         """Take what settles the calls: `executions` gives their records. It is saved with their results."""
@@ -225,7 +225,7 @@ class TurnLog:
             replace(call, id=record.id)
             for call, record in zip(self.calls, self._records, strict=True)
         ]
-        waiting = [replace(record, status="waiting") for record in self._records]
+        waiting = [record._replace(status="waiting") for record in self._records]
         cancelled = await self._append_records(waiting)
         self._close()
         if cancelled is not None:
@@ -256,7 +256,7 @@ class TurnLog:
 
         Calls that began early are not early any more, even if it is not known whether the save will have succeeded.
         """
-        begun = [replace(record, status="open") for record in self._early[: len(calls)]]
+        begun = [record._replace(status="open") for record in self._early[: len(calls)]]
         del self._early[: len(calls)]
         left = calls[len(begun) :]
         is_held = bool(left) and self._may_be_held([*self.calls, *calls])
@@ -301,7 +301,7 @@ class TurnLog:
             return []
         if executions is None:  # the turn was stopped before they could run
             now = time()
-            return [replace(record, status="cancelled", completed_at=now) for record in records]
+            return [record._replace(status="cancelled", completed_at=now) for record in records]
         return [
             CallRecord(
                 record.id,
@@ -322,8 +322,7 @@ class TurnLog:
 
 def _as_carried_out(record: CallRecord, execution: ToolExecution) -> CallRecord:
     """The record of a call with its execution's times and number of attempts."""
-    return replace(
-        record,
+    return record._replace(
         attempt=record.attempt + execution.attempt,
         started_at=execution.started_at.timestamp(),
         completed_at=execution.completed_at.timestamp(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from contextlib import closing
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,7 +107,7 @@ def write(
         )
         for id, row in zip(ids, rows, strict=True):
             if row.call is not None:
-                save_calls(connection, conversation, user, [replace(row.call, status="open")], [id])
+                save_calls(connection, conversation, user, [row.call._replace(status="open")], [id])
                 save_calls(connection, conversation, user, [row.call], [])
         connection.execute("COMMIT")
     return path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +50,8 @@ def in_both(command: Any, path: Path, dsn: str, *args: str) -> tuple[str, str]:
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_call_that_began_before_it_had_a_row_is_found_by_its_row(tmp_path, dsn, at_once):
     early = CallRecord("1", "b", 0, "look", status="early")
-    begun = replace(early, status="open")
-    done = replace(begun, status="success", started_at=1.0, completed_at=2.0)
+    begun = early._replace(status="open")
+    done = begun._replace(status="success", started_at=1.0, completed_at=2.0)
 
     async def save(log: Any) -> None:
         rows = [("call", logs.call("look"), 1.0)]

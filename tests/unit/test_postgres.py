@@ -6,7 +6,6 @@ import asyncio
 import gc
 import threading
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -177,13 +176,13 @@ async def test_a_row_that_is_changed_by_hand_makes_the_page_whole(dsn):
 
 async def test_the_calls_of_one_batch_may_be_opened_and_settled_at_once(dsn):
     call = CallRecord("id", "b", 0, "t")
-    done = replace(call, id="another", name="another", status="success", attempt=1)
+    done = call._replace(id="another", name="another", status="success", attempt=1)
     async with PostgreSQL(dsn) as log:
         await asyncio.gather(
             log.append("c", user_id="u", rows=[("call", "{}", 1.0)], calls=[call]),
             log.append("c", user_id="u", rows=[("result", "[]", 2.0)], calls=[done]),
         )
-        assert await log.calls("c") == [replace(call, status="success", attempt=1)]
+        assert await log.calls("c") == [call._replace(status="success", attempt=1)]
 
 
 class Wanted(Write):

@@ -85,7 +85,7 @@ class OpenBatch:
     def with_decisions(self, decisions: Mapping[str, Decision]) -> OpenBatch:
         """The batch with further decisions; earlier decisions stay."""
         records = [
-            replace(record, decision=write_decision(decisions[record.id]))
+            record._replace(decision=write_decision(decisions[record.id]))
             if record.id in decisions and record.decision is None
             else record
             for record in self.records
@@ -95,7 +95,7 @@ class OpenBatch:
     def put_off(self) -> OpenBatch:
         """The batch as it is while a call still waits for a decision."""
         records = [
-            record if record.status == "open" else replace(record, status="waiting")
+            record if record.status == "open" else record._replace(status="waiting")
             for record in self.records
         ]
         return replace(self, records=tuple(records))
@@ -103,9 +103,9 @@ class OpenBatch:
     def taken_over(self, worker: str) -> tuple[CallRecord, ...]:
         """The records of the calls, taken over by a process. A call that has not begun is marked when it does."""
         return tuple(
-            replace(record, worker=worker, attempt=max(record.attempt, 1))
+            record._replace(worker=worker, attempt=max(record.attempt, 1))
             if record.status == "open"
-            else replace(record, worker=worker, status="saved")
+            else record._replace(worker=worker, status="saved")
             for record in self.records
         )
 
@@ -117,7 +117,7 @@ class OpenBatch:
         ]
         now = time()
         records = [
-            replace(record, status=status_of(result), completed_at=now)
+            record._replace(status=status_of(result), completed_at=now)
             for record, result in zip(self.records, results, strict=True)
         ]
         return results, records
@@ -142,7 +142,7 @@ def given_up_records(records: Iterable[CallRecord]) -> list[CallRecord]:
     return [
         dropped(record, "the program that ran it ended", now)
         if record.status == "early"
-        else replace(record, status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
+        else record._replace(status=_GIVEN_UP.get(record.status, "unknown"), completed_at=now)
         for record in records
     ]
 

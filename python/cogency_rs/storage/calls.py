@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["columns_there", "read_calls", "read_calls_by_row", "save_calls"]
 
+# In the order of `CallRecord`.
 _COLUMNS = "call_id, batch, position, name, server, status, attempt, started_at, completed_at, worker, decision"
 # A call gets its row when it is saved, or if it began early, when it is open. The row then stays.
 _SAVE = f"""
@@ -50,22 +51,7 @@ def save_calls(
     connection.executemany(
         _SAVE,
         [
-            (
-                conversation_id,
-                user_id,
-                next(rows, None) if call.status in NEW else None,
-                call.id,
-                call.batch,
-                call.position,
-                call.name,
-                call.server,
-                call.status,
-                call.attempt,
-                call.started_at,
-                call.completed_at,
-                call.worker,
-                call.decision,
-            )
+            (conversation_id, user_id, next(rows, None) if call.status in NEW else None, *call)
             for call in calls
         ],
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
@@ -74,8 +74,7 @@ def check_row_type(type: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(NamedTuple):
     """What the log knows of one call, besides its row.
 
     Attributes:
@@ -109,8 +108,7 @@ class CallRecord:
 
 def dropped(record: CallRecord, why: str, now: float) -> CallRecord:
     """The record of a call that began early and does not count."""
-    return replace(
-        record,
+    return record._replace(
         status="cancelled",
         completed_at=record.completed_at or now,
         decision=json.dumps({"dropped": why}),

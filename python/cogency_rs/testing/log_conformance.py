@@ -15,7 +15,6 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from unittest import SkipTest
 
@@ -240,12 +239,12 @@ class LogConformance:
     @on_a_log
     async def test_a_call_is_saved_with_its_row_and_settled_with_its_result(self, log: Any) -> None:
         one, two = _calls(2)
-        two = replace(two, server="files", worker="host:7")
+        two = two._replace(server="files", worker="host:7")
         rows = [("call", CALL, 1.0), ("call", CALL, 1.0)]
         await log.append("c", user_id="u", rows=rows, calls=[one, two])
         _equal(await log.calls("c"), [one, two], "open calls")
-        done = replace(one, status="success", attempt=2, started_at=1.5, completed_at=2.5)
-        gone = replace(two, status="cancelled", completed_at=2.5)
+        done = one._replace(status="success", attempt=2, started_at=1.5, completed_at=2.5)
+        gone = two._replace(status="cancelled", completed_at=2.5)
         await log.append("c", user_id="u", rows=[("result", RESULT, 1.0)], calls=[done, gone])
         _equal(await log.calls("c"), [done, gone], "settled calls")
         _equal(len((await log.read("c")).rows), 3, "how many rows there are")
@@ -253,12 +252,12 @@ class LogConformance:
     @on_a_log
     async def test_a_call_that_begins_early_is_there_before_its_row(self, log: Any) -> None:
         one, two, three = _calls(3)
-        early = [replace(call, status="early") for call in (one, two)]
+        early = [call._replace(status="early") for call in (one, two)]
         for call in early:
             await log.append("c", user_id="u", rows=[], calls=[call])
         _equal(await log.calls("c"), early, "calls without rows")
         rows = [("call", CALL, 1.0)] * 2
-        gone = replace(two, status="cancelled", decision='{"dropped": "why"}')
+        gone = two._replace(status="cancelled", decision='{"dropped": "why"}')
         await log.append("c", user_id="u", rows=[], calls=[gone])
         await log.append("c", user_id="u", rows=rows, calls=[one, three])
         _equal(await log.calls("c"), [one, gone, three], "calls, of which two have rows")
@@ -267,7 +266,7 @@ class LogConformance:
     async def test_a_call_may_be_settled_alone(self, log: Any) -> None:
         one, two = _calls(2)
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 2, calls=[one, two])
-        lost = replace(one, status="unknown")
+        lost = one._replace(status="unknown")
         await log.append("c", user_id="u", rows=[], calls=[lost])
         _equal(await log.calls("c"), [lost, two], "the calls")
 
@@ -281,7 +280,7 @@ class LogConformance:
 
     @on_a_log
     async def test_calls_that_a_provider_gave_one_id_are_all_kept(self, log: Any) -> None:
-        calls = [replace(call, id="call_0") for call in (*_calls(2), *_calls(1))]
+        calls = [call._replace(id="call_0") for call in (*_calls(2), *_calls(1))]
         await log.append("c", user_id="u", rows=[("call", CALL, 1.0)] * 3, calls=calls)
         _equal(await log.calls("c"), calls, "the calls")
 
@@ -296,7 +295,7 @@ class LogConformance:
     @on_a_log
     async def test_rows_and_calls_are_saved_together_or_not_at_all(self, log: Any) -> None:
         [call] = _calls(1)
-        bad = replace(call, name="half: \ud83d")
+        bad = call._replace(name="half: \ud83d")
         rows = [("call", CALL, 1.0)]
         await _raised(StorageError, lambda: log.append("c", user_id="u", rows=rows, calls=[bad]))
         bad_rows = [*rows, ("respond", "half: \ud83d", 1.0)]
