@@ -108,7 +108,7 @@ docs-links: docs  ## Check every link within the documentation
 
 wheel: $(VENV)/.created | rust  ## A wheel and the source distribution it is built from, in dist/
 	rm -rf dist
-	$(BIN)/maturin build --release --locked --quiet --sdist --out dist
+	$(BIN)/maturin build --release --locked --quiet --compression-level 9 --sdist --out dist
 
 test-wheel: $(DEV) wheel  ## Every test on the installed wheel, for each Python of PYTHONS
 	$(BIN)/python tools/distributions.py contents dist/*

@@ -7,6 +7,7 @@
 //! The grammar is fixed, only its marks are data: that is why every dialect is read in one pass, in linear time.
 
 mod cogency;
+mod from_json;
 mod models;
 pub mod presets;
 mod prompt;
@@ -322,7 +323,7 @@ pub enum HeadForm {
     Name,
     /// `functions.NAME:INDEX`, which is the id.
     Numbered,
-    /// The call's id behind this mark.
+    /// The call's id after this mark.
     Id(Str),
     /// This mark in front of the name.
     Behind(Str),
@@ -358,7 +359,7 @@ pub struct Parameters {
     pub whole: Option<Pair>,
     /// Stands before the key.
     pub open: Str,
-    /// Stands behind the key.
+    /// Stands after the key.
     pub key_end: Str,
     /// Whether entities are read in the key.
     #[serde(default)]
@@ -366,9 +367,9 @@ pub struct Parameters {
     /// Stands before the value, where that is more than `key_end`. Space between the two is free.
     #[serde(default)]
     pub value_open: Str,
-    /// Stands behind the value; `{key}` in it is the key.
+    /// Stands after the value; `{key}` in it is the key.
     pub close: Str,
-    /// An attribute behind the key that says whether the value is text.
+    /// An attribute after the key that says whether the value is text.
     #[serde(default)]
     pub flag: Option<Flag>,
     /// Which whitespace at the ends of a value is not part of it.

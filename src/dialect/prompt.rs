@@ -46,14 +46,14 @@ pub struct Teaching {
     pub no_tools: Str,
 }
 
-/// Text before and behind something.
+/// Text before and after something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// Before it.
     #[serde(default)]
     pub before: Str,
-    /// Behind it.
+    /// After it.
     #[serde(default)]
     pub behind: Str,
 }
@@ -132,7 +132,7 @@ pub enum ToolObject {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JsonLayout {
-    /// On one line, with a space behind `,` and `:`.
+    /// On one line, with a space after `,` and `:`.
     #[default]
     Compact,
     /// The items of the outermost array on a line each, indented by so many spaces.

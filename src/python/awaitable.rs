@@ -12,15 +12,15 @@ use super::error::type_error;
 
 /// What an awaitable did when it was sent a value.
 pub enum Sent<'py> {
-    /// It waits; this is for the event loop.
+    /// It waits, and this value is for the event loop.
     Yielded(Bound<'py, PyAny>),
     /// It has ended, with this value.
     Returned(Bound<'py, PyAny>),
 }
 
 impl<'py> Sent<'py> {
-    /// The result of `__next__`. A returned value is set as the value of `StopIteration` directly: raising that like other errors
-    /// would cost more than everything else here.
+    /// The result of `__next__`. A returned value is set as the value of `StopIteration` directly: raising it like other
+    /// errors would cost more than everything else here.
     pub fn into_next(self) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = match self {
             Self::Yielded(value) => return Ok(Some(value)),
@@ -75,7 +75,7 @@ fn generator_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// Sends a value to what is awaited.
 ///
 /// # Errors
-/// Whatever it raises, and a `TypeError` if it is not an iterator.
+/// Whatever `awaited` raises; a `TypeError` if it is not an iterator.
 pub fn send<'py>(awaited: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
     let py = value.py();
     let mut result = std::ptr::null_mut();
@@ -101,7 +101,7 @@ fn failure_of(awaited: &Bound<'_, PyAny>) -> PyErr {
     }
 }
 
-/// Throws into what is awaited. `error` are the arguments of `throw`: an exception, or its older form with three.
+/// Throws into what is awaited. `error` holds the arguments of `throw`: an exception, or the three of the older form.
 pub fn throw<'py>(awaited: &Bound<'py, PyAny>, error: &Bound<'py, PyTuple>) -> PyResult<Sent<'py>> {
     let py = error.py();
     let Some(throw) = awaited.getattr_opt(pyo3::intern!(py, "throw"))? else {

@@ -54,9 +54,8 @@ impl Dialect {
     #[staticmethod]
     fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
         let value = value_of(fields)?;
-        let inner: core::Dialect = serde_json::from_value(value)
-            .map_err(|error| ConfigError::new_err(format!("this is not a dialect: {error}")))?;
-        inner.check().map_err(ConfigError::new_err)?;
+        let inner = core::Dialect::from_json(value)
+            .map_err(|fault| ConfigError::new_err(format!("this is not a dialect: {fault}")))?;
         Ok(Self::of(Arc::new(inner)))
     }
 
@@ -164,7 +163,7 @@ fn grammar_named(name: &str) -> PyResult<Arc<Grammar>> {
     presets::grammar(name).ok_or_else(|| unknown(name))
 }
 
-/// The dialect to write in: the first of those that are read, or cogency's if there are none.
+/// The dialect to write in: the first that `dialect` names; cogency's if it is left out.
 pub fn written_of(dialect: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<core::Dialect>> {
     let Some(dialect) = dialect else { return preset("cogency") };
     Ok(Arc::clone(&dialects_of(dialect)?[0]))
@@ -197,7 +196,7 @@ pub fn dialects_of(dialect: &Bound<'_, PyAny>) -> PyResult<Vec<Arc<core::Dialect
     Ok(dialects)
 }
 
-/// The number of grammars of several dialects that are kept.
+/// How many grammars of several dialects are kept.
 const KEPT: usize = 32;
 
 /// The grammar of these dialects, from the last [`KEPT`] that were made.
@@ -239,7 +238,7 @@ pub fn tools_of(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Tools>>
     ToolSchemas::new(tools).map(|schemas| Some(schemas.inner))
 }
 
-/// A tool's name and the JSON Schema of its parameters. It is a tool object, or a declaration in one of the usual forms.
+/// A tool's name and the JSON Schema of its parameters. `tool` is a tool object, or a declaration in one of the usual forms.
 fn tool_of(tool: &Bound<'_, PyAny>) -> PyResult<(String, Value)> {
     let wanted = "tools, or dicts with a \"name\" and \"parameters\"";
     if let Ok(declared) = tool.cast::<PyDict>() {

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use crate::ids::Ids;
 
 const RANDOM_BYTES: usize = 16;
-/// For how many ids the system is asked at once: asking costs more than making an id.
+/// The system is asked for the random bytes of this many ids at once: asking costs more than making an id.
 const AT_ONCE: usize = 32;
 
-/// Locked while Python is attached, and nothing waits meanwhile. So no other thread has the lock when a process forks.
+/// The lock is held only while Python is attached, and its holder never waits. So no other thread holds it at a fork.
 static MAKER: Mutex<Maker> =
     Mutex::new(Maker { ids: Ids::new(), random: [0; RANDOM_BYTES * AT_ONCE], left: 0 });
 
@@ -47,7 +47,7 @@ pub fn uuid7(_py: Python<'_>) -> PyResult<String> {
     })
 }
 
-/// Forgets the random numbers that a parent process has too: with them its child would make the same ids.
+/// Forgets the random numbers that a child process shares with its parent: both would make the same ids of them.
 #[pyfunction]
 pub fn forget_random_numbers(_py: Python<'_>) {
     MAKER.lock().unwrap_or_else(PoisonError::into_inner).left = 0;

@@ -1,4 +1,4 @@
-//! The interface of what a `Source` reads the items of an async iterator into.
+//! `ItemSink`: takes the items of an async iterator that a `Source` reads.
 
 use pyo3::prelude::*;
 

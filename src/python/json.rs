@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 64;
 /// The longest path, in bytes, that a message shows; a longer one is left out.
 const MAX_PATH: usize = 200;
 
-/// Why a walk did not end with "this is JSON".
+/// Why a walk did not find that a value is JSON.
 enum Doubt {
     /// Only Python's `json` can decide.
     Unsure,
@@ -71,7 +71,7 @@ fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<&'py Bound<'py, PyAny>> {
     ENCODE.get_or_try_init(py, make).map(|encode| encode.bind(py))
 }
 
-/// The error of a refused value. If a number is the reason it is ours, since Python's does not say where the number stands.
+/// The error of a refused value. If a number is the reason, the error is our own: Python's does not say where the number is.
 fn explained(value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyValueError>(value.py()) {
         return error;
@@ -97,8 +97,8 @@ fn no_such_number(name: &str, mut path: Vec<String>) -> PyErr {
 
 /// Whether a value is strict JSON.
 ///
-/// It does not run Python code, so nothing can change the value meanwhile. Subclasses may have code of their own and are left to
-/// Python, except those of `str` and `float`, whose values `json` reads directly too.
+/// It does not run Python code, so nothing can change the value meanwhile. Subclasses may have code of their own and are left
+/// to Python, except those of `str` and `float`, whose values `json` reads directly too.
 fn walk(value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Doubt> {
     if value.is_none() || value.is_instance_of::<PyString>() || value.is_instance_of::<PyBool>() {
         return Ok(());

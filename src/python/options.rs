@@ -128,7 +128,7 @@ pub fn errors_of(name: Option<&Bound<'_, PyAny>>) -> PyResult<Errors> {
 #[pyclass(frozen, eq, hash, from_py_object, module = "cogency_rs")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Finish {
-    /// The provider's word for it.
+    /// The provider's word for the reason.
     #[pyo3(get)]
     pub reason: Option<String>,
 }
@@ -169,7 +169,7 @@ impl Thought {
         Ok(Self { text: Text::from(&*bytes_of(string_of("text", text)?)?) })
     }
 
-    /// The next piece of it.
+    /// The next piece of the reasoning.
     #[getter]
     fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         to_str(py, self.text.as_bytes())
@@ -185,8 +185,8 @@ impl Thought {
     }
 }
 
-/// An item among the chunks of a model's text that is not text.
-pub enum Apart {
+/// An item among the chunks of a model's text that is not text itself.
+pub enum NonText {
     /// Why the model stopped.
     Finish(Option<String>),
     /// Reasoning.
@@ -194,13 +194,13 @@ pub enum Apart {
 }
 
 /// Reads an item that is not a chunk of text.
-pub fn apart(chunk: &Bound<'_, PyAny>) -> PyResult<Apart> {
+pub fn non_text(chunk: &Bound<'_, PyAny>) -> PyResult<NonText> {
     if let Ok(thought) = chunk.cast::<Thought>() {
-        return Ok(Apart::Thought(thought.get().text.clone()));
+        return Ok(NonText::Thought(thought.get().text.clone()));
     }
     let finish = chunk.cast::<Finish>();
     let finish = finish.map_err(|_| type_error("a chunk", "str, Thought or Finish", chunk))?;
-    Ok(Apart::Finish(finish.get().reason.clone()))
+    Ok(NonText::Finish(finish.get().reason.clone()))
 }
 
 /// The argument `reason`: why the model stopped.

@@ -11,7 +11,7 @@ use super::error::protocol_error;
 use super::item_sink::{ItemSink, Taken};
 use super::json::strict_dumps;
 use super::options::{
-    Apart, Limits, ReaderArguments, apart, ending_of, errors_of, reason_of, stream_of,
+    Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, reason_of, stream_of,
 };
 use crate::dialect::presets;
 use crate::protocol::block::{BlockReader, Progress};
@@ -99,9 +99,9 @@ impl ItemSink for Parser {
     fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let py = chunk.py();
         let Ok(text) = chunk.cast::<PyString>() else {
-            match apart(chunk)? {
-                Apart::Finish(reason) => self.reason = reason,
-                Apart::Thought(text) => self.events.push(Event::Think(text)),
+            match non_text(chunk)? {
+                NonText::Finish(reason) => self.reason = reason,
+                NonText::Thought(text) => self.events.push(Event::Think(text)),
             }
             if self.events.is_empty() {
                 return Ok(Taken::More);
@@ -134,7 +134,7 @@ impl Parser {
     }
 }
 
-/// The event of a chunk that is one event unchanged.
+/// The event of a chunk that becomes one event, unchanged.
 pub fn passed<'py>(
     run: TextRun,
     chunk: &Bound<'py, PyString>,
@@ -165,7 +165,7 @@ fn event_dict<'py>(
         Event::Call(call) => (pyo3::intern!(py, "call"), Some(call.json().as_bytes())),
         Event::Result(text) => (pyo3::intern!(py, "result"), Some(text.as_bytes())),
         Event::Piece(number, note) => return piece(py, *number, note, timestamp).map(Some),
-        Event::Ready(_) | Event::Withdrawn => return Ok(None), // only a turn uses these
+        Event::Ready(_) | Event::Withdrawn => return Ok(None),
         Event::Execute => (pyo3::intern!(py, "execute"), None),
         Event::End => (pyo3::intern!(py, "end"), None),
         Event::Error(report) => match (errors, &report.respond) {
@@ -241,16 +241,16 @@ pub fn read_block(text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     };
     let body = &bytes[start + open.len()..];
     let mut reader = BlockReader::new(Arc::clone(&dialect), Entry::Block, Scope::default());
-    let said = match reader.read(body) {
+    let events = match reader.read(body) {
         Progress::Complete { events, .. } => events,
         Progress::Broken(problem) => Err(problem),
         Progress::More => reader.cut_off(body, &Ending::Unknown).and_then(|_| {
-            Err(Problem { kind: FaultKind::Ended.into(), at: body.len() }) // only the mark is missing
+            Err(Problem { kind: FaultKind::Ended.into(), at: body.len() }) // only the closing mark is missing
         }),
     };
-    match said {
-        Ok(said) => {
-            Ok(said.into_iter().filter_map(Event::into_call).map(core::Call::into_json).collect())
+    match events {
+        Ok(events) => {
+            Ok(events.into_iter().filter_map(Event::into_call).map(core::Call::into_json).collect())
         }
         Err(problem) => error(&format!("Invalid {open} block: {}", problem.located(body))),
     }

@@ -119,7 +119,7 @@ impl Source {
 impl Source {
     fn resume<'py>(&mut self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
         if let AnySink::Events(events) = &self.sink {
-            // Such events go on after a batch, whose results may have ended the turn.
+            // The other parser's events go on after a batch, but the results of the batch may have ended the turn.
             self.items.ended |= events.turn.borrow(py).is_done();
         }
         if self.items.ended {

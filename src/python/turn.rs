@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use super::convert::{Setting, bytes_of, choice, event, now, to_str};
 use super::item_sink::{ItemSink, Taken};
-use super::options::{Apart, Limits, ReaderArguments, apart, ending_of, errors_of, stream_of};
+use super::options::{Limits, NonText, ReaderArguments, ending_of, errors_of, non_text, stream_of};
 use super::protocol::{error_event, outcome_of, passed, piece};
 use crate::protocol::canonical::json_string;
 use crate::protocol::results::CallOutcome;
@@ -193,7 +193,7 @@ impl Turn {
         self.take(py)
     }
 
-    /// The turn is left while the model still writes: the last steps save what it wrote. Nothing is reported or run.
+    /// Leaves the turn while the model still writes. The last steps save what it wrote; they do not report or run anything.
     fn leave<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.parser.leave(&mut self.events);
         self.enter_events();
@@ -269,9 +269,9 @@ impl Turn {
 impl ItemSink for Turn {
     fn take_item<'py>(&mut self, chunk: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
         let Ok(text) = chunk.cast::<PyString>() else {
-            match apart(chunk)? {
-                Apart::Finish(reason) => self.finish_reason = reason,
-                Apart::Thought(text) => {
+            match non_text(chunk)? {
+                NonText::Finish(reason) => self.finish_reason = reason,
+                NonText::Thought(text) => {
                     self.events.push(Event::Think(text));
                     self.enter_events();
                 }
@@ -381,7 +381,10 @@ fn emit<'py>(py: Python<'py>, emission: &Emission, timestamp: f64) -> PyResult<B
         Emission::Error(report) => error_event(py, report, timestamp),
         Emission::BreakerOpened => {
             const MESSAGE: &str = "Max failures. Terminating.";
-            const CONTENT: &str = r#"[{"tool": "circuit_breaker", "status": "failure", "content": "Max failures. Terminating."}]"#;
+            const CONTENT: &str = concat!(
+                r#"[{"tool": "circuit_breaker", "status": "failure", "#,
+                r#""content": "Max failures. Terminating."}]"#,
+            );
             let payload = PyDict::new(py);
             payload.set_item("outcome", MESSAGE)?;
             payload.set_item("content", "")?;

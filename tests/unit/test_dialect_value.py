@@ -1,4 +1,4 @@
-"""`Dialect` as a value: names, fields, equality; and parsing with it: tools, modes, and how a text ended."""
+"""`Dialect` as a value: names, fields, equality; and parsing with it: tools, modes, and answers that were cut."""
 
 from __future__ import annotations
 
@@ -127,11 +127,13 @@ def test_replacing_changes_only_the_named_fields():
     [
         ({"opens": []}, "unknown field `opens`"),
         ({"open": [""]}, "a mark in open must not be empty"),
-        ({"open": "<call>"}, "invalid type"),
+        ({"open": "<call>"}, "open: invalid type"),
+        ({"reasoning": [{"open": "<t>"}]}, r"reasoning\[0\]: missing field `close`"),
+        ({"bodies": [{"json": {"shape": 1}}]}, r"bodies\[0\]\.json\.shape: invalid type: number"),
         ({"name": ""}, "name must not be empty"),
         ({"bodies": []}, "bodies must not be empty"),
-        ({"bodies": ["yaml"]}, "unknown variant `yaml`"),
-        ({"batch": "never"}, "unknown variant `never`"),
+        ({"bodies": ["yaml"]}, r"bodies\[0\]: unknown variant `yaml`"),
+        ({"batch": "never"}, "batch: unknown variant `never`"),
         ({"reasoning": [{"open": "", "close": "x"}]}, "the first mark of a pair in reasoning"),
     ],
 )
@@ -155,14 +157,12 @@ def test_a_server_stops_where_the_model_s_turn_ends_and_never_at_a_call(name):
     assert not set(fields["stop"]) & {*opens, *closes} - set(ends)
 
 
-WITHOUT_STOPS = dict.fromkeys(
-    ("forge-json", "forge-xml"),
-    "any model may write it, so it ends no turn; its results begin with plain words",
-)
+WITHOUT_STOPS = {"forge-json", "forge-xml"}
+"""Any model may write them, so no mark is sure to end a turn; and their results begin with plain words, not a mark."""
 
 
 def test_every_preset_but_those_without_an_end_mark_has_a_stop_string():
-    assert {name for name in Dialect.presets() if not Dialect(name).stop} == set(WITHOUT_STOPS)
+    assert {name for name in Dialect.presets() if not Dialect(name).stop} == WITHOUT_STOPS
 
 
 @pytest.mark.parametrize(
@@ -177,11 +177,11 @@ def test_every_preset_but_those_without_an_end_mark_has_a_stop_string():
         ("json-plain", ["<tool_response>"]),
     ],
 )
-def test_the_stop_strings_of_each_preset(name, expected):
+def test_the_stop_strings_of_presets_that_differ(name, expected):
     assert Dialect(name).stop == expected
 
 
-# Several at once.
+# Several dialects at once.
 
 
 def test_with_two_dialects_each_block_is_read_in_its_own():
@@ -197,17 +197,18 @@ def test_with_two_dialects_each_block_is_read_in_its_own():
     [
         ((), ConfigError, "at least one"),
         (3, TypeError, "dialect"),
-        (None, None, ""),
         ((("hermes",),), TypeError, "dialect"),
         ({"hermes"}, TypeError, "dialect"),
     ],
 )
 def test_anything_but_a_dialect_is_refused(dialect, error, message):
-    if error is None:
-        assert Parser(dialect=dialect) is not None
-        return
     with pytest.raises(error, match=message):
         Parser(dialect=dialect)
+
+
+def test_none_stands_for_the_default_dialect():
+    text = 'So.<execute>[{"name": "t", "args": {}}]</execute>'
+    assert read([text], dialect=None) == read([text])
 
 
 # The tools.
@@ -226,7 +227,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_schema_of_a_tool_says_of_what_type_a_raw_value_is(form):
+def test_the_schema_of_a_tool_gives_a_raw_value_its_type(form):
     tools = [FORMS[form]]
     for given in (tools, tuple(tools), ToolSchemas(tools)):
         assert arguments(RAW, dialect="qwen3-coder", tools=given) == [{"file": "1", "lines": 20}]
@@ -282,6 +283,104 @@ def test_if_the_prompt_opened_the_reasoning_a_second_opening_mark_is_skipped(tex
     assert read(list(text), **options) == expected
 
 
+K2 = ("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>")
+HUNYUAN = ("</think:opensource>", "</think>")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "close"),
+    [("k2-horizon", close) for close in K2] + [("hunyuan-v3", close) for close in HUNYUAN],
+)
+def test_the_closing_mark_of_any_pair_ends_the_reasoning_that_the_prompt_opened(dialect, close):
+    options = {"dialect": dialect, "begins_in_think": True}
+    text = f"a{close}b"
+    assert read([text], **options) == [("think", "a"), ("respond", "b")]
+    assert read(list(text), **options) == [("think", "a"), ("respond", "b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Reasoning in it has a closing mark of its own.
+        (
+            "a<ifm|think_fast>b</ifm|think_fast>c</ifm|think>d",
+            [("think", "a<ifm|think_fast>b</ifm|think_fast>c"), ("respond", "d")],
+        ),
+        # The model opens it again, and says which it is.
+        (
+            "<ifm|think_fast>a</ifm|think>b</ifm|think_fast>c",
+            [("think", "a</ifm|think>b"), ("respond", "c")],
+        ),
+    ],
+)
+def test_reasoning_that_the_model_opens_ends_with_its_own_mark(text, expected):
+    options = {"dialect": "k2-horizon", "begins_in_think": True}
+    assert read([text], **options) == expected
+    assert read(list(text), **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "mark"),
+    [
+        ("k2-horizon", "ifm|think"),
+        ("k2-horizon", "ifm|think_fast"),
+        ("k2-horizon", "ifm|think_faster"),
+        ("hunyuan-v3", "think:opensource"),
+        ("hunyuan-v4", "think:opensource"),
+        ("longcat", "longcat_think"),
+        # For any model; most that reason do so between these.
+        ("json-plain", "think"),
+    ],
+)
+def test_a_model_reasons_between_marks_of_its_own(dialect, mark):
+    call = Dialect(dialect).write_calls([ToolCall("read", {"file": "a"})])
+    events = read([f"<{mark}>Not yet: {call}</{mark}>{call}"], dialect=dialect)
+    assert [kind for kind, _ in events] == ["think", "call", "execute"]
+
+
+def test_a_decision_may_follow_reasoning():
+    call = Dialect("react-json").write_calls([ToolCall("read", {"file": "a"})])
+    events = read([f"<think>Not yet: {call}</think>\n{call}"], dialect="react-json")
+    assert [kind for kind, _ in events] == ["think", "call", "execute"]
+    assert events[0] == ("think", f"Not yet: {call}")
+
+
+# The forms of one model.
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (
+            "hunyuan-v3",
+            "<tool_calls{0}>\n<tool_call{0}>read<tool_sep{0}>\n<arg_key{0}>file</arg_key{0}>\n"
+            "<arg_value{0}>a</arg_value{0}>\n</tool_call{0}>\n</tool_calls{0}>",
+        ),
+        (
+            "hunyuan-v4",
+            "<tool_calls{0}><tool_call{0}>read<arg_key{0}>file</arg_key{0}>"
+            "<arg_value{0}>a</arg_value{0}></tool_call{0}></tool_calls{0}>",
+        ),
+    ],
+)
+@pytest.mark.parametrize("suffix", [":opensource", ""])
+def test_hunyuan_s_tags_may_have_the_suffix_of_the_released_models(dialect, text, suffix):
+    assert arguments(text.format(suffix), dialect=dialect) == [{"file": "a"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "read", "arguments": {"file": "a"}}',
+        "read\n<longcat_arg_key>file</longcat_arg_key>\n<longcat_arg_value>a</longcat_arg_value>\n",
+        "read<longcat_arg_key>file</longcat_arg_key><longcat_arg_value>a</longcat_arg_value>",
+    ],
+)
+def test_longcat_writes_json_or_pairs_of_tags(text):
+    block = f"<longcat_tool_call>{text}</longcat_tool_call>"
+    assert arguments(block * 2, dialect="longcat") == [{"file": "a"}] * 2
+
+
 # A call that was cut.
 
 
@@ -289,10 +388,10 @@ def test_if_the_prompt_opened_the_reasoning_a_second_opening_mark_is_skipped(tex
     ("reason", "kinds"),
     [("stop", ["call", "execute"]), (None, ["call", "execute"]), ("length", ["error"])],
 )
-@pytest.mark.parametrize("behind", ["", " \n", "<|ca"])
-def test_a_message_without_its_end_runs_unless_it_was_cut(behind, reason, kinds):
+@pytest.mark.parametrize("trailing", ["", " \n", "<|ca"])
+def test_a_call_without_its_end_mark_runs_unless_the_answer_was_cut(trailing, reason, kinds):
     parser = Parser(dialect="harmony", errors="event")
-    text = '<|channel|>commentary to=functions.read<|message|>{"file": "a"}' + behind
+    text = '<|channel|>commentary to=functions.read<|message|>{"file": "a"}' + trailing
     events = [*parser.feed(text), *parser.finish(*[reason] if reason else [])]
     assert [event["type"] for event in events] == kinds
 

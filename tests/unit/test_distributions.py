@@ -1,4 +1,4 @@
-"""Which files may be in a wheel and in a source distribution."""
+"""Which files may be in a wheel and in a source distribution, and where the tests of a wheel run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 from tools import distributions
-from tools.distributions import Distribution, UnfitError, check_contents
+from tools.distributions import CHECKOUT, Distribution, UnfitError, check_contents
 
 pytestmark = pytest.mark.skipif(
     shutil.which("git") is None, reason="git lists what may be published"
@@ -194,8 +194,8 @@ UNFIT_WHEELS = {
 def test_one_fault_makes_a_wheel_unfit(tmp_path, wrong, fault):
     with pytest.raises(UnfitError) as reason:
         check_contents(wheel(tmp_path, **wrong))
-    [told] = str(reason.value).splitlines()
-    assert told.startswith(f"{wrong.get('name', WHEEL)}: {fault}")
+    [line] = str(reason.value).splitlines()
+    assert line.startswith(f"{wrong.get('name', WHEEL)}: {fault}")
 
 
 UNFIT_SOURCES = {
@@ -225,6 +225,16 @@ def test_the_tests_run_with_every_extra_that_is_not_left_out(tmp_path):
     assert extras[-1].endswith(f"{WHEEL}[test,cli]")
 
 
+def test_every_test_is_found_where_the_sources_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(distributions, "CHECKOUT", CHECKOUT)
+    distributions.copy_suite(tmp_path / "suite")
+    find = [*distributions.PYTEST, *distributions.WITHOUT_SOURCES, "--collect-only"]
+    found = subprocess.run(
+        [sys.executable, *find], cwd=tmp_path / "suite", capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout[-2000:]
+
+
 def test_pythons_that_are_missing_are_named_before_anything_is_installed(tmp_path):
     with pytest.raises(
         UnfitError, match=r"^Python 2\.9, 9\.9 was not found, neither on the PATH nor"
@@ -232,7 +242,7 @@ def test_pythons_that_are_missing_are_named_before_anything_is_installed(tmp_pat
         distributions.install_everywhere(source(tmp_path), ["2.9", "9.9"], [])
 
 
-def test_newer_pythons_are_tried_where_they_are_found(monkeypatch, capsys):
+def test_newer_pythons_are_left_out_if_they_are_not_found(monkeypatch, capsys):
     found = {"3.11": "/a", "3.12": "/b", "3.14": "/c"}
     monkeypatch.setattr(distributions, "find_interpreter", found.get)
     assert distributions.default_pythons() == ["3.11", "3.12", "3.13", "3.14"]
@@ -240,7 +250,9 @@ def test_newer_pythons_are_tried_where_they_are_found(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("has_pip", [True, False], ids=["with pip", "without pip"])
-def test_an_environment_is_made_by_an_interpreter(tmp_path, monkeypatch, has_pip):
+def test_an_environment_is_made_with_or_without_the_interpreter_s_own_pip(
+    tmp_path, monkeypatch, has_pip
+):
     """If the new Python cannot install pip itself, the running Python does it."""
     commands = []
 
@@ -251,12 +263,12 @@ def test_an_environment_is_made_by_an_interpreter(tmp_path, monkeypatch, has_pip
 
     monkeypatch.setattr(distributions.subprocess, "run", run)
     distributions.make_environment("python", tmp_path)
-    made, *then = commands[1:]
+    first, *rest = commands[1:]
     if has_pip:
-        assert (made, then) == (["python", "-m", "venv", str(tmp_path)], [])
+        assert (first, rest) == (["python", "-m", "venv", str(tmp_path)], [])
     else:
-        assert made == ["python", "-m", "venv", "--without-pip", str(tmp_path)]
-        assert (then[-1][0], then[-1][-3:]) == (
+        assert first == ["python", "-m", "venv", "--without-pip", str(tmp_path)]
+        assert (rest[-1][0], rest[-1][-3:]) == (
             sys.executable,
             ["--target", "/site-packages", "pip"],
         )

@@ -64,16 +64,4 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), count);
     }
-
-    #[test]
-    fn a_dialect_is_data_that_can_be_written_and_read() {
-        for name in names() {
-            let row = preset(name).unwrap_or_else(|| panic!("{name} is one of the table"));
-            let json =
-                serde_json::to_value(&*row).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let read: Dialect =
-                serde_json::from_value(json).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(read, *row);
-        }
-    }
 }
