@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use cogency_rs::dialect::{Args, BatchEnd, Body, Dialect, Unmarked};
+use cogency_rs::dialect::{Args, BatchEnd, Body, Dialect, Pair, Unmarked};
 use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::limits::Strictness;
 use cogency_rs::protocol::{
@@ -280,13 +280,34 @@ fn decides(grammar: &Grammar) -> bool {
     bodies.any(|body| matches!(body, Body::Json(form) if form.decision.is_some()))
 }
 
+/// Where reasoning that the prompt has opened ends, and the text after it begins. The closing mark of any pair ends it; if
+/// they differ, only the first pair's does once a pair is opened in it.
+fn end_of_reasoning(pairs: &[Pair], text: &[u8]) -> Option<(usize, usize)> {
+    let first = &pairs[0].close;
+    let closed_by = |close: &str, from: usize| {
+        find(&text[from..], close).map(|at| (from + at, from + at + close.len()))
+    };
+    if pairs.iter().all(|pair| pair.close == *first)
+        || pairs.iter().any(|pair| pair.close.is_empty())
+    {
+        return closed_by(first, 0);
+    }
+    let closed = pairs.iter().filter_map(|pair| closed_by(&pair.close, 0)).min();
+    let opened = pairs.iter().filter_map(|pair| find(text, &pair.open)).min();
+    match (closed, opened) {
+        (Some((at, _)), Some(opened)) if opened > at => closed,
+        (_, Some(opened)) => closed_by(first, opened),
+        (_, None) => closed,
+    }
+}
+
 /// All text in reasoning is reasoning, up to the mark that closes it.
 fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
     let text = &known.text[..];
     let [dialect] = &grammar.dialects[..] else { return };
-    let Some(pair) = dialect.reasoning.first().filter(|pair| !pair.close.is_empty()) else {
+    if dialect.reasoning.first().is_none_or(|pair| pair.close.is_empty()) {
         return;
-    };
+    }
     if grammar.reasoning.is_none() || dialect.turn_end.iter().any(|end| find(text, end).is_some()) {
         return;
     }
@@ -296,10 +317,10 @@ fn check_reasoning(input: &Input, grammar: &Arc<Grammar>, known: &Known) {
         return;
     }
     let events = input.read_from(grammar, MODES[0], &[text], true);
-    let end = find(text, &pair.close);
-    let thoughts = &text[..end.unwrap_or(text.len())];
-    let expected = end.map_or(Vec::new(), |end| {
-        input.read_from(grammar, MODES[0], &[&text[end + pair.close.len()..]], false)
+    let end = end_of_reasoning(&dialect.reasoning, text);
+    let thoughts = &text[..end.map_or(text.len(), |(end, _)| end)];
+    let expected = end.map_or(Vec::new(), |(_, after)| {
+        input.read_from(grammar, MODES[0], &[&text[after..]], false)
     });
     assert_eq!(calls_of(&events), calls_of(&expected), "{known:?}");
     let shown: Vec<u8> = events

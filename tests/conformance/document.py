@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from .agreement import Figure, calls_agree, every_case, figure, figures
+from .agreement import Figure, calls_agree, every_case, figure, figures, same, usual
 from .cases import WELL_FORMED, Case
 from .differences import ALL, Difference, Part
 from .reading import Mode
@@ -13,16 +13,25 @@ from .reading import Mode
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "dialects.md"
 
 IN_REASONING = "call_in_reasoning"
-"""The reason that is a promise, and not open to change."""
+"""A reason that will stay: it is a promise of the parser."""
+
+
+PROJECTS = {
+    "vLLM": "vLLM",
+    "SGLang": "SGLang",
+    "tool-parser": "smg",
+    "dynamo-parsers": "dynamo-parsers",
+}
+"""How the sources begin that are tests of a parser's project."""
 
 
 def with_table(page: str) -> str:
-    """The page with the table of differences made anew."""
+    """The page with a new table of differences."""
     return between(page, "differences", differences)
 
 
 def with_figures(page: str) -> str:
-    """The page with the figures made anew, for which the recordings are needed."""
+    """The page with new figures, which need the recordings."""
     return between(page, "figures", agreement)
 
 
@@ -37,7 +46,7 @@ def between(page: str, name: str, text: Callable[[], str]) -> str:
 
 
 def agreement() -> str:
-    """How many cases agree, and for which reasons the others do not."""
+    """How many cases agree, and why the others do not."""
     modes = list(Mode)
     every = {mode: [*figures(every_case(), mode), *without_reasoning(mode)] for mode in modes}
     rows = zip(*every.values(), strict=True)
@@ -46,6 +55,8 @@ def agreement() -> str:
             "| | strict | lenient |",
             "| --- | --: | --: |",
             *(f"| {row[0].name} | {' | '.join(map(shown, row))} |" for row in rows),
+            "",
+            *others(),
             "",
             "Why not more: the undisputed cases that differ, by reason.",
             "",
@@ -57,15 +68,42 @@ def agreement() -> str:
 
 
 def without_reasoning(mode: Mode) -> list[Figure]:
-    """The first two figures without the cases that expect a call in reasoning."""
+    """The first figures without the cases that expect a call in reasoning."""
     expect = {case for each in ALL if each.name == IN_REASONING for case in each.every}
     chosen = [case for case in every_case() if case.id not in expect]
     undisputed = [case for case in chosen if case.undisputed]
+    typed = [case for case in undisputed if case.same_types]
     well_formed = [case for case in chosen if case.kind == WELL_FORMED]
     rest = "without calls in reasoning"
     return [
         figure(f"undisputed, {rest}", undisputed, mode, calls_agree),
+        figure(f"undisputed, with types, {rest}", typed, mode, calls_agree),
         figure(f"well-formed, {rest}", well_formed, mode, calls_agree),
+    ]
+
+
+def others() -> list[str]:
+    """How often other parsers agree, each with the cases of other projects, and how often most of them do."""
+    well_formed = [case for case in every_case() if case.kind == WELL_FORMED]
+    most = sum(map(usual, well_formed))
+    rows = []
+    for parser, project in PROJECTS.items():
+        foreign = (case for case in well_formed if not case.source.startswith(project))
+        tried = [case for case in foreign if parser in case.others]
+        agreeing = sum(same(case.others[parser], case.calls) for case in tried)
+        ours = (figure("", tried, mode, calls_agree).share for mode in Mode)
+        theirs = Figure("", agreeing, len(tried)).share
+        shares = " | ".join(f"{share:.2%}" for share in (theirs, *ours))
+        rows.append(f"| {parser} | {len(tried)} | {shares} |")
+    return [
+        "The other parsers, each on the well-formed cases that are not from its own project's tests:",
+        "",
+        "| parser | cases | it agrees | cogency-rs, strict | cogency-rs, lenient |",
+        "| --- | --: | --: | --: | --: |",
+        *rows,
+        "",
+        "A parser that read each well-formed case as most of them do would agree with at most "
+        f"{shown(Figure('', most, len(well_formed)))}.",
     ]
 
 

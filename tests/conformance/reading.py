@@ -35,7 +35,7 @@ class Reading:
     Attributes:
         calls: the names and arguments, in order.
         content: the pieces of text for the user.
-        before: those that stand before the first call.
+        before: the pieces of `content` before the first call.
         reasoning: the pieces of reasoning.
     """
 

@@ -63,9 +63,9 @@ def test_text_is_the_expected_one(dialect: str, mode: Mode):
     )
 
 
-def shown(found: Iterable[Case], what: Callable[[Case], object]) -> str:
-    """The first few of these cases, for the message of a failure."""
-    return "\n\n".join(f"{case.id}: {case.text!r}\n{what(case)}" for case in list(found)[:5])
+def shown(found: Iterable[Case], details: Callable[[Case], object]) -> str:
+    """The first few of these cases with their details, for the message of a failure."""
+    return "\n\n".join(f"{case.id}: {case.text!r}\n{details(case)}" for case in list(found)[:5])
 
 
 @each_mode
@@ -82,13 +82,13 @@ def test_a_text_in_pieces_gives_the_events_of_the_whole(dialect: str, cut: str, 
 
 
 @each_mode
-def test_no_fewer_agree_than_promised(mode: Mode):
+def test_at_least_the_promised_share_agrees(mode: Mode):
     totals: dict[str, Figure] = {figure.name: figure for figure in figures(every_case(), mode)}
     for name, floor in FLOORS[mode].items():
         assert totals[name].share >= floor, str(totals[name])
 
 
-def test_every_case_of_a_difference_is_there():
+def test_every_case_of_a_difference_exists():
     known = {case.id for case in every_case()}
     assert [case for each in ALL for case in each.every if case not in known] == []
 

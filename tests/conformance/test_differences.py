@@ -1,4 +1,4 @@
-"""The table of differences is whole, says why, and stands in the documentation."""
+"""The table of differences is complete, gives reasons, and is in the documentation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_a_case_has_one_reason(part, mode):
     assert [case for case, count in found.items() if count > 1] == []
 
 
-def test_a_reason_stands_once():
+def test_a_reason_is_listed_once():
     assert [name for name, count in Counter(each.name for each in ALL).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("difference", ALL, ids=lambda difference: difference.name)
-def test_only_calls_that_differ_are_other_calls(difference):
+def test_an_outcome_is_the_same_exactly_if_only_text_differs(difference):
     assert (difference.outcome is Outcome.SAME) == (difference.part is Part.TEXT)
 
 

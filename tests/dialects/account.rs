@@ -1,6 +1,6 @@
-//! Nothing is lost: every character of a text is in one event, in a mark, or in what is left out by name.
+//! No text is lost: every character is in one event, in a mark, or in a part that is left out on purpose (see [`LeftOut`]).
 //!
-//! The bookkeeping knows marks and events, and nothing of how the parser works.
+//! The bookkeeping knows marks and events, but not how the parser works.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::read::{Read, Setting, each_grammar};
+use crate::read::{Read, Setting, each_grammar, is_space};
 use crate::texts::{ending, whole_text};
 use crate::write::marks;
 
@@ -27,71 +27,97 @@ fn content(event: &Event) -> Option<String> {
     }
 }
 
-/// Words, each of which is in the text once.
+/// The words of the form `w…w` in a text; the tests write each of them into their text once.
 fn words(text: &str) -> Vec<&str> {
     let parts = text.split(|character: char| !character.is_ascii_alphanumeric());
     parts.filter(|part| part.len() > 2 && part.starts_with('w') && part.ends_with('w')).collect()
 }
 
-/// The words that an event holds, those of a call's name and arguments among them.
-fn words_of(event: &Event) -> Vec<String> {
-    let mut texts = Vec::new();
-    if let Event::Call(call) = event {
-        let mut values = vec![serde_json::from_str(call.json()).expect("a call is JSON")];
-        while let Some(value) = values.pop() {
-            match value {
-                Value::String(text) => texts.push(text),
-                Value::Array(items) => values.extend(items),
-                Value::Object(members) => members.into_iter().for_each(|(key, value)| {
-                    texts.push(key);
-                    values.push(value);
-                }),
-                _ => {}
-            }
+/// The strings in a JSON value, and the keys of its objects.
+pub fn texts_of(value: Value) -> Vec<String> {
+    let (mut texts, mut values) = (Vec::new(), vec![value]);
+    while let Some(value) = values.pop() {
+        match value {
+            Value::String(text) => texts.push(text),
+            Value::Array(items) => values.extend(items),
+            Value::Object(members) => members.into_iter().for_each(|(key, value)| {
+                texts.push(key);
+                values.push(value);
+            }),
+            _ => {}
         }
     }
+    texts
+}
+
+/// The words that an event holds, including those in a call's name and arguments.
+fn words_of(event: &Event) -> Vec<String> {
+    let mut texts = match event {
+        Event::Call(call) => texts_of(serde_json::from_str(call.json()).expect("a call is JSON")),
+        _ => Vec::new(),
+    };
     texts.extend(content(event));
     let mut words: Vec<_> = texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect();
-    // A name may be part of an id.
+    // A call's id may contain its name.
     words.sort();
     words.dedup();
     words
 }
 
-/// How many events each of these words is in; `None` for a word that is not in any, and may stand after the end of the turn or in
-/// the head of a message.
-pub fn times<'t>(
+/// Where a word of the text is found again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In so many events.
+    Events(usize),
+    /// In no event, as it may be: it may stand after the end of the turn, or in the head of a message.
+    LeftOut,
+    /// In an event, although an earlier word was left out because the turn had ended.
+    AfterEnd,
+}
+
+impl Place {
+    /// Whether a word that the text has once may be there.
+    pub fn is_right(self) -> bool {
+        matches!(self, Self::Events(1) | Self::LeftOut)
+    }
+}
+
+/// Where each of these words is; they are in the order of the text.
+pub fn places<'t>(
     grammar: &Grammar,
     text: &str,
     read: &Read,
     words: impl IntoIterator<Item = &'t str>,
-) -> Vec<(&'t str, Option<usize>)> {
+) -> Vec<(&'t str, Place)> {
     let held: Vec<String> = read.events.iter().flat_map(words_of).collect();
     let left_out = LeftOut::new(grammar);
     let is_one_batch = grammar.dialects.iter().any(|dialect| dialect.batch == BatchEnd::Block);
     let is_over = read.is_done || (is_one_batch && read.events.last() == Some(&Event::Execute));
-    let mut is_behind = false;
-    let times = words.into_iter().map(|word| {
-        let at = text.find(word).expect("it is one of the text");
-        let times = held.iter().filter(|held| *held == word).count();
+    let mut is_after_end = false;
+    let places = words.into_iter().map(|word| {
+        let at = text.find(word).expect("the text has the word");
+        let count = held.iter().filter(|held| *held == word).count();
         let is_in_head = left_out.may_be_in_head(text, at);
-        is_behind |= times == 0 && !is_in_head && (is_over || left_out.may_be_over(text, at));
-        let is_left_out = times == 0 && (is_behind || is_in_head);
-        // After a word that is left out, all is left out.
-        let is_late = is_behind && times > 0;
-        (word, if is_left_out { None } else { Some(if is_late { 2 } else { times }) })
+        is_after_end |= count == 0 && !is_in_head && (is_over || left_out.may_be_over(text, at));
+        let place = match count {
+            0 if is_after_end || is_in_head => Place::LeftOut,
+            0 => Place::Events(0),
+            // Nothing after the end of the turn is read.
+            _ if is_after_end => Place::AfterEnd,
+            _ => Place::Events(count),
+        };
+        (word, place)
     });
-    times.collect()
+    places.collect()
 }
 
 /// Each word is in exactly one event, unless it stands after the end of the turn or in the head of a message.
 fn words_come_once(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
-    let times = times(grammar, text, read, words(text));
-    let wrong = times.into_iter().find(|(_, times)| times.is_some_and(|times| times != 1));
-    wrong.map_or(Ok(()), |(word, _)| Err(format!("{word} does not come once")))
+    let wrong = places(grammar, text, read, words(text)).into_iter().find(|(_, at)| !at.is_right());
+    wrong.map_or(Ok(()), |(word, at)| Err(format!("{word} is not in exactly one event: {at:?}")))
 }
 
-/// What may be left out, apart from space.
+/// What a reader may leave out, apart from space.
 struct LeftOut<'g> {
     marks: Vec<String>,
     turn_ends: Vec<&'g str>,
@@ -124,8 +150,8 @@ impl<'g> LeftOut<'g> {
         self.turn_ends.iter().any(|end| text[..at].contains(end))
     }
 
-    /// Whether all of `gap` may be left out. It may stand at the end of the text.
-    fn is_all_of(&self, gap: &str, is_last: bool) -> bool {
+    /// Whether all of `gap` may be left out. If `is_last`, the text ends with the gap.
+    fn covers(&self, gap: &str, is_last: bool) -> bool {
         let mut is_reached = vec![false; gap.len() + 1];
         is_reached[0] = true;
         for at in 0..gap.len() {
@@ -146,7 +172,7 @@ impl<'g> LeftOut<'g> {
             for heads in &self.heads {
                 let begins = heads.open.iter().any(|open| rest.starts_with(&**open));
                 match rest.find(&*heads.end) {
-                    // Only the first one may lack its mark.
+                    // The first head of a text may lack the mark that opens it.
                     Some(end) if begins || rest.starts_with(&*heads.recipient) => {
                         is_reached[at + end + heads.end.len()] = true;
                     }
@@ -159,15 +185,10 @@ impl<'g> LeftOut<'g> {
     }
 }
 
-/// What Python calls space.
-fn is_space(character: char) -> bool {
-    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
-}
-
-/// Each event holds a part of the text, in its order, and between them stands only what is left out, or calls.
+/// The events hold parts of the text, in its order. Between these parts, the text has only calls and what may be left out.
 fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Result<(), String> {
     let left_out = LeftOut::new(grammar);
-    // Where the text may go on after the events so far.
+    // The places in the text at which the events so far may end.
     let mut places = vec![0];
     let mut has_calls = false;
     for event in &read.events {
@@ -181,9 +202,9 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
             let found = |at: &usize| rest[*at..].starts_with(&*content);
             for at in rest.char_indices().map(|(at, _)| at).filter(found) {
                 let gap = &rest[..at];
-                let behind = place + at + content.len();
-                if !next.contains(&behind) && (has_calls || left_out.is_all_of(gap, false)) {
-                    next.push(behind);
+                let after = place + at + content.len();
+                if !next.contains(&after) && (has_calls || left_out.covers(gap, false)) {
+                    next.push(after);
                 }
             }
         }
@@ -192,15 +213,15 @@ fn characters_come_in_order(grammar: &Grammar, text: &str, read: &Read) -> Resul
         }
         (places, has_calls) = (next, false);
     }
-    let is_end = |&place: &usize| left_out.is_all_of(&text[place..], true);
+    let is_end = |&place: &usize| left_out.covers(&text[place..], true);
     if has_calls || read.is_done || places.iter().any(is_end) {
         return Ok(());
     }
     Err(format!("the end of the text is lost, from one of {places:?} on"))
 }
 
-/// Whether text is a part of an object, where it is not written as in the answer.
-fn decides(grammar: &Grammar) -> bool {
+/// Whether an answer may be a string in a JSON object, where its characters may be written as escapes.
+fn has_answers_in_json(grammar: &Grammar) -> bool {
     let bodies = grammar.dialects.iter().flat_map(|dialect| &dialect.bodies);
     bodies.into_iter().any(|body| matches!(body, Body::Json(json) if json.decision.is_some()))
 }
@@ -224,7 +245,7 @@ fn nothing_is_lost() {
         let read = setting.read(grammar, (Stream::Event, CallStream::Whole), &[&text]);
         let words = words_come_once(grammar, &text, &read);
         prop_assert!(words.is_ok(), "{:?} in {:?}", words, read.events);
-        if !decides(grammar) {
+        if !has_answers_in_json(grammar) {
             let characters = characters_come_in_order(grammar, &text, &read);
             prop_assert!(characters.is_ok(), "{:?} in {:?}", characters, read.events);
         }
@@ -233,7 +254,7 @@ fn nothing_is_lost() {
 }
 
 #[test]
-fn the_bookkeeping_sees_what_is_lost() {
+fn the_bookkeeping_finds_what_is_lost() {
     let grammar = crate::read::grammar(&["hermes"]);
     let read = |events: &[Event]| Read { events: events.to_vec(), is_done: false };
     let respond = |text: &str| Event::Respond(text.into());
@@ -247,10 +268,27 @@ fn the_bookkeeping_sees_what_is_lost() {
         (vec![respond("w1w "), think.clone(), think, respond(" w3w")], false),
     ] {
         let read = read(&events);
-        let is_found = words_come_once(&grammar, text, &read).is_ok()
+        let is_accepted = words_come_once(&grammar, text, &read).is_ok()
             && characters_come_in_order(&grammar, text, &read).is_ok();
-        assert_eq!(is_found, is_whole, "{events:?}");
+        assert_eq!(is_accepted, is_whole, "{events:?}");
     }
     let cut = [respond("w1w "), Event::Think("w2w".into()), respond("3w")];
     assert!(characters_come_in_order(&grammar, text, &read(&cut)).is_err());
+}
+
+#[test]
+fn a_word_after_one_that_the_end_of_the_turn_left_out_is_wrong() {
+    let grammar = crate::read::grammar(&["hermes"]);
+    let end = &grammar.dialects[0].turn_end[0];
+    let text = format!("w1w {end} w2w w3w");
+    let respond = |text: &str| Event::Respond(text.into());
+    for (events, last) in [
+        (vec![respond("w1w")], Place::LeftOut),
+        (vec![respond("w1w"), respond("w3w")], Place::AfterEnd),
+    ] {
+        let read = Read { events, is_done: true };
+        let found = places(&grammar, &text, &read, words(&text));
+        let expected = [("w1w", Place::Events(1)), ("w2w", Place::LeftOut), ("w3w", last)];
+        assert_eq!(found, expected);
+    }
 }

@@ -1,8 +1,8 @@
-//! The cost is linear in the text, whatever it is and however it is cut.
+//! The cost is linear in the length of the text, whatever the text is and however it is cut.
 //!
 //! The cost is this thread's processor time, the least of several tries, so that other work on the machine does not
-//! decide. Twice the text may take 2.3 times as long. A debug build reads short texts, in which only what is slow in earnest
-//! shows; `cargo test --release` reads long ones.
+//! count. Twice the text may take 2.3 times as long. A debug build reads short texts, in which only a large slowdown shows;
+//! `cargo test --release` reads long ones.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ mod write;
 use read::{grammar, tools};
 use write::{Written, blocks, blocks_of, marks};
 
-/// One dialect for each way in which something is read, and two together.
+/// One dialect for each way of reading, and one grammar of two dialects.
 const DIALECTS: [&[&str]; 16] = [
     &["cogency"],
     &["forge-xml", "forge-json"],
@@ -42,24 +42,24 @@ const DIALECTS: [&[&str]; 16] = [
     &["pythonic"],
 ];
 
-/// Characters of the shorter text.
+/// How many characters the shortest text has.
 const SIZE: usize = if cfg!(debug_assertions) { 1_000 } else { 20_000 };
 
 /// A text of any length: a beginning, a part that is repeated, and an end.
 #[derive(Clone, Debug)]
 struct Shape {
-    /// What is hard about it, for the message of a failure.
+    /// What is hard about the text; shown in the message of a failure.
     #[allow(dead_code, reason = "shown")]
     name: &'static str,
     before: String,
     each: String,
-    behind: String,
+    after: String,
 }
 
 impl Shape {
-    fn new(name: &'static str, before: &str, each: &str, behind: &str) -> Self {
-        let [before, each, behind] = [before, each, behind].map(str::to_owned);
-        Self { name, before, each, behind }
+    fn new(name: &'static str, before: &str, each: &str, after: &str) -> Self {
+        let [before, each, after] = [before, each, after].map(str::to_owned);
+        Self { name, before, each, after }
     }
 
     fn text(&self, size: usize) -> String {
@@ -69,19 +69,19 @@ impl Shape {
         } else {
             self.each.repeat(times)
         };
-        format!("{}{each}{}", self.before, self.behind)
+        format!("{}{each}{}", self.before, self.after)
     }
 }
 
 const VALUE: &str = "V1V";
 const KEY: &str = "K1K";
 
-/// The text of a block before and after the name, a key and a value.
+/// The parts of a block: its text before the name, before a key, before a value, and after the value.
 struct Parts {
     before_name: String,
     before_key: String,
     before_value: String,
-    behind_value: String,
+    after_value: String,
 }
 
 fn parts(dialect: &Dialect, body: &Body) -> Parts {
@@ -91,12 +91,12 @@ fn parts(dialect: &Dialect, body: &Body) -> Parts {
         let at = block.find(end).unwrap_or(block.len());
         block[..at].to_owned()
     };
-    let behind = block.find(VALUE).map_or("", |at| &block[at + VALUE.len()..]);
+    let after = block.find(VALUE).map_or("", |at| &block[at + VALUE.len()..]);
     Parts {
         before_name: part("tool("),
         before_key: part(KEY),
         before_value: part(VALUE),
-        behind_value: behind.to_owned(),
+        after_value: after.to_owned(),
     }
 }
 
@@ -104,29 +104,29 @@ fn parts(dialect: &Dialect, body: &Body) -> Parts {
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn shapes(dialect: &Dialect) -> Vec<Shape> {
     let mut shapes = Vec::new();
-    let mut add = |name, before: &str, each: &str, behind: &str| {
-        shapes.push(Shape::new(name, before, each, behind));
+    let mut add = |name, before: &str, each: &str, after: &str| {
+        shapes.push(Shape::new(name, before, each, after));
     };
     for mark in marks(dialect) {
         let half: String = mark.chars().take(mark.chars().count() - 1).collect();
         add("a mark", "", &mark, "");
         add("a mark on each line", "", &format!("\n{mark}"), "");
         add("half a mark", "", &half, "");
-        add("space behind a mark", &mark, " ", "");
+        add("space after a mark", &mark, " ", "");
         add("space after each mark", "", &format!("{mark}    "), "x");
     }
     let good = blocks(dialect, &[Written::new("tool", &[("text", "x")])]).concat();
     add("blocks", "", &good, "");
     add("text and blocks", "", &format!("some text {good}"), "");
     for body in &dialect.bodies {
-        let Parts { before_name, before_key, before_value, behind_value } = parts(dialect, body);
+        let Parts { before_name, before_key, before_value, after_value } = parts(dialect, body);
         let block_end = dialect.close.first().map_or("", |close| close);
         add("space before a name", &before_name, " ", "");
         add("space before a key", &before_key, " ", "");
-        add("space in a value", &before_value, " ", &behind_value);
-        add("space behind a value", &before_value, " ", "");
+        add("space in a value", &before_value, " ", &after_value);
+        add("space in a value with no end", &before_value, " ", "");
         add("a long key", &before_key, "k", "");
-        add("a long value", &before_value, "v", &behind_value);
+        add("a long value", &before_value, "v", &after_value);
         add("a value with no end", &before_value, "v", "");
         for part in [
             "\"",
@@ -148,22 +148,17 @@ fn shapes(dialect: &Dialect) -> Vec<Shape> {
             "1",
             "\n",
         ] {
-            add("in a value", &before_value, part, &behind_value);
+            add("in a value", &before_value, part, &after_value);
             add("in a value with no end", &before_value, part, "");
             add("in place of a value", before_value.trim_end_matches(['"', '\'']), part, "");
             add("before a key", before_key.trim_end_matches(['"', '<']), part, "");
             add("text", "", part, "");
         }
         for mark in marks(dialect) {
-            add("a mark in a value", &before_value, &mark, &behind_value);
+            add("a mark in a value", &before_value, &mark, &after_value);
             add("marks in a value with no end", &before_value, &mark, "");
-            add("marks and space in a value", &before_value, &format!("{mark}  "), &behind_value);
-            add(
-                "a mark and space in a value",
-                &format!("{before_value}{mark}"),
-                " ",
-                &behind_value,
-            );
+            add("marks and space in a value", &before_value, &format!("{mark}  "), &after_value);
+            add("a mark and space in a value", &format!("{before_value}{mark}"), " ", &after_value);
         }
         let ends = format!("{before_value}{block_end}");
         add("blocks cut in a value", "", &before_value, "");
@@ -246,22 +241,22 @@ fn chunks(text: &str, size: usize) -> Vec<&[u8]> {
     chunks
 }
 
-/// In seconds: a time below this is noise, and a text that costs more than it should takes longer.
-const LEAST: f64 = 0.001;
+/// In seconds. A shorter time is noise; a text that costs more than it should takes longer.
+const MIN_SECONDS: f64 = 0.001;
 
-/// How much more twice the text may cost.
-const MOST: f64 = 2.3;
+/// How many times as long twice the text may take.
+const MAX_GROWTH: f64 = 2.3;
 
-/// How often each size is tried before its cost is believed.
+/// How often each size is tried before it counts as slow.
 const TRIES: usize = 20;
 
-/// How many times as long twice the text takes, for the best of several sizes: at one size a text twice as long may mean
-/// something else, but not at every size. 0 if all are done too soon to measure.
+/// How many times as long twice the text takes, at the best of several sizes. At one size, a text twice as long may be read in
+/// another way, but not at every size. 0 if a text is read too fast to measure.
 fn growth(read: impl Fn(&str) -> f64, shape: &Shape) -> f64 {
     let mut least = f64::INFINITY;
     for size in [SIZE, 2 * SIZE, 4 * SIZE] {
         least = least.min(ratio(&read, &shape.text(size), &shape.text(2 * size)));
-        if least <= MOST {
+        if least <= MAX_GROWTH {
             break;
         }
     }
@@ -270,20 +265,20 @@ fn growth(read: impl Fn(&str) -> f64, shape: &Shape) -> f64 {
 
 /// How many times as long `long` takes as `short`, the fastest of several tries of each.
 fn ratio(read: impl Fn(&str) -> f64, short: &str, long: &str) -> f64 {
-    let (mut least, mut most) = (f64::INFINITY, f64::INFINITY);
+    let (mut short_time, mut long_time) = (f64::INFINITY, f64::INFINITY);
     for tries in 1..=TRIES {
-        most = most.min(read(long));
-        if most < LEAST {
+        long_time = long_time.min(read(long));
+        if long_time < MIN_SECONDS {
             return 0.0;
         }
-        least = least.min(read(short));
-        // A short text that was slow by chance would hide a cost.
-        if tries > 1 && most <= MOST * least {
+        short_time = short_time.min(read(short));
+        // One try is not enough: if the short text is slow by chance, the ratio looks small.
+        if tries > 1 && long_time <= MAX_GROWTH * short_time {
             break;
         }
         std::thread::yield_now();
     }
-    most / least
+    long_time / short_time
 }
 
 /// The shapes of these dialects that cost more than they should.
@@ -300,7 +295,7 @@ fn slow(names: &[&str]) -> Vec<String> {
     for shape in shapes {
         for (way, chunk, mode) in ways {
             let growth = growth(|text| parse(&grammar, mode, text, chunk), &shape);
-            if growth > MOST {
+            if growth > MAX_GROWTH {
                 slow.push(format!("{names:?} {way}: {growth:.2} times, {shape:.200?}"));
             }
         }

@@ -1,4 +1,4 @@
-//! A block that breaks runs nothing, and hides nothing after it.
+//! A malformed block does not run anything, and does not hide any text after it.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use cogency_rs::protocol::{CallStream, Event, Grammar, ReportKind, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::account::times;
+use crate::account::places;
 use crate::read::{Setting, each_grammar, grammars};
 use crate::texts::{TextWriter, damaged};
 use crate::write::{Written, blocks, opens_itself};
 
 /// What is wrong with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrong {
+enum Fault {
     /// The call has no name.
     NoName,
     /// The arguments are not an object.
-    NoObject,
-    /// Text that may not be there stands before the first argument.
+    NotAnObject,
+    /// Before the first argument stands text that is not allowed there.
     Junk,
 }
 
@@ -30,7 +30,7 @@ fn good() -> Written {
 }
 
 /// A block with this fault; `None` if the dialect cannot have it.
-fn broken(dialect: &Dialect, wrong: Wrong) -> Option<String> {
+fn malformed(dialect: &Dialect, fault: Fault) -> Option<String> {
     let written = |name: &str| blocks(dialect, &[Written::new(name, &[("text", VALUE)])]).concat();
     let body = &dialect.bodies[0];
     let holds_json = match body {
@@ -38,35 +38,35 @@ fn broken(dialect: &Dialect, wrong: Wrong) -> Option<String> {
         Body::Head(head) => head.args == Args::Json,
         Body::Python(_) | Body::Xml(_) => false,
     };
-    match (wrong, body) {
-        // Without its name a Python call is text.
-        (Wrong::NoName, Body::Python(_)) => None,
+    match (fault, body) {
+        // A Python call without its name is text.
+        (Fault::NoName, Body::Python(_)) => None,
         // An empty recipient is not a tool.
-        (Wrong::NoName, _) if dialect.heads.is_some() => None,
+        (Fault::NoName, _) if dialect.heads.is_some() => None,
         // cogency 3.3.0 takes any string for a name.
-        (Wrong::NoName, _) if dialect.name == "cogency" => None,
-        (Wrong::NoName, _) => Some(written("")),
-        (Wrong::NoObject, _) if holds_json => {
+        (Fault::NoName, _) if dialect.name == "cogency" => None,
+        (Fault::NoName, _) => Some(written("")),
+        (Fault::NotAnObject, _) if holds_json => {
             Some(written("x").replace(&format!("{{\"text\": \"{VALUE}\"}}"), "[1]"))
         }
-        (Wrong::NoObject, _) => None,
-        // It would be part of the name.
-        (Wrong::Junk, Body::Head(Head { args: Args::Parameters(form), ends, .. }))
+        (Fault::NotAnObject, _) => None,
+        // The junk would be part of the name.
+        (Fault::Junk, Body::Head(Head { args: Args::Parameters(form), ends, .. }))
             if ends.contains(&form.open) =>
         {
             None
         }
-        (Wrong::Junk, _) => {
+        (Fault::Junk, _) => {
             let block = written("x");
-            let value = block.find(VALUE).expect("it is written");
-            let key = block[..value].rfind("text").expect("so is its key");
+            let value = block.find(VALUE).expect("the block has the value");
+            let key = block[..value].rfind("text").expect("the block has its key");
             let start = argument_start(body, &block[..key]);
             Some(format!("{}:{}", &block[..start], &block[start..]))
         }
     }
 }
 
-/// Where the argument begins whose key comes after `before`.
+/// The start of the argument whose key comes after `before`.
 fn argument_start(body: &Body, before: &str) -> usize {
     let open = match body {
         Body::Head(head) => match &head.args {
@@ -81,14 +81,14 @@ fn argument_start(body: &Body, before: &str) -> usize {
     before.len() - open
 }
 
-/// Whether a call stands outside blocks, after a mark and before text that cannot be part of a name.
+/// Whether a call begins with a mark of its own, which opens a call only if a name follows.
 fn begins_with_a_head(dialect: &Dialect) -> bool {
     let is_unmarked = dialect.open.is_empty() && !dialect.at_line_start;
     matches!(&dialect.bodies[0], Body::Head(form) if is_unmarked || opens_itself(dialect, form))
 }
 
 /// Whether a block of this dialect with this fault still has an end.
-fn has_an_end(dialect: &Dialect, wrong: Wrong) -> bool {
+fn has_an_end(dialect: &Dialect, fault: Fault) -> bool {
     let head_closes = dialect.bodies.iter().any(|body| match body {
         Body::Head(head) => !head.close.is_empty(),
         _ => false,
@@ -97,22 +97,22 @@ fn has_an_end(dialect: &Dialect, wrong: Wrong) -> bool {
     !dialect.close.is_empty()
         || head_closes
         || dialect.heads.is_some()
-        || (is_json && wrong != Wrong::Junk)
+        || (is_json && fault != Fault::Junk)
 }
 
 #[test]
-fn all_text_after_a_block_that_breaks_is_read() {
+fn all_text_after_a_malformed_block_is_read() {
     let mut tried = 0;
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
-        for wrong in [Wrong::NoName, Wrong::NoObject, Wrong::Junk] {
-            let Some(broken) = broken(dialect, wrong) else { continue };
+        for fault in [Fault::NoName, Fault::NotAnObject, Fault::Junk] {
+            let Some(malformed) = malformed(dialect, fault) else { continue };
             if dialect.unmarked == Unmarked::AtStart && dialect.open.is_empty() {
-                continue; // then nothing after it is a block
+                continue; // a block counts only at the start
             }
-            let text = format!("{broken} w1w {}", blocks(dialect, &[good()]).concat());
+            let text = format!("{malformed} w1w {}", blocks(dialect, &[good()]).concat());
             let events = Setting::default().whole(&grammar, &text);
-            let case = format!("{name}, {wrong:?}: {text:?}: {events:#?}");
+            let case = format!("{name}, {fault:?}: {text:?}: {events:#?}");
             let errors: Vec<_> = events
                 .iter()
                 .filter_map(|event| match event {
@@ -136,11 +136,11 @@ fn all_text_after_a_block_that_breaks_is_read() {
                 .collect();
             let is_unmarked = dialect.unmarked == Unmarked::Anywhere && dialect.open.is_empty();
             // A mark without a name after it does not open a call.
-            let is_text = is_unmarked || (wrong == Wrong::NoName && begins_with_a_head(dialect));
+            let is_text = is_unmarked || (fault == Fault::NoName && begins_with_a_head(dialect));
             assert_eq!(errors.len(), usize::from(!is_text), "{case}");
             assert!(errors.iter().all(|report| report.kind == ReportKind::Malformed), "{case}");
             let in_raw = errors.iter().any(|report| report.raw.to_string().contains("w1w"));
-            if is_text || has_an_end(dialect, wrong) {
+            if is_text || has_an_end(dialect, fault) {
                 assert!(answer.contains("w1w") && !in_raw, "{case}");
             } else {
                 assert!(answer.contains("w1w") != in_raw, "{case}");
@@ -163,30 +163,30 @@ fn inputs(grammar: &Arc<Grammar>) -> impl Strategy<Value = (String, bool)> + use
     let text = (damaged(), any::<Index>()).prop_map(move |(piece, index)| {
         let dialect = &grammar.dialects[index.index(grammar.dialects.len())];
         let damaged = TextWriter::new(&grammar).piece(&piece);
-        let good = Written::new("tool", &[("text", BEHIND)]);
+        let good = Written::new("tool", &[("text", AFTER)]);
         format!("{damaged}\n {BETWEEN} \n{}", blocks(dialect, &[good]).concat())
     });
     (text, any::<bool>())
 }
 
 const BETWEEN: &str = "w1000w";
-const BEHIND: &str = "w2000w";
+const AFTER: &str = "w2000w";
 
-/// Whatever is wrong with a block: all text after it is shown, called or reported.
+/// Whatever is wrong with a block, all text after it is shown, called or reported.
 #[test]
 fn nothing_after_a_damaged_block_is_lost() {
     each_grammar(inputs, |grammar, (text, typed)| {
         let setting = Setting { typed, ..Setting::default() };
         let read = setting.read(grammar, (Stream::Event, CallStream::Whole), &[&text]);
-        for (word, times) in times(grammar, &text, &read, [BETWEEN, BEHIND]) {
-            prop_assert!(times.is_none_or(|times| times == 1), "{}: {:?}", word, read);
+        for (word, place) in places(grammar, &text, &read, [BETWEEN, AFTER]) {
+            prop_assert!(place.is_right(), "{}: {:?}: {:?}", word, place, read);
         }
         Ok(())
     });
 }
 
 #[test]
-fn an_array_of_calls_with_a_wrong_one_runs_none_of_them() {
+fn an_array_with_one_wrong_call_runs_none_of_its_calls() {
     for (name, grammar) in grammars() {
         let dialect = &grammar.dialects[0];
         let Body::Json(json) = &dialect.bodies[0] else { continue };

@@ -22,7 +22,7 @@ fn is_early(event: &Event) -> bool {
 }
 
 #[test]
-fn calls_that_come_early_change_no_other_event_however_the_text_is_cut() {
+fn early_calls_change_no_other_event_however_the_text_is_cut() {
     each_grammar(inputs, |grammar, (text, setting, cuts)| {
         let late = setting.read(grammar, MODE, &[&text]);
         let setting = Setting { start: CallStart::Early, ..setting };
@@ -66,15 +66,14 @@ fn a_call_that_was_ready_comes_again_or_is_withdrawn() {
     });
 }
 
-/// The call is handed out at its own end, in every dialect that marks it.
 #[test]
-fn in_every_dialect_the_first_call_is_ready_before_the_answer_has_its_second() {
+fn in_every_dialect_the_first_call_is_ready_before_the_second_is_named() {
     let setting = Setting { start: CallStart::Early, ..Setting::default() };
     for (name, grammar) in grammars() {
         let calls = ["first", "second"].map(|tool| Written::new(tool, &[("text", "a")]));
         let text = blocks(&grammar.dialects[0], &calls).concat();
         let calls = setting.whole(&grammar, &text).into_iter().filter_map(Event::into_call).count();
-        // A decision is a whole answer.
+        // An answer holds one decision at most.
         assert_eq!(calls, if name == "react-json" { 1 } else { 2 }, "{name}: {text}");
         let before = text.find("second").map_or(&text[..], |second| &text[..second]);
         let is_ready =

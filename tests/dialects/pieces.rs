@@ -1,4 +1,4 @@
-//! Chunking never matters, and the pieces of a call that are shown early are those of the call itself.
+//! Chunking never matters, and the pieces of a call that are shown early add up to the call.
 
 use std::sync::Arc;
 
@@ -6,7 +6,9 @@ use cogency_rs::protocol::event::Note;
 use cogency_rs::protocol::{CallStream, Event, Grammar, Stream};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::Value;
 
+use crate::account::texts_of;
 use crate::read::{Setting, cut, each_grammar, joined, without_pieces};
 use crate::texts::{setting, text};
 
@@ -46,7 +48,7 @@ fn any_way_of_cutting_gives_the_same_events() {
 }
 
 #[test]
-fn a_call_is_what_was_shown_of_it() {
+fn the_pieces_that_were_shown_of_a_call_add_up_to_it() {
     each_grammar(inputs, |grammar, (text, setting, cuts)| {
         let read = setting.read(grammar, MODES[3], &cut(&text, &cuts));
         let mut shown: Vec<(Option<String>, String)> = Vec::new();
@@ -61,7 +63,7 @@ fn a_call_is_what_was_shown_of_it() {
                     match note {
                         Note::Name(name) => shown[number].0 = Some(name),
                         Note::Args(args) => shown[number].1.push_str(&args.to_string()),
-                        Note::Start => unreachable!("it is above"),
+                        Note::Start => unreachable!("matched above"),
                     }
                 }
                 Event::Call(call) => {
@@ -69,8 +71,8 @@ fn a_call_is_what_was_shown_of_it() {
                         name.as_deref() == Some(call.name_json()) && agrees(args, call.args_json())
                     });
                     prop_assert!(found.is_some(), "{} of {:?}", call.json(), shown);
-                    // The call that was begun before it is not handed out.
-                    shown[..=found.unwrap_or(0)].iter_mut().for_each(|begun| begun.0 = None);
+                    // Calls that began before this one will not be handed out any more.
+                    shown[..=found.unwrap_or(0)].iter_mut().for_each(|earlier| earlier.0 = None);
                 }
                 _ => {}
             }
@@ -79,11 +81,41 @@ fn a_call_is_what_was_shown_of_it() {
     });
 }
 
-/// Whether a JSON object that was shown is that of the call. Text that is not JSON is written in another way.
+/// Whether the arguments that were shown can be those of the call. They are shown as the model writes them: a JSON object is
+/// compared as a value, and text that is the only argument as text. Any other notation must hold what every notation
+/// writes alike, the letters and digits of the call's keys and strings; it may hold more, such as a value that the model
+/// writes twice.
 fn agrees(shown: &str, args: &str) -> bool {
-    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-    match read(shown) {
-        Some(shown @ serde_json::Value::Object(_)) => Some(shown) == read(args),
-        _ => true,
+    let args: Value = serde_json::from_str(args).expect("arguments are JSON");
+    if let Ok(shown @ Value::Object(_)) = serde_json::from_str(shown) {
+        return shown == args;
     }
+    let mut values = args.as_object().into_iter().flat_map(|members| members.values());
+    if let (Some(Value::String(text)), None) = (values.next(), values.next())
+        && text == shown.trim()
+    {
+        return true;
+    }
+    texts_of(args).iter().all(|text| {
+        let mut parts = text.split(|character: char| !character.is_ascii_alphanumeric());
+        parts.all(|part| shown.contains(part))
+    })
+}
+
+#[test]
+fn arguments_in_any_notation_are_told_from_others() {
+    let args = r#"{"text": "w1w <b>", "n": 1}"#;
+    for (shown, is_accepted) in [
+        (r#"{"n": 1, "text": "w1w \u003cb>"}"#, true),
+        (r#"{"n": 2, "text": "w1w \u003cb>"}"#, false),
+        (r#"text="w1w <b>", n=1"#, true),
+        ("<text>w1w &lt;b></text><n>1</n>", true),
+        ("<text>w2w &lt;b></text><n>1</n>", false),
+        ("<text>w1w &lt;b></text>", false),
+        ("", false),
+    ] {
+        assert_eq!(agrees(shown, args), is_accepted, "{shown}");
+    }
+    assert!(agrees(" hello\n", r#"{"input": "hello"}"#), "the key of a text is not shown");
+    assert!(!agrees("hell", r#"{"input": "hello"}"#));
 }

@@ -33,7 +33,7 @@ pub fn grammar(names: &[&str]) -> Arc<Grammar> {
     Arc::new(Grammar::new(dialects))
 }
 
-/// Tools with a parameter of each type, some of which the generated calls name.
+/// Tools with a parameter of each type. Some of the generated calls name them.
 pub fn tools() -> Arc<Tools> {
     let schema = json!({"type": "object", "properties": {
         "text": {"type": "string"},
@@ -109,7 +109,7 @@ impl Setting {
     }
 }
 
-/// Joins neighbouring events of one kind, which a way of cutting may part.
+/// Joins neighbouring events of one kind: cutting a text may split an event into several.
 pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let mut runs: Vec<Event> = Vec::new();
     for event in events {
@@ -126,9 +126,14 @@ pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     runs
 }
 
-/// The events without those of calls that are not complete.
+/// The events without the pieces of calls, with neighbouring events joined.
 pub fn without_pieces(events: Vec<Event>) -> Vec<Event> {
     joined(events.into_iter().filter(|event| !matches!(event, Event::Piece(..))))
+}
+
+/// Whether Python's `str.strip` takes this character for space.
+pub fn is_space(character: char) -> bool {
+    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
 /// Cuts a text between characters.

@@ -7,7 +7,7 @@ use cogency_rs::protocol::{CallStream, Ending, Event, Grammar, ReportKind, Strea
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::read::{Setting, cut, each_grammar, grammars, joined, without_pieces};
+use crate::read::{Setting, cut, each_grammar, grammars, is_space, joined, without_pieces};
 use crate::texts::{endings, text};
 use crate::write::{Written, blocks, message_to};
 
@@ -19,7 +19,7 @@ struct Frame {
     ends: Vec<String>,
 }
 
-/// All reasoning of a dialect that has a mark for its end.
+/// The frames of reasoning in a dialect, except those without a mark at their end.
 fn frames(dialect: &Dialect) -> Vec<Frame> {
     let pairs = dialect.reasoning.iter().filter(|pair| !pair.close.is_empty());
     let mut frames: Vec<Frame> = pairs
@@ -51,7 +51,7 @@ fn all_frames(grammar: &Grammar) -> Vec<Frame> {
     frames
 }
 
-/// What opens a block or a call without one.
+/// The marks that open a block, or a call outside a block.
 fn openers(dialect: &Dialect) -> Vec<String> {
     let heads = dialect.bodies.iter().filter_map(|body| match body {
         Body::Head(head) if head.bare || dialect.open.is_empty() => Some(&head.open),
@@ -66,8 +66,8 @@ fn call() -> Written {
     Written::new("tool", &[("text", "value")])
 }
 
-/// How the text in a piece of reasoning ends: it may go on with nothing that ends it.
-fn has_an_end(frame: &Frame, text: &str) -> bool {
+/// Whether this text in a frame ends the reasoning before the frame's own closing mark does.
+fn ends_early(frame: &Frame, text: &str) -> bool {
     // A mark that has begun at the end of the text may be completed by what follows.
     let with_close = format!("{text}{}", frame.close);
     let first = frame.ends.iter().filter_map(|end| with_close.find(&**end)).min();
@@ -89,14 +89,14 @@ fn nothing_in_reasoning_is_a_call() {
         let frame = index.get(&frames);
         let blocks = blocks(&grammar.dialects[0], &[call()]).concat();
         for inner in [inner.clone(), format!("{inner}\n{blocks}\n")] {
-            if has_an_end(frame, &inner) {
+            if ends_early(frame, &inner) {
                 continue;
             }
             let text = format!("{}{inner}{}word", frame.open, frame.close);
             let mode = (Stream::Token, CallStream::Pieces);
             let read = Setting::default().read(grammar, mode, &cut(&text, &cuts));
             let mut expected = vec![Event::Think(inner.as_str().into())];
-            if inner.chars().all(|c| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)) {
+            if inner.chars().all(is_space) {
                 expected.clear();
             }
             expected.push(Event::Respond("word".into()));
@@ -111,9 +111,9 @@ fn a_call_in_reasoning_that_never_ends_is_reported() {
     let mut tried = 0;
     for (name, grammar) in grammars() {
         for (opener, frame, ending) in cases(&grammar) {
-            let behind = format!("so\n{opener} and more");
+            let unfinished = format!("so\n{opener} and more");
             for (text, begins_in_think) in
-                [(format!("{}{behind}", frame.open), false), (behind.clone(), true)]
+                [(format!("{}{unfinished}", frame.open), false), (unfinished.clone(), true)]
             {
                 let setting =
                     Setting { begins_in_think, ending: ending.clone(), ..Setting::default() };
@@ -122,7 +122,7 @@ fn a_call_in_reasoning_that_never_ends_is_reported() {
                 let [Event::Think(thought), Event::Error(report)] = &events[..] else {
                     panic!("{case}")
                 };
-                assert_eq!(thought.to_string(), behind, "{case}");
+                assert_eq!(thought.to_string(), unfinished, "{case}");
                 assert_eq!(report.kind, ReportKind::Unfinished, "{case}");
                 assert!(report.content.to_string().contains(opener.trim()), "{case}");
                 tried += 1;
@@ -133,7 +133,7 @@ fn a_call_in_reasoning_that_never_ends_is_reported() {
 }
 
 #[test]
-fn an_opener_within_a_line_of_reasoning_is_not_reported() {
+fn an_opener_within_a_line_or_in_reasoning_that_ends_is_not_reported() {
     for (name, grammar) in grammars() {
         for (opener, frame, _) in cases(&grammar) {
             for text in [

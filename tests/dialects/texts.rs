@@ -1,9 +1,6 @@
 //! Texts made of a dialect's parts, whole and damaged.
 
-#![expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "an `Index` is asked for by reference, as proptest has it"
-)]
+#![expect(clippy::trivially_copy_pass_by_ref, reason = "proptest takes an `Index` by reference")]
 
 use std::sync::Arc;
 
@@ -15,19 +12,19 @@ use proptest::sample::{Index, select};
 use crate::read::Setting;
 use crate::write::{Written, answer, blocks_of, marks, message_to};
 
-/// A stretch of text; indices choose among those that the dialect has.
+/// A stretch of text. An index chooses among the marks, bodies or pairs that the grammar has.
 #[derive(Clone, Debug)]
 pub enum Piece {
-    /// Text that has no meaning, or a part of text that has.
+    /// Text without a meaning of its own, or a fragment of a call.
     Plain(&'static str),
-    /// A word that is in no other place.
+    /// A word that occurs once in the text.
     Word,
     Mark(Index),
     CutMark(Index, Index),
     Block(Block),
-    /// A block of which some characters are missing, or others stand in their place.
+    /// A block in which characters are removed, replaced or inserted.
     Damaged(Block, Vec<(Index, u8, &'static str)>),
-    /// A block that ends anywhere.
+    /// A block that is cut off.
     CutBlock(Block, Index),
     /// Reasoning around a piece, closed or not.
     Reasoning(Index, Box<Piece>, bool),
@@ -174,7 +171,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     ]
 }
 
-/// A block that is damaged, or cut.
+/// A block that is damaged, or cut off.
 pub fn damaged() -> impl Strategy<Value = Piece> {
     let edits = proptest::collection::vec((any::<Index>(), 0..3_u8, select(&DAMAGE[..])), 1..3);
     prop_oneof![
@@ -196,7 +193,7 @@ pub fn text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
     pieces(piece().boxed()).prop_map(move |pieces| TextWriter::new(&grammar).text(&pieces))
 }
 
-/// A text in which no argument comes twice, and blocks are whole or cut, so that each word has one place.
+/// A text in which each word has one place: no key occurs twice, and blocks are whole or cut off.
 pub fn whole_text(grammar: &Arc<Grammar>) -> impl Strategy<Value = String> + use<> {
     let grammar = Arc::clone(grammar);
     pieces(piece().prop_map(Piece::undamaged).boxed()).prop_map(move |pieces| {
@@ -223,7 +220,7 @@ pub struct TextWriter<'g> {
     grammar: &'g Grammar,
     marks: Vec<String>,
     words: usize,
-    /// Whether no key stands in the text twice.
+    /// Whether each key occurs only once in the text.
     has_distinct_keys: bool,
 }
 
@@ -237,8 +234,8 @@ impl<'g> TextWriter<'g> {
         pieces.iter().map(|piece| self.piece(piece)).collect()
     }
 
-    /// A word that is in no other place of the text.
-    pub fn word(&mut self) -> String {
+    /// A word that the text does not have yet.
+    fn word(&mut self) -> String {
         self.words += 1;
         format!("w{}w", self.words)
     }
@@ -247,7 +244,7 @@ impl<'g> TextWriter<'g> {
         &self.grammar.dialects[index.index(self.grammar.dialects.len())]
     }
 
-    pub fn block(&mut self, block: &Block) -> String {
+    fn block(&mut self, block: &Block) -> String {
         let dialect = self.dialect(&block.body);
         let body = block.body.get(&dialect.bodies);
         let calls = block.calls.iter().map(|(name, args)| {
@@ -315,7 +312,7 @@ impl<'g> TextWriter<'g> {
         }
     }
 
-    pub fn reasoning(&self, pair: &Index, inner: &str, closed: bool) -> String {
+    fn reasoning(&self, pair: &Index, inner: &str, closed: bool) -> String {
         let dialect = self.dialect(pair);
         if let Some(heads) = &dialect.heads {
             return message_to(heads, Some(&heads.reasoning[0]), inner);
@@ -328,7 +325,7 @@ impl<'g> TextWriter<'g> {
         format!("{line}{}{inner}{}", pair.open, if closed { &*pair.close } else { "" })
     }
 
-    pub fn answer(&self, form: &Index, inner: &str) -> String {
+    fn answer(&self, form: &Index, inner: &str) -> String {
         let dialect = self.dialect(form);
         if let Some(heads) = &dialect.heads {
             return message_to(heads, None, inner);
@@ -348,7 +345,7 @@ impl<'g> TextWriter<'g> {
     }
 }
 
-/// The beginning of a text, without its last character at least.
+/// The beginning of a text, shorter by one character or more.
 fn prefix<'t>(text: &'t str, end: &Index) -> &'t str {
     let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     if places.is_empty() { text } else { &text[..*end.get(&places)] }
@@ -362,7 +359,7 @@ pub fn ending() -> impl Strategy<Value = Ending> {
     select(endings().to_vec())
 }
 
-/// A way to read, mostly without small limits.
+/// How a text is read; with small limits in one case of five.
 pub fn setting() -> impl Strategy<Value = Setting> {
     let small = (1..80_usize, 1..5_usize, 1..3_usize).prop_map(
         |(max_block_bytes, max_depth, max_calls)| Limits { max_block_bytes, max_depth, max_calls },

@@ -5,7 +5,7 @@ use cogency_rs::dialect::{
     Xml,
 };
 
-/// A call whose arguments are texts.
+/// A call whose arguments are strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub name: String,
@@ -19,7 +19,7 @@ impl Written {
     }
 }
 
-/// Blocks that hold these calls, as few as the dialect allows, written by the first of its bodies.
+/// Blocks that hold these calls, as few as the dialect allows, written in the first of its bodies.
 pub fn blocks(dialect: &Dialect, calls: &[Written]) -> Vec<String> {
     blocks_of(dialect, &dialect.bodies[0], calls)
 }
@@ -51,7 +51,7 @@ pub fn blocks_of(dialect: &Dialect, body: &Body, calls: &[Written]) -> Vec<Strin
     items.into_iter().map(|item| marked(dialect, &item)).collect()
 }
 
-/// Whether the mark of a block is that of this head: then the call has no other mark around it.
+/// Whether this head's own mark opens a block. The call then has no other mark around it.
 pub fn opens_itself(dialect: &Dialect, form: &Head) -> bool {
     dialect.open.contains(&form.open)
 }
@@ -68,7 +68,7 @@ fn marked(dialect: &Dialect, item: &str) -> String {
     format!("{line}{open}{item}{close}")
 }
 
-/// A message for a tool: its name is the recipient's, or stands in the block.
+/// A message to a tool. It holds the arguments if the recipient names the call, and otherwise a block with the call.
 fn message(dialect: &Dialect, heads: &Heads, form: &Head, call: &Written) -> String {
     let (open, close) = (&heads.open[0], &heads.close[0]);
     let Heads { recipient, prefix, end, .. } = heads;
@@ -111,7 +111,7 @@ fn object(form: &Json, call: &Written) -> String {
     format!("{{{decided}{name_key}: {}, {args_key}: {}}}", quoted(&call.name), json_args(call))
 }
 
-/// The object that is an answer, in a dialect of decisions.
+/// An answer in a dialect of decisions: a JSON object.
 pub fn answer(decision: &DecisionKeys, thought: &str, text: &str) -> String {
     let DecisionKeys { key, answer, answer_key, thought_key, .. } = decision;
     let (key, kind, thought_key) = (quoted(key), quoted(answer), quoted(thought_key));
@@ -132,13 +132,13 @@ fn head(form: &Head, call: &Written) -> String {
         }
     };
     let args = arguments(&form.args, call);
-    let behind = format!("{args}{}", form.close);
-    // A mark that ends the head may be the one that comes next anyway.
-    let is_there = form.ends.iter().any(|end| behind.starts_with(&**end));
-    let end = if is_there { "" } else { &*form.ends[0] };
+    let rest = format!("{args}{}", form.close);
+    // The rest may itself begin with a mark that ends the head.
+    let is_ended = form.ends.iter().any(|end| rest.starts_with(&**end));
+    let end = if is_ended { "" } else { &*form.ends[0] };
     let line = if form.until.is_empty() { "" } else { "\n" };
     let before_end = if form.close.is_empty() && !form.until.is_empty() { "\n" } else { "" };
-    format!("{}{head}{before_end}{end}{behind}{line}", form.open)
+    format!("{}{head}{before_end}{end}{rest}{line}", form.open)
 }
 
 fn arguments(form: &Args, call: &Written) -> String {

@@ -1,6 +1,6 @@
-"""Dialects without a preset: those that the documentation makes for them read them.
+"""Dialects without a preset are read with the dialects that the documentation defines for them.
 
-The texts are those of other parsers' tests, as the dialect wants them; what only one parser reads so is left out.
+The texts come from other parsers' tests: the well-formed ones on which the parsers agree.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from support.recordings import FOLDER
 
 FILE = FOLDER / "dialects.jsonl"
 
-MADE = {"cohere_r_plus": "Command R+", "deepseek_ascii_bar": "DeepSeek, as some servers write it"}
-"""What the recordings call them, and what the documentation does."""
+NAMES = {"cohere_r_plus": "Command R+", "deepseek_ascii_bar": "DeepSeek, as some servers write it"}
+"""Each dialect's name in the recordings, and its name in the documentation."""
 
 
 def cases() -> dict[str, list[dict[str, Any]]]:
@@ -41,14 +41,14 @@ def calls(dialect: Dialect, case: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"name": call["name"], "args": call["args"]} for call in read]
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_it_is_read(name: str):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_dialect_without_a_preset_is_read(name: str):
     if not CASES:
         pytest.skip(f"no {FILE.name} in {FOLDER}; name its folder in COGENCY_RS_RECORDINGS")
     assert CASES[name]
     for case in CASES[name]:
-        assert calls(OWN[MADE[name]], case) == case["calls"]
+        assert calls(OWN[NAMES[name]], case) == case["calls"]
 
 
-def test_every_dialect_that_the_documentation_makes_is_held_to_texts():
-    assert set(MADE.values()) == set(OWN)
+def test_every_dialect_that_the_documentation_defines_has_texts():
+    assert set(NAMES.values()) == set(OWN)

@@ -5,6 +5,7 @@ use super::super::{
     Results, Unmarked, Xml, XmlParts,
 };
 use super::forms::{THINK, dialect, head_form, hermes, json, json_form, marks, pairs};
+use super::glm::longcat;
 
 /// The rows.
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -72,12 +73,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             })],
             ..hermes("granite4").prompted_as("hermes")
         },
-        Dialect {
-            open: marks(&["<longcat_tool_call>"]),
-            close: marks(&["</longcat_tool_call>"]),
-            turn_end: marks(&["</longcat_s>"]),
-            ..hermes("longcat").prompted_as("hermes")
-        },
+        longcat(),
         Dialect {
             open: marks(&["<|action_start|><|plugin|>"]),
             close: marks(&["<|action_end|>"]),
@@ -98,6 +94,8 @@ pub(super) fn rows() -> Vec<Dialect> {
                 .prompted_as("granite")
         },
         Dialect {
+            // Any model may be told to write it; one that reasons mostly does so between these marks.
+            reasoning: pairs(&[THINK]),
             unmarked: Unmarked::Anywhere,
             ..dialect(
                 "json-plain",
@@ -143,6 +141,7 @@ pub(super) fn rows() -> Vec<Dialect> {
             )
         },
         Dialect {
+            reasoning: pairs(&[THINK]),
             unmarked: Unmarked::AtStart,
             ..dialect(
                 "react-json",

@@ -7,10 +7,7 @@ use super::forms::{
     THINK, dialect, dsml, dsml_v4, dsml_v41, functions, head, invoke, json, kimi_k3, marks, pairs,
     parameters, parameters_form, qwen, step3,
 };
-use super::glm::{glm, glm_section, laguna};
-
-/// Ends a turn of Hunyuan 3 and 4.
-const HUNYUAN_END: &str = "<｜hy_eos:opensource｜>";
+use super::glm::{glm, hunyuan, k2_horizon, laguna};
 
 /// The rows.
 pub(super) fn rows() -> Vec<Dialect> {
@@ -36,18 +33,9 @@ pub(super) fn rows() -> Vec<Dialect> {
         laguna(),
         glm("ling3", "<arg_key>").prompted_as("glm47"),
         glm("spark25", "<arg_key>").prompted_as("glm47"),
-        Dialect {
-            turn_end: marks(&[HUNYUAN_END]),
-            ..glm_section("hunyuan-v3", ["<tool_calls>", "</tool_calls>"], "<tool_sep>", "")
-        },
-        Dialect {
-            turn_end: marks(&[HUNYUAN_END]),
-            ..glm_section("hunyuan-v4", ["<tool_calls>", "</tool_calls>"], "", "")
-        },
-        Dialect {
-            turn_end: marks(&["<|ifm|im_end|>"]),
-            ..glm_section("k2-horizon", ["<ifm|tool_calls>", "</ifm|tool_calls>"], "", "ifm|")
-        },
+        hunyuan("hunyuan-v3", "tool_sep"),
+        hunyuan("hunyuan-v4", ""),
+        k2_horizon(),
         Dialect {
             open: marks(&["<dots_function_call>"]),
             close: marks(&["</dots_function_call>"]),

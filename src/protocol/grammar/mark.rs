@@ -71,7 +71,9 @@ pub struct Span {
 /// What an answer opens its reasoning again with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reopened {
-    /// A mark of this many bytes.
+    /// The mark that opens the span of this number.
+    Span(usize),
+    /// Another mark, of this many bytes.
     Mark(usize),
     /// The head of a message.
     Head,
@@ -90,4 +92,6 @@ pub enum Inner {
     TurnEnd,
     /// A mark that would open a block of calls outside the span.
     Block,
+    /// A mark that opens reasoning, in reasoning that the prompt has opened: what follows is in the span of this number.
+    Open(usize),
 }

@@ -49,13 +49,12 @@ impl Grammar {
     pub fn new(dialects: Vec<Arc<Dialect>>) -> Self {
         let table = Table::new(&dialects);
         let outside = Marks::new(table.texts.iter().map(|text| text.as_bytes()));
-        let reasoning = table.spans.iter().position(|span| span.run == TextRun::Think);
         let recovery = dialects.iter().map(|dialect| Recovery::new(dialect)).collect();
         let unmarked = dialects.iter().enumerate();
         let unmarked = unmarked.filter(|(_, dialect)| dialect.unmarked != Unmarked::Never);
         let unmarked = unmarked.map(|(dialect, _)| Opening { dialect, entry: Entry::None });
         let unmarked = unmarked.collect();
-        let Table { marks, spans, heads, .. } = table;
+        let Table { marks, spans, heads, prompted: reasoning, .. } = table;
         let at_line_start = dialects.iter().any(|dialect| dialect.at_line_start);
         Self {
             dialects,
@@ -112,8 +111,9 @@ impl Grammar {
     /// # Errors
     /// It is not known before there is more text.
     pub fn reopened(&self, text: &[u8]) -> Result<Option<Reopened>, Undecided> {
-        let spans = self.spans.iter().filter(|span| span.run == TextRun::Think);
-        let spans = spans.map(|span| (&span.open, Reopened::Mark(span.open.len())));
+        let spans = self.spans.iter().enumerate();
+        let spans = spans.filter(|(_, span)| span.run == TextRun::Think);
+        let spans = spans.map(|(number, span)| (&span.open, Reopened::Span(number)));
         let dialects =
             self.heads.iter().filter_map(|headed| self.dialects[headed.dialect].heads.as_ref());
         let heads = dialects.flat_map(|heads| {

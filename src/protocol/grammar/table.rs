@@ -35,6 +35,8 @@ pub struct Table {
     pub spans: Vec<Span>,
     /// The dialects with heads.
     pub heads: Vec<Headed>,
+    /// The number of the span that a prompt may have opened.
+    pub prompted: Option<usize>,
 }
 
 impl Table {
@@ -50,8 +52,12 @@ impl Table {
     }
 
     fn add(&mut self, number: usize, dialect: &Dialect) {
+        let first = self.spans.len();
         for pair in &dialect.reasoning {
             self.span(pair, TextRun::Think, false, dialect);
+        }
+        if self.prompted.is_none() && first < self.spans.len() {
+            self.prompted = Some(self.prompted(first, dialect).unwrap_or(first));
         }
         for results in &dialect.results {
             let pair = Pair { open: results.open.clone(), close: results.close.clone() };
@@ -111,6 +117,7 @@ impl Table {
             self.mark(close, Mark::Ignored);
         }
         let first = self.spans.len();
+        self.prompted.get_or_insert(first);
         for run in [TextRun::Think, TextRun::Respond] {
             let close = heads.close.iter().map(|mark| (mark, Inner::Close));
             let next = heads.open.iter().map(|mark| (mark, Inner::Next));
@@ -130,6 +137,35 @@ impl Table {
             });
         }
         self.heads.push(Headed { dialect, reasoning: first, answer: first + 1 });
+    }
+
+    /// The span of reasoning that a prompt has opened, of which only the dialect is known: the closing mark of any pair ends it.
+    /// A pair that is opened inside it has a closing mark of its own, so that only the first pair's ends it from there on. `None`
+    /// if all pairs close alike; `first` is the first one's span.
+    fn prompted(&mut self, first: usize, dialect: &Dialect) -> Option<usize> {
+        let mut closes: Vec<&Str> = Vec::new();
+        for pair in &dialect.reasoning {
+            if !closes.contains(&&pair.close) {
+                closes.push(&pair.close);
+            }
+        }
+        if closes.len() == 1 || closes.iter().any(|close| close.is_empty()) {
+            return None;
+        }
+        let opens = dialect.reasoning.iter().map(|pair| (&pair.open, Inner::Open(first)));
+        let turn_ends = dialect.turn_end.iter().map(|mark| (mark, Inner::TurnEnd));
+        let openers = self.openers.iter().map(|(mark, _)| (mark, Inner::Block));
+        let closes = closes.into_iter().map(|close| (close, Inner::Close));
+        let marks: Vec<_> = closes.chain(opens).chain(turn_ends).chain(openers).collect();
+        self.spans.push(Span {
+            run: TextRun::Think,
+            open: Str::default(),
+            close: dialect.reasoning[0].close.clone(),
+            needs_array: false,
+            inside: Some(Marks::new(marks.iter().map(|(mark, _)| mark.as_bytes()))),
+            marks: marks.into_iter().map(|(_, inner)| inner).collect(),
+        });
+        Some(self.spans.len() - 1)
     }
 
     fn span(&mut self, pair: &Pair, run: TextRun, needs_array: bool, dialect: &Dialect) {

@@ -338,6 +338,12 @@ impl Parser {
             self.may_reopen = false;
             match reopened {
                 None => self.at = *start,
+                Some(Reopened::Span(number)) => {
+                    let after = at + grammar.spans[number].open.len();
+                    (*start, self.at) = (after, after);
+                    self.state = State::Inside(number, None);
+                    return true;
+                }
                 Some(Reopened::Mark(width)) => (*start, self.at) = (at + width, at + width),
                 Some(Reopened::Head) => {
                     (*start, self.at) = (at, at);
@@ -368,6 +374,10 @@ impl Parser {
             self.at = after;
             return true;
         }
+        if let (Some(Inner::Open(span)), State::Inside(number, _)) = (inner, &mut self.state) {
+            (*number, self.at) = (span, after);
+            return true;
+        }
         let head = match inner {
             Some(Inner::Recipient(head)) => match grammar.begins_head(head, &text[after..]) {
                 Some(true) => Some(head),
@@ -386,7 +396,7 @@ impl Parser {
         self.end_run(span.run, text[*start..end].into(), BlankRun::Hidden, events);
         self.state = head.map_or(State::Text, State::Head);
         (*start, self.at) = match inner {
-            Some(Inner::Close | Inner::TurnEnd | Inner::Block) => (after, after),
+            Some(Inner::Close | Inner::TurnEnd | Inner::Block | Inner::Open(_)) => (after, after),
             // The mark begins something else.
             Some(Inner::Next | Inner::Recipient(_)) | None => (end, end),
         };

@@ -29,7 +29,7 @@ FEWER: tuple[Difference, ...] = (
         expected="A text that ends inside a call gives that call, with the arguments so far.",
         others="Most give nothing; some close the value where it was cut, as if the model had.",
         ours="No call, and a report that says where the text ended.",
-        why="Half of a command is another command.",
+        why="Half of a command may do something else.",
         cases=ids(
             beam_rfl="b4a9fe2068 1dff868ba3 f231f098a8 6ce870e319",
             cohere="419a4b0cf8 baec1d67ce",
@@ -50,7 +50,7 @@ FEWER: tuple[Difference, ...] = (
     calls(
         Outcome.FEWER,
         "cut_before_the_closer",
-        expected="A call whose values are complete runs, although the text ends before its closing mark.",
+        expected="A call runs if its values are complete, although the text ends before its closing mark.",
         others="Some read it, some do not.",
         ours="No call, and a report that says where the text ended.",
         why="The next argument may be what was cut off.",
@@ -123,7 +123,7 @@ FEWER: tuple[Difference, ...] = (
         expected="Calls are found after a missing opening mark, by the marks that follow.",
         others="Most take it for text.",
         ours="It is text.",
-        why="Only after a mark that opens a block is a text a call.",
+        why="A text is a call only after a mark that opens a block.",
         cases=ids(
             deepseek_v31="d61ea0eb6b",
             glm47="6bd16e3ee3 9bea226201 6b9746d8d6",
@@ -169,7 +169,7 @@ FEWER: tuple[Difference, ...] = (
         others="Most skip it.",
         ours=(
             "No call, and a report that says where something else was expected. Lenient reading passes over words "
-            "between two calls, but over nothing that looks like markup."
+            "between two calls, but not over anything that looks like markup."
         ),
         why="The block is not what the model was taught, so the call may not be either.",
         cases=ids(
@@ -231,8 +231,8 @@ FEWER: tuple[Difference, ...] = (
         others="They were not tried.",
         ours="No call, and a report that says where the closing mark was expected.",
         why=(
-            "Either the value holds the mark that closes it or the next parameter is wrong: of two readings that both "
-            "make sense neither is run."
+            "Either the value holds the mark that closes it or the next parameter is wrong. Both readings make sense, "
+            "so neither is run."
         ),
         cases=ids(
             beam_rfl="41a3998f49",
@@ -248,8 +248,7 @@ FEWER: tuple[Difference, ...] = (
         others="Half of them cut the value, half of them lose one of the calls.",
         ours="No call, and a report that says where the closing mark was expected.",
         why=(
-            "Either the value holds a call or its own mark is missing: of two readings that both make sense "
-            "neither is run."
+            "Either the value holds a call or its own mark is missing. Both readings make sense, so neither is run."
         ),
         cases=ids(
             deepseek_v4_dsml="975b2dfa24",

@@ -143,7 +143,7 @@ MORE: tuple[Difference, ...] = (
     calls(
         Outcome.MORE,
         "form_of_the_request",
-        expected="No call: the request of the test has chosen the other one of the dialect's two forms.",
+        expected="No call: the dialect has two forms, and the request of the test has chosen the other one.",
         others="They read the call.",
         ours="It is a call.",
         why="The form is the dialect's own.",

@@ -1,4 +1,4 @@
-"""A row of the table: one reason, and the cases that differ for it."""
+"""A row of the table: one reason, and the cases that differ for this reason."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Part(Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One reason, and the cases that differ for it.
+    """One reason, and the cases that differ for this reason.
 
     Attributes:
         part: the part that differs.
-        outcome: how our calls compare with the expected ones; the same if only text differs.
+        outcome: how our calls compare with the expected ones; `SAME` if only text differs.
         expected: what the sources of the cases expect.
-        others: what other parsers do that were tried on the cases.
+        others: what the other parsers do, as far as they were tried on the cases.
         ours: what we do.
         why: the reason.
-        cases: the ids of those that differ however closely they are read.
-        strict: of those that differ only when they are read strictly.
-        lenient: of those that differ only when they are read leniently.
+        cases: the ids of the cases that differ in both modes.
+        strict: the ids of the cases that differ only in strict mode.
+        lenient: the ids of the cases that differ only in lenient mode.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Difference:
     lenient: tuple[str, ...] = ()
 
     def of(self, mode: Mode) -> tuple[str, ...]:
-        """The cases that differ when they are read in this way."""
+        """The ids of the cases that differ in this mode."""
         return self.cases + (self.strict if mode is Mode.STRICT else self.lenient)
 
     @property
@@ -57,9 +57,9 @@ def ids(**of: str) -> tuple[str, ...]:
     return tuple(f"{dialect}-{part}" for dialect, parts in of.items() for part in parts.split())
 
 
-def calls(outcome: Outcome, name: str, **said: str | tuple[str, ...]) -> Difference:
-    return Difference(name, Part.CALLS, outcome, **said)  # type: ignore[arg-type]
+def calls(outcome: Outcome, name: str, **fields: str | tuple[str, ...]) -> Difference:
+    return Difference(name, Part.CALLS, outcome, **fields)  # type: ignore[arg-type]
 
 
-def text(name: str, **said: str | tuple[str, ...]) -> Difference:
-    return Difference(name, Part.TEXT, Outcome.SAME, **said)  # type: ignore[arg-type]
+def text(name: str, **fields: str | tuple[str, ...]) -> Difference:
+    return Difference(name, Part.TEXT, Outcome.SAME, **fields)  # type: ignore[arg-type]

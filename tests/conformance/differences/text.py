@@ -25,8 +25,8 @@ TEXT: tuple[Difference, ...] = (
     text(
         "lone_closing_mark",
         expected=(
-            "A mark that closes reasoning where none is open is text, or reasoning that opens twice is closed by "
-            "the first."
+            "A closing mark without open reasoning is text, or reasoning that opens twice ends at the first "
+            "closing mark."
         ),
         others="They do not read reasoning.",
         ours="The mark is left out; reasoning opens and closes in pairs.",
@@ -109,10 +109,7 @@ TEXT: tuple[Difference, ...] = (
         expected="A mark in a JSON string, or in quotes, of an answer is text, or ends all text.",
         others="They were not tried.",
         ours="It ends the message, wherever it stands.",
-        why=(
-            "An answer is text, whose quotes mean nothing; the marks are tokens that a model does not write "
-            "otherwise."
-        ),
+        why=("Quotes in an answer have no meaning, and a model writes these tokens only as marks."),
         cases=ids(
             beam_rfl="81a1f0503b d3e4fe16e9 f6b05b6a6a",
         ),
