@@ -197,7 +197,7 @@ class Accumulator:
                 written_ids=text is not None,
             )
             early = EarlyCalls(log, self._known_tools, self._open, self._on_dropped)
-            is_over = is_left = False
+            is_over = is_left = is_collected = False
             try:
                 while not is_over:
                     given: Steps | TurnEvent | None
@@ -205,6 +205,10 @@ class Accumulator:
                         given = await source
                     except Exception as error:
                         source.failed, given = error, None
+                    except GeneratorExit:
+                        # Thrown into an `await`, not a `yield`: Python collects the task, and nothing can wait.
+                        is_collected = True
+                        raise
                     if isinstance(given, dict):  # most are, in token mode
                         yield given
                         continue
@@ -226,10 +230,10 @@ class Accumulator:
                             await early.withdraw(0, TO_WAIT)
                             self.waiting = await log.wait()
                         else:
-                            batch, said = early.complete()
+                            batch, tool_events = early.complete()
                             try:
                                 if batch.may_speak:
-                                    async with aclosing(said.until(batch.join())) as spoken:
+                                    async with aclosing(tool_events.until(batch.join())) as spoken:
                                         async for event in spoken:
                                             yield cast("TurnEvent", event)
                                 else:
@@ -241,13 +245,13 @@ class Accumulator:
                                     await log.save_what_is_left(left)
                                 raise
                             steps += self._results(batch, turn, log, self.circuit_breaker)
-                            self.stop = said.stopped
+                            self.stop = tool_events.stopped
                     if self.stop is not None:
                         break
                     if is_over and source.failed is not None:
                         raise source.failed
             except (asyncio.CancelledError, GeneratorExit):
-                is_left = not is_over
+                is_left = not is_over and not is_collected
                 raise
             except Exception as error:
                 if error is source.failed:
@@ -337,7 +341,7 @@ class Accumulator:
     def _known_tools(self) -> Toolbox:
         return self._tools or self._toolbox(self._execution.tools)
 
-    def _open(self, tools: Toolbox, said: ToolEvents) -> ToolBatch:
+    def _open(self, tools: Toolbox, tool_events: ToolEvents) -> ToolBatch:
         """Open a batch without calls."""
         return ToolBatch(
             (),
@@ -348,7 +352,7 @@ class Accumulator:
             options=self._options,
             state=self.state,
             is_blocking=self._is_blocking,
-            run=said,
+            run=tool_events,
         )
 
     def _results(

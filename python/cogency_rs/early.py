@@ -73,7 +73,7 @@ class EarlyCalls:
         self._on_dropped = on_dropped
         self._tools: Toolbox | None = None
         self._batch: ToolBatch | None = None
-        self._said: ToolEvents | None = None
+        self._events: ToolEvents | None = None
         self.stopped: ToolBatch | None = None
 
     @property
@@ -96,9 +96,9 @@ class EarlyCalls:
         if not _may_begin(call, self._tools):
             return
         id = await self._log.begin_early(call)
-        if self._batch is None or self._said is None:
-            self._said = ToolEvents()
-            self._batch = self._start(self._tools, self._said)
+        if self._batch is None or self._events is None:
+            self._events = ToolEvents()
+            self._batch = self._start(self._tools, self._events)
         self._batch.begin_early(call, id)
 
     async def withdraw(self, place: int, why: str = NOT_VALID) -> None:
@@ -120,22 +120,22 @@ class EarlyCalls:
             if all(task.done() for task in stopping):  # not where the event loop is gone
                 dropped = batch.forget(place)
                 if not batch:
-                    self._batch = self._said = None
+                    self._batch = self._events = None
                 if self._on_dropped is not None:
                     self._on_dropped(dropped)
                 await self._log.drop(place, dropped, why)
 
     def complete(self) -> tuple[ToolBatch, ToolEvents]:
         """Start the other calls of the batch, which is in the log now; returns the batch and its events."""
-        batch, said, log = self._batch, self._said, self._log
-        if batch is None or said is None:
-            said = ToolEvents()
-            batch = self._start(self._tools or self._toolbox(), said)
+        batch, events, log = self._batch, self._events, self._log
+        if batch is None or events is None:
+            events = ToolEvents()
+            batch = self._start(self._tools or self._toolbox(), events)
         begun = len(batch)
         begin = log.begin if log.is_told_of_beginnings else None
         batch.complete(log.calls[begun:], log.ids[begun:], begin)
-        self._batch = self._said = self._tools = None
-        return batch, said
+        self._batch = self._events = self._tools = None
+        return batch, events
 
     async def close(self) -> None:
         """At the end of the turn, stop the calls of a batch that was not completed.
